@@ -1,0 +1,102 @@
+"""One exchange as the whole gateway sees it: the call that came in, what the engine knew, how it ended.
+
+These are plain frozen values. They are made by the routes and the upstreams and read by the
+observer; nothing here parses a request, talks to a server or records anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache.usage import Usage
+
+Dialect = Literal["openai.chat", "openai.completions", "anthropic.messages", "openai.responses"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request for a completion, as it was received and before it is forwarded.
+
+    Attributes:
+        id: the gateway's own id of the request, ``pcr_`` and 24 hexadecimal digits.
+        received_at: Unix time in seconds at which the whole body had arrived.
+        dialect: which API the caller speaks.
+        path: the path that was called, without the query string.
+        body: the caller's own bytes; what an upstream of the same dialect receives.
+        payload: ``body`` decoded, key order kept. Never changed by anyone.
+        model: the body's ``model``.
+        stream: whether the caller asked for server-sent events.
+        tenant: whom the request belongs to; ``"default"`` while no keys are configured.
+        template: the name the caller gave (header or metadata), or None: it is learned.
+        upstream: the name of the upstream that takes the call.
+        use_cache: False when the caller opted out with ``x-promptcache-cache: off``.
+        want_body: True when the caller wants the diagnosis inside the JSON body too.
+    """
+
+    id: str
+    received_at: float
+    dialect: Dialect
+    path: str
+    body: bytes
+    payload: Mapping[str, Any]
+    model: str
+    stream: bool
+    tenant: str
+    template: str | None
+    upstream: str
+    use_cache: bool
+    want_body: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """What the built-in engine knows exactly when it admits a request. All counts are tokens.
+
+    Attributes:
+        prompt_tokens: length of the rendered and tokenized prompt.
+        cached_tokens: prompt tokens whose keys and values were reused.
+        reused: tokens found in the radix tree (equals ``cached_tokens`` unless reuse was off).
+        evicted: further tokens that had been in the tree and were evicted before this request.
+        isolated: further tokens that are present, but under another namespace.
+        granularity: tokens lost because only whole pages are reused.
+        window: tokens lost to a sliding attention window.
+        diverged_at: position of the first token that no cached sequence continues with,
+            or None when the whole prompt was known.
+    """
+
+    prompt_tokens: int
+    cached_tokens: int
+    reused: int
+    evicted: int
+    isolated: int
+    granularity: int
+    window: int
+    diverged_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an exchange ended.
+
+    Attributes:
+        status: the HTTP status the caller got; 499 when the caller hung up before the end.
+        usage: the provider's own numbers, normalized; ``Usage.unreported()`` where it gave none.
+        ttft_ms: milliseconds from the body's arrival to the first generated output, or None
+            where that moment cannot be seen (a foreign upstream that does not stream).
+        duration_ms: milliseconds from the body's arrival to the last byte sent.
+        engine: the engine's facts, for the built-in upstream only.
+        error: the code of the error that ended it (``"upstream_unreachable"``), else None.
+        response_id: the ``id`` of the response object, where there was one.
+    """
+
+    status: int
+    usage: Usage
+    ttft_ms: float | None
+    duration_ms: float
+    engine: EngineFacts | None
+    error: str | None
+    response_id: str | None
