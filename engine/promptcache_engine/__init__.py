@@ -1,1 +1,77 @@
-"""promptcache_engine."""
+"""The engine: token ids in, token ids out, with the KV of shared prefixes kept and reused.
+
+Importing this package loads no torch; ``Engine`` loads it when it is first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from promptcache_engine.config import EngineConfig, SamplingParams
+    from promptcache_engine.engine import Engine
+    from promptcache_engine.errors import (
+        ConfigError,
+        ContextLengthError,
+        EmptyPromptError,
+        EngineError,
+        EngineStoppedError,
+        GenerationError,
+        InvalidTokenError,
+        QueueFullError,
+    )
+    from promptcache_engine.events import Admitted, Completion, Failed, Finished, GenerationEvent, TokenDelta
+    from promptcache_engine.info import EngineInfo, EngineStats
+    from promptcache_engine.worker import Generation
+
+_HOMES = {
+    "config": ("EngineConfig", "SamplingParams"),
+    "engine": ("Engine",),
+    "errors": (
+        "ConfigError",
+        "ContextLengthError",
+        "EmptyPromptError",
+        "EngineError",
+        "EngineStoppedError",
+        "GenerationError",
+        "InvalidTokenError",
+        "QueueFullError",
+    ),
+    "events": ("Admitted", "Completion", "Failed", "Finished", "GenerationEvent", "TokenDelta"),
+    "info": ("EngineInfo", "EngineStats"),
+    "worker": ("Generation",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Admitted",
+    "Completion",
+    "ConfigError",
+    "ContextLengthError",
+    "EmptyPromptError",
+    "Engine",
+    "EngineConfig",
+    "EngineError",
+    "EngineInfo",
+    "EngineStats",
+    "EngineStoppedError",
+    "Failed",
+    "Finished",
+    "Generation",
+    "GenerationError",
+    "GenerationEvent",
+    "InvalidTokenError",
+    "QueueFullError",
+    "SamplingParams",
+    "TokenDelta",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name's module when the name is first used."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,124 @@
+"""The engine's errors, as one tree; each carries its data and says what the caller can do.
+
+    EngineError
+    ├── ConfigError            a field of EngineConfig or SamplingParams has a value that cannot be served
+    ├── EmptyPromptError       a request without a single token
+    ├── InvalidTokenError      a token id outside the model's vocabulary
+    ├── ContextLengthError     the prompt leaves no room for an answer
+    ├── QueueFullError         too many requests wait already
+    ├── EngineStoppedError     the engine was not started, was closed, or its worker thread died
+    └── GenerationError        this one sequence could not be computed; the others go on
+
+The cache, the models and the hub have errors of their own.
+"""
+
+
+class EngineError(Exception):
+    """Root of the engine's errors.
+
+    Attributes:
+        remedy: what the caller can do about it, one sentence.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(f"{problem}. {remedy}")
+        self.problem = problem
+        self.remedy = remedy
+
+
+class ConfigError(EngineError, ValueError):
+    """A configuration field has a value the engine cannot work with.
+
+    Attributes:
+        field: the field's name.
+        value: the value given.
+    """
+
+    def __init__(self, field: str, value: object, remedy: str) -> None:
+        super().__init__(f"{field}={value!r} is not possible", remedy)
+        self.field = field
+        self.value = value
+
+
+class EmptyPromptError(EngineError, ValueError):
+    """A request came without a token to compute."""
+
+    def __init__(self) -> None:
+        super().__init__("the prompt has no tokens", "Send at least one token")
+
+
+class InvalidTokenError(EngineError, ValueError):
+    """A token id the model does not know.
+
+    Attributes:
+        token: the id.
+        position: where it stands in the prompt.
+        vocab_size: ids run from 0 to one below this.
+    """
+
+    def __init__(self, token: int, position: int, vocab_size: int) -> None:
+        remedy = "Encode the prompt with this engine's own tokenizer"
+        super().__init__(
+            f"token id {token} at position {position} is outside the vocabulary (0 to {vocab_size - 1})",
+            remedy,
+        )
+        self.token = token
+        self.position = position
+        self.vocab_size = vocab_size
+
+
+class ContextLengthError(EngineError):
+    """The prompt and at least one token of answer do not fit the context.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt.
+        limit: tokens of prompt and answer together the engine can hold.
+    """
+
+    def __init__(self, prompt_tokens: int, limit: int) -> None:
+        remedy = "Shorten the prompt, or serve a model with a longer context"
+        super().__init__(
+            f"the prompt has {prompt_tokens} tokens and the context holds {limit}, answer included", remedy
+        )
+        self.prompt_tokens = prompt_tokens
+        self.limit = limit
+
+
+class QueueFullError(EngineError):
+    """As many requests wait as the engine lets wait.
+
+    Attributes:
+        waiting: requests in the queue.
+        limit: ``EngineConfig.max_waiting``.
+    """
+
+    def __init__(self, waiting: int, limit: int) -> None:
+        super().__init__(f"{waiting} requests wait already (max_waiting={limit})", "Retry after a moment")
+        self.waiting = waiting
+        self.limit = limit
+
+
+class EngineStoppedError(EngineError):
+    """No worker thread is there to take the request.
+
+    Attributes:
+        reason: why, in words.
+    """
+
+    def __init__(self, reason: str, remedy: str = "Start the engine again") -> None:
+        super().__init__(f"the engine is stopped: {reason}", remedy)
+        self.reason = reason
+
+
+class GenerationError(EngineError):
+    """One sequence could not be computed; its pages are released and other sequences go on.
+
+    Attributes:
+        reason: what went wrong, in words.
+    """
+
+    def __init__(
+        self, reason: str, remedy: str = "Send the request again; report it if it fails again"
+    ) -> None:
+        super().__init__(f"generation failed: {reason}", remedy)
+        self.reason = reason

@@ -1,0 +1,87 @@
+"""What an engine tells about a request while it runs, and what it answers in the end.
+
+``Admitted`` comes once, then any number of ``TokenDelta``, then exactly one of ``Finished`` and ``Failed``.
+A request that ends while it still waits has no ``Admitted``.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from promptcache_engine.cache import AdmissionReason
+from promptcache_engine.errors import EngineError
+
+FinishReason: TypeAlias = Literal["stop", "length", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The request got its pages and is being computed.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt.
+        cached_tokens: how many of them were taken from the cache instead of computed.
+        reason: why not more.
+    """
+
+    prompt_tokens: int
+    cached_tokens: int
+    reason: AdmissionReason
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDelta:
+    """A piece of the answer: whole characters, never part of a stop string.
+
+    Attributes:
+        text: the piece; empty only in a last delta that carries tokens without text.
+        token_ids: the tokens sampled since the last delta.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The request ended in good order and holds no pages any more.
+
+    Attributes:
+        finish_reason: ``stop`` (end token or stop string), ``length``, or ``cancelled``.
+        prompt_tokens: tokens of the prompt.
+        cached_tokens: those taken from the cache at first admission; 0 if it was never admitted.
+        output_tokens: tokens sampled, the end token included.
+    """
+
+    finish_reason: FinishReason
+    prompt_tokens: int
+    cached_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The request could not be served to its end and holds no pages any more."""
+
+    error: EngineError
+
+
+GenerationEvent: TypeAlias = Admitted | TokenDelta | Finished | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A whole answer, as ``Engine.generate`` returns it.
+
+    Attributes:
+        text: the answer without stop strings and end token.
+        token_ids: the tokens sampled, the end token included.
+        prompt_tokens: tokens of the prompt.
+        cached_tokens: those taken from the cache.
+        finish_reason: see ``Finished``.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    prompt_tokens: int
+    cached_tokens: int
+    finish_reason: FinishReason

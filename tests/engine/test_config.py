@@ -1,0 +1,65 @@
+"""Configuration checks itself: the error names the field, the value and what to do."""
+
+import pytest
+
+from promptcache_engine import ConfigError, EngineConfig, EngineError, SamplingParams
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("model", ""),
+        ("dtype", "float8"),
+        ("page_size", 0),
+        ("page_size", 2.5),
+        ("page_size", True),
+        ("kv_cache_tokens", 0),
+        ("max_batch_tokens", 0),
+        ("max_batch_tokens", 8),
+        ("max_running", 0),
+        ("max_waiting", 0),
+        ("max_context", -1),
+        ("threads", 0),
+        ("device", ""),
+    ],
+)
+def test_an_engine_refuses_what_it_cannot_do(field: str, value: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        EngineConfig(**{field: value})
+    assert (caught.value.field, caught.value.value) == (field, value)
+    assert field in str(caught.value)
+    assert caught.value.remedy in str(caught.value)
+    assert isinstance(caught.value, EngineError)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("temperature", -0.1),
+        ("temperature", float("nan")),
+        ("temperature", "hot"),
+        ("top_p", 0),
+        ("top_p", 1.01),
+        ("top_k", -1),
+        ("seed", 1.5),
+        ("seed", True),
+        ("max_tokens", -1),
+        ("stop", ("",)),
+        ("stop", [1]),
+        ("stop", ["a"] * 17),
+    ],
+)
+def test_a_request_refuses_what_it_cannot_do(field: str, value: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        SamplingParams(**{field: value})
+    assert caught.value.field == field
+
+
+def test_one_stop_string_is_as_good_as_a_list() -> None:
+    assert SamplingParams(stop="END").stop == ("END",)
+    assert SamplingParams(stop=["END", "\n"]).stop == ("END", "\n")
+
+
+def test_values_are_frozen() -> None:
+    with pytest.raises(AttributeError):
+        EngineConfig().page_size = 4  # type: ignore[misc]

@@ -1,0 +1,135 @@
+"""Sampling: the right distribution, the right truncation, repeatable draws, poisoned rows alone."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptcache_engine.config import SamplingParams
+from promptcache_engine.sampling import Draws, sample
+
+PROBABILITIES = [0.5, 0.25, 0.15, 0.07, 0.03]
+LOGITS = torch.tensor([[math.log(p) for p in PROBABILITIES]])
+
+
+def frequencies(params: SamplingParams, logits: torch.Tensor = LOGITS, count: int = 4000) -> list[float]:
+    draws = Draws(seed=7)
+    counts: Counter[int | None] = Counter()
+    for _ in range(count // 100):
+        counts.update(sample(logits.expand(100, -1), [params] * 100, [draws] * 100))
+    return [counts[token] / count for token in range(logits.shape[-1])]
+
+
+def renormalized(weights: list[float]) -> list[float]:
+    return [weight / sum(weights) for weight in weights]
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        (SamplingParams(), PROBABILITIES),
+        (SamplingParams(temperature=2.0), renormalized([math.sqrt(p) for p in PROBABILITIES])),
+        (SamplingParams(temperature=0.5), renormalized([p * p for p in PROBABILITIES])),
+        (SamplingParams(top_k=2), renormalized([0.5, 0.25, 0, 0, 0])),
+        (SamplingParams(top_p=0.8), renormalized([0.5, 0.25, 0.15, 0, 0])),
+        (SamplingParams(top_p=0.4), [1.0, 0, 0, 0, 0]),
+        (SamplingParams(top_k=3, top_p=0.8), renormalized([0.5, 0.25, 0, 0, 0])),
+        (SamplingParams(top_k=99), PROBABILITIES),
+    ],
+    ids=str,
+)
+def test_draws_follow_the_distribution(params: SamplingParams, expected: list[float]) -> None:
+    for got, want in zip(frequencies(params), expected, strict=True):
+        # Five standard deviations of a binomial share; what is cut off must never be drawn.
+        assert abs(got - want) <= 5 * math.sqrt(want * (1 - want) / 4000)
+
+
+def test_a_flat_distribution_is_truncated_over_the_whole_vocabulary() -> None:
+    logits = torch.zeros(1, 2000)
+    params = SamplingParams(top_p=0.95)
+    drawn = {token for seed in range(400) for token in sample(logits, [params], [Draws(seed)])}
+    assert len(drawn) > 300  # a shortlist of 256 candidates would cap it
+
+
+@pytest.mark.parametrize(
+    "params", [SamplingParams(temperature=0), SamplingParams(top_k=1), SamplingParams(temperature=1e-300)]
+)
+def test_the_likeliest_token_is_taken(params: SamplingParams) -> None:
+    logits = torch.tensor([[0.0, 3.0, 2.9], [5.0, 1.0, -1.0]])
+    assert sample(logits, [params] * 2, [Draws(0), Draws(1)]) == [1, 0]
+
+
+def test_an_enormous_temperature_draws_evenly_among_possible_tokens() -> None:
+    logits = torch.tensor([[50.0, 0.0, -math.inf]])
+    shares = frequencies(SamplingParams(temperature=1e300), logits)
+    assert abs(shares[0] - 0.5) < 0.05
+    assert shares[2] == 0
+
+
+def test_a_seed_repeats_its_draws_alone_and_in_a_batch() -> None:
+    torch.manual_seed(0)
+    steps = torch.randn(20, 1, 300)
+    params = SamplingParams(temperature=1.3, top_p=0.9)
+    draws = Draws(11)
+    alone = [sample(step, [params], [draws])[0] for step in steps]
+
+    others = [SamplingParams(temperature=0), SamplingParams(top_k=5), SamplingParams()]
+    draws, rest = Draws(11), [Draws(None), Draws(3), Draws(4)]
+    batched = [
+        sample(
+            torch.cat([torch.randn(1, 300), step, torch.randn(2, 300)]),
+            [others[0], params, *others[1:]],
+            [rest[0], draws, *rest[1:]],
+        )[1]
+        for step in steps
+    ]
+    assert batched == alone
+    assert len(set(alone)) > 5
+
+
+def test_without_a_seed_draws_differ() -> None:
+    logits = torch.zeros(1, 50_000)
+    assert len({sample(logits, [SamplingParams()], [Draws(None)])[0] for _ in range(8)}) > 1
+
+
+@pytest.mark.parametrize("poison", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    "params", [SamplingParams(), SamplingParams(temperature=0), SamplingParams(top_p=0.5)]
+)
+def test_a_poisoned_row_has_no_token_and_others_do(poison: float, params: SamplingParams) -> None:
+    logits = torch.zeros(3, 8)
+    logits[:, 5] = 9.0
+    logits[1, 2] = poison
+    tokens = sample(logits, [params] * 3, [Draws(1), Draws(2), Draws(3)])
+    assert tokens[1] is None
+    assert tokens[0] is not None
+    assert tokens[2] is not None
+
+
+def test_a_row_of_impossible_tokens_only_has_no_token() -> None:
+    assert sample(torch.full((1, 4), -math.inf), [SamplingParams()], [Draws(0)]) == [None]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(-20, 20), min_size=1, max_size=12),
+    st.floats(0.05, 5),
+    st.floats(0.01, 1),
+    st.integers(0, 14),
+    st.integers(0, 1000),
+)
+def test_a_drawn_token_is_one_the_truncation_leaves(
+    row: list[float], temperature: float, top_p: float, top_k: int, seed: int
+) -> None:
+    logits = torch.tensor([row])
+    params = SamplingParams(temperature=temperature, top_p=top_p, top_k=top_k)
+    (token,) = sample(logits, [params], [Draws(seed)])
+    assert token is not None
+    weights = torch.softmax(logits[0].double() / temperature, dim=-1)
+    better = weights[logits[0] > logits[0][token]]
+    assert top_k == 0 or len(better) < top_k
+    kept = torch.topk(weights, min(top_k or len(row), len(row))).values.sum()
+    assert float(better.sum() / kept) < top_p + 1e-6
