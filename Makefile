@@ -1,0 +1,45 @@
+# promptcache: two commands matter, `make serve` and `make test`. Neither asks anything.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+ARGS ?=
+PACKAGES := sdk lint gateway engine
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test check fix types contracts unit setup setup-dev clean
+
+help: ## what can be made here
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
+
+serve: setup ## set everything up and serve on http://127.0.0.1:8400 (ARGS="--port 9000" …)
+	@exec $(BIN)/promptcache serve $(ARGS)
+
+test: setup-dev check types contracts unit ## set up what the tests need and run everything CI runs
+
+check: setup-dev ## style: ruff's rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+fix: setup-dev ## mend what ruff can mend
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+types: setup-dev
+	@$(BIN)/mypy
+
+contracts: setup-dev
+	@$(BIN)/lint-imports
+
+unit: setup-dev
+	@$(BIN)/python -m pytest $(ARGS)
+
+setup:
+	@$(PYTHON) scripts/setup_venv.py --venv $(VENV) --extras gateway,engine
+
+setup-dev:
+	@$(PYTHON) scripts/setup_venv.py --venv $(VENV) --extras dev
+	@sh scripts/install_browser.sh
+	@$(BIN)/python scripts/fetch_model.py
+
+clean: ## remove the environment and the caches in this folder
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache test-artifacts dist
