@@ -1,0 +1,126 @@
+"""The SDK's errors, in one tree.
+
+    PromptCacheError
+    ├── UnknownCauseError          a code the catalogue does not hold
+    ├── CanonicalJSONError         a value that has no faithful canonical form
+    ├── ConversationError          a step that would move a conversation's prefix, or is out of order
+    │   └── ReplayError            an answer that cannot be replayed byte for byte
+    ├── StoredConversationError    a saved conversation that cannot be read back
+    ├── TemplateError              a template that cannot be rendered as declared
+    ├── VolatileContentError       a value that changes between calls, found in the static part (strict mode)
+    ├── MissingExtraError          a command or function whose optional packages are not installed
+    └── MalformedRequestError      a request body that is not one of the shapes the SDK can cut
+
+Every error carries the data it speaks of and a ``remedy``: what to do about it, in one sentence.
+`PromptCacheWarning` is the one warning category; it carries a cause's code.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CanonicalJSONError",
+    "ConversationError",
+    "MalformedRequestError",
+    "MissingExtraError",
+    "PromptCacheError",
+    "PromptCacheWarning",
+    "ReplayError",
+    "StoredConversationError",
+    "TemplateError",
+    "UnknownCauseError",
+    "VolatileContentError",
+]
+
+
+class PromptCacheError(Exception):
+    """Root of everything the SDK raises on purpose; ``remedy`` says what to do next."""
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".rstrip()
+
+
+class UnknownCauseError(PromptCacheError, KeyError):
+    """No cause has this code; ``code`` is what was asked for."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(
+            f"There is no cause {code!r}.", remedy="List the causes that exist with `promptcache rule`."
+        )
+        self.code = code
+
+
+class CanonicalJSONError(PromptCacheError, ValueError):
+    """A value without a faithful canonical form; ``path`` is where it stands, as ``$.key[0]``."""
+
+    def __init__(self, path: str, problem: str, *, remedy: str = "") -> None:
+        super().__init__(f"Cannot write {path} as canonical JSON: {problem}.", remedy=remedy)
+        self.path = path
+        self.problem = problem
+
+
+class ConversationError(PromptCacheError):
+    """A step that would move the prefix, or that does not fit the conversation's state."""
+
+
+class ReplayError(ConversationError):
+    """An answer from which the bytes to replay cannot be taken."""
+
+
+class StoredConversationError(PromptCacheError):
+    """A saved conversation that cannot be read back; ``path`` is the file."""
+
+    def __init__(self, path: str, problem: str, *, remedy: str = "") -> None:
+        super().__init__(f"Cannot load the conversation in {path}: {problem}.", remedy=remedy)
+        self.path = path
+        self.problem = problem
+
+
+class TemplateError(PromptCacheError):
+    """A template that cannot be rendered as declared; ``template`` is its name."""
+
+    def __init__(self, template: str, problem: str, *, remedy: str = "") -> None:
+        super().__init__(f"Template {template!r}: {problem}.", remedy=remedy)
+        self.template = template
+        self.problem = problem
+
+
+class VolatileContentError(PromptCacheError):
+    """Static text holds a value that will change; ``code`` is the cause, ``where`` names the part."""
+
+    def __init__(self, code: str, where: str, excerpt: str, *, remedy: str = "") -> None:
+        super().__init__(f"{code}: {where} holds {excerpt!r}, which will change.", remedy=remedy)
+        self.code = code
+        self.where = where
+        self.excerpt = excerpt
+
+
+class MissingExtraError(PromptCacheError):
+    """Optional packages are absent; ``extra`` names the extra that brings them."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the {extra}:", remedy=f"pip install 'promptcache[{extra}]'")
+        self.what = what
+        self.extra = extra
+
+
+class MalformedRequestError(PromptCacheError, ValueError):
+    """A body that is not a request the SDK knows; ``path`` is the offending place, ``problem`` says why."""
+
+    def __init__(self, path: str, problem: str, *, remedy: str = "") -> None:
+        super().__init__(f"Malformed request at {path}: {problem}.", remedy=remedy)
+        self.path = path
+        self.problem = problem
+
+
+class PromptCacheWarning(UserWarning):
+    """Something will cost cache hits; ``code`` is the cause, ``remedy`` what to do."""
+
+    def __init__(self, message: str, *, code: str, remedy: str = "") -> None:
+        super().__init__(f"{code}: {message} {remedy}".rstrip())
+        self.code = code
+        self.remedy = remedy
