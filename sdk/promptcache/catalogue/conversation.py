@@ -41,7 +41,7 @@ CAUSES = (
     Cause(
         "PC505",
         "reasoning-dropped-on-replay",
-        "Reasoning blocks were dropped when the answer was replayed",
+        "Reasoning was dropped when the answer was replayed",
         "The model's answer was cached with its reasoning, and comes back without it, because the client or"
         " the chat template strips it. The replayed turn no longer matches.",
         "Send reasoning blocks and signatures back unchanged, or use a template that keeps them; where a "
