@@ -1,0 +1,1 @@
+"""The engine's numerical operations; ``reference`` is their specification and the CPU path."""

@@ -1,0 +1,158 @@
+"""Plain-torch versions of the engine's operations: their specification, and the path taken on a CPU.
+
+Each function knows tensors and slots only: no model, no sequence bookkeeping. Kernels for other devices
+keep these signatures and are tested against these functions.
+
+Shapes: T rows of a step, H query heads, Hk key/value heads, G = H / Hk, D values a head, S slots.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+QUERY_TILE = 64
+"""Query rows that attend together: bounds the score matrix and skips most of what causality masks."""
+
+QUERY_ROWS = 16
+"""Rows are padded to a multiple of this in deterministic attention."""
+
+KEY_TILE = 256
+"""Keys per product in deterministic attention; a fixed size, so that the order of summation is fixed."""
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """Divide each row of ``x`` [T, E] by its root mean square (in float32) and scale it by ``weight`` [E]."""
+    wide = x.float()
+    normed = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)
+    return weight * normed.to(x.dtype)
+
+
+def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate heads ``x`` [T, H, D] by their rows' angles; value i pairs with value i + D/2 (half-split).
+
+    ``cos`` and ``sin`` are float32 [T, D/2]. The arithmetic is float32, the result has ``x``'s dtype.
+    """
+    first, second = x.float().chunk(2, dim=-1)
+    cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+    rotated = torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+    return rotated.to(x.dtype)
+
+
+def silu_mul(gate_up: Tensor) -> Tensor:
+    """``silu(gate) * up`` for rows [T, 2I] that hold the gate's I values before the up projection's I."""
+    gate, up = gate_up.chunk(2, dim=-1)
+    return torch.nn.functional.silu(gate) * up
+
+
+def write_kv(keys: Tensor, values: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor) -> None:
+    """Store rows ``keys`` and ``values`` [T, Hk * D] in the slots ``slots`` [T] of pools [S, Hk * D]."""
+    key_pool.index_copy_(0, slots, keys)
+    value_pool.index_copy_(0, slots, values)
+
+
+def copy_slots(pool: Tensor, src: Tensor, dst: Tensor) -> None:
+    """Copy slots ``src`` to ``dst`` in every layer of ``pool`` [layers, S, W]; reads precede writes."""
+    pool.index_copy_(1, dst, pool.index_select(1, src))
+
+
+def paged_attention(
+    query: Tensor,
+    key_pool: Tensor,
+    value_pool: Tensor,
+    sequences: Sequence[tuple[int, int, Tensor]],
+    *,
+    scale: float,
+    deterministic: bool = False,
+) -> Tensor:
+    """Causal attention of every sequence's rows over its own context in the pools.
+
+    ``query`` is [T, H, D], the pools are [S, Hk * D]. Each of ``sequences`` is (first row, rows, context
+    slots): row i of n attends to the first ``len(slots) - n + i + 1`` slots. Returns [T, H * D] in the dtype
+    of ``query``. Scores and sums are float32.
+
+    ``deterministic`` fixes the shape of every product, so that a row's result depends neither on how many
+    rows are computed with it nor on how many keys follow its own.
+    """
+    out = torch.empty(query.shape[0], query.shape[1] * query.shape[2], dtype=query.dtype, device=query.device)
+    for start, length, slots in sequences:
+        rows = query[start : start + length]
+        attend = _attend_tiled if deterministic else _attend
+        out[start : start + length] = attend(rows, key_pool, value_pool, slots, scale)
+    return out
+
+
+def _attend(query: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor, scale: float) -> Tensor:
+    count, _, dim = query.shape
+    context = slots.shape[0]
+    keys, values = _gather(key_pool, slots, dim), _gather(value_pool, slots, dim)
+    kv_heads = keys.shape[0]
+    folded = _fold(query * scale, kv_heads)
+    parts = []
+    for low in range(0, count, QUERY_TILE):
+        high = min(low + QUERY_TILE, count)
+        seen = context - count + high
+        rows = folded[:, :, low:high].reshape(kv_heads, -1, dim)
+        scores = torch.bmm(rows, keys[:, :seen].transpose(1, 2))
+        _mask_future(scores.view(kv_heads, -1, high - low, seen))
+        mixed = torch.bmm(torch.softmax(scores, dim=-1), values[:, :seen])
+        parts.append(_unfold(mixed, high - low))
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _attend_tiled(query: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor, scale: float) -> Tensor:
+    """As ``_attend``, with products of one shape only: QUERY_TILE rows by KEY_TILE keys.
+
+    Slots are repeated to fill the last key tile and masked; rows are padded with zeros. Keys a row may not
+    see add exact zeros to its sums, so their number does not matter.
+    """
+    count, _, dim = query.shape
+    context = slots.shape[0]
+    padded = functional.pad(slots[None], (0, -context % KEY_TILE), mode="replicate")[0]
+    keys, values = _gather(key_pool, padded, dim), _gather(value_pool, padded, dim)
+    kv_heads = keys.shape[0]
+    folded = functional.pad(_fold(query * scale, kv_heads), (0, 0, 0, -count % QUERY_ROWS))
+    parts = []
+    for low in range(0, folded.shape[2], QUERY_TILE):
+        high = min(low + QUERY_TILE, folded.shape[2])
+        last = min(context - count + high, context)
+        rows = folded[:, :, low:high].reshape(kv_heads, -1, dim)
+        tiles = range(0, last, KEY_TILE)
+        scores = torch.cat([torch.bmm(rows, keys[:, at : at + KEY_TILE].transpose(1, 2)) for at in tiles], -1)
+        own = torch.arange(context - count + low, context - count + high, device=query.device)
+        hidden = torch.arange(scores.shape[-1], device=query.device) > own.clamp_(max=context - 1)[:, None]
+        scores.view(kv_heads, -1, *hidden.shape).masked_fill_(hidden, float("-inf"))
+        weights = torch.softmax(scores, dim=-1)
+        mixed = torch.zeros_like(rows)
+        for at in tiles:
+            mixed.baddbmm_(weights[:, :, at : at + KEY_TILE], values[:, at : at + KEY_TILE])
+        parts.append(_unfold(mixed, high - low))
+    return torch.cat(parts)[:count]
+
+
+def _gather(pool: Tensor, slots: Tensor, dim: int) -> Tensor:
+    """Rows ``slots`` of a pool as float32 heads [Hk, L, D]."""
+    rows = pool.index_select(0, slots)
+    return rows.view(slots.shape[0], -1, dim).transpose(0, 1).float()
+
+
+def _fold(query: Tensor, kv_heads: int) -> Tensor:
+    """[n, H, D] as float32 [Hk, G, n, D]: the query heads of a group become rows of one product."""
+    count, heads, dim = query.shape
+    return query.float().view(count, kv_heads, heads // kv_heads, dim).permute(1, 2, 0, 3)
+
+
+def _unfold(mixed: Tensor, count: int) -> Tensor:
+    """[Hk, G * n, D] back to rows [n, H * D]."""
+    kv_heads, rows, dim = mixed.shape
+    return mixed.view(kv_heads, rows // count, count, dim).permute(2, 0, 1, 3).reshape(count, -1)
+
+
+def _mask_future(scores: Tensor) -> None:
+    """Exclude, in scores [Hk, G, n, L], the keys after each row's own; the last n keys are the rows' own."""
+    count = scores.shape[2]
+    if count == 1:
+        return
+    future = torch.ones(count, count, dtype=torch.bool, device=scores.device).triu(1)
+    scores[..., -count:].masked_fill_(future, float("-inf"))

@@ -1,0 +1,103 @@
+"""From a list of messages to the text a model was trained on, by the model's own Jinja template.
+
+The environment is the one Hugging Face's tokenizers use, so a template written for them renders the same
+here: sandboxed, blocks trimmed, ``tojson`` that keeps Unicode. Two differences are deliberate. There is no
+clock unless the caller gives one: templates guard ``strftime_now`` with ``is defined`` and then write a fixed
+date, and a prompt that starts with today's date cannot be reused tomorrow. And every failure is one error.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from jinja2 import Environment, TemplateError, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from promptcache_engine.models.errors import ChatTemplateError
+
+_FAULTS = (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What a template's own expressions can raise on messages they do not expect."""
+
+
+class ChatTemplate:
+    """A compiled chat template.
+
+    ``tokens`` are names the template may use, such as ``bos_token`` and ``eos_token``. ``strftime_now``
+    formats the present time; without it the name is undefined.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        tokens: Mapping[str, str] | None = None,
+        strftime_now: Callable[[str], str] | None = None,
+    ) -> None:
+        self.source = source
+        self._tokens = dict(tokens or {})
+        environment = _environment()
+        if strftime_now is not None:
+            environment.globals["strftime_now"] = strftime_now
+        try:
+            self._template = environment.from_string(source)
+        except (TemplateError, RecursionError) as error:
+            line = f" (line {lineno})" if (lineno := getattr(error, "lineno", None)) else ""
+            raise ChatTemplateError(
+                f"the chat template does not compile{line}: {error}",
+                "Correct it, or give another with --chat-template FILE",
+            ) from error
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = True,  # noqa: FBT001, FBT002 - the name and order users of chat templates know
+        **extra: Any,
+    ) -> str:
+        """Render ``messages`` (role and content mappings) to the prompt's text.
+
+        ``add_generation_prompt`` appends what begins the assistant's answer. ``extra`` are further names for
+        the template. Raises ChatTemplateError when the template refuses the messages or cannot handle them.
+        """
+        names = {**self._tokens, **extra, "messages": messages, "tools": tools, "documents": None}
+        try:
+            return self._template.render(names, add_generation_prompt=add_generation_prompt)
+        except _FAULTS as error:
+            raise ChatTemplateError(f"the chat template refuses these messages: {error}") from error
+
+
+class _GenerationTag(Extension):
+    """``{% generation %}`` marks the assistant's tokens for training; here only its body counts."""
+
+    tags = {"generation"}  # noqa: RUF012 - declared so by jinja2
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _environment() -> Environment:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, "jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = _tojson
+    environment.globals["raise_exception"] = _raise_exception
+    return environment
+
+
+def _raise_exception(message: str) -> NoReturn:
+    raise TemplateError(message)
+
+
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,  # noqa: FBT001, FBT002 - templates pass these by position too
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,  # noqa: FBT001, FBT002
+) -> str:
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )

@@ -1,0 +1,60 @@
+"""A model's shape and constants, as read from its file: numbers only, no tensor, no file access."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The numbers that define a Llama-shaped decoder.
+
+    ``num_heads`` query heads share ``num_kv_heads`` key/value heads of ``head_dim`` values each.
+    ``rope_theta`` is the base of the rotary frequencies, ``rope_scale`` the factor by which they are divided
+    (1.0: none). ``context_length`` is in tokens. ``name`` is what the file calls the model.
+    """
+
+    architecture: str
+    num_layers: int
+    hidden_size: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    intermediate_size: int
+    vocab_size: int
+    context_length: int
+    rope_theta: float = 10_000.0
+    rope_scale: float = 1.0
+    rms_eps: float = 1e-5
+    eos_token_ids: tuple[int, ...] = ()
+    bos_token_id: int | None = None
+    tied_embeddings: bool = False
+    name: str = "model"
+
+    def __post_init__(self) -> None:
+        sizes = (self.num_layers, self.hidden_size, self.num_heads, self.num_kv_heads, self.head_dim)
+        if min(*sizes, self.intermediate_size, self.vocab_size, self.context_length) < 1:
+            raise ValueError("every size of a model is at least 1")
+        if self.num_heads % self.num_kv_heads:
+            raise ValueError(
+                f"{self.num_heads} query heads cannot share {self.num_kv_heads} key/value heads evenly"
+            )
+        if self.head_dim % 2:
+            raise ValueError(f"rotary embedding needs an even head size, not {self.head_dim}")
+
+    @property
+    def group_size(self) -> int:
+        """How many query heads share one key/value head."""
+        return self.num_heads // self.num_kv_heads
+
+    @property
+    def query_width(self) -> int:
+        """Values of all query heads of one token."""
+        return self.num_heads * self.head_dim
+
+    @property
+    def kv_width(self) -> int:
+        """Values of all key (or value) heads of one token: the width of a slot of the KV pool."""
+        return self.num_kv_heads * self.head_dim
+
+    def kv_bytes_per_token(self, item_size: int) -> int:
+        """Bytes that one token occupies in the KV pool when a value takes ``item_size`` bytes."""
+        return 2 * self.num_layers * self.kv_width * item_size

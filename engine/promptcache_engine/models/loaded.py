@@ -1,0 +1,25 @@
+"""A model with all that belongs to it: weights, tokenizer, chat template and numbers."""
+
+from dataclasses import dataclass
+
+from promptcache_engine.models.chat_template import ChatTemplate
+from promptcache_engine.models.config import ModelConfig
+from promptcache_engine.models.errors import ChatTemplateMissingError
+from promptcache_engine.models.llama import LlamaModel
+from promptcache_engine.tokenizer.base import Tokenizer
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """What an engine needs of a model; ``chat_template`` is None where the file has none."""
+
+    model: LlamaModel
+    tokenizer: Tokenizer
+    chat_template: ChatTemplate | None
+    config: ModelConfig
+
+    def require_chat_template(self) -> ChatTemplate:
+        """Return the chat template; raise ChatTemplateMissingError where the model has none."""
+        if self.chat_template is None:
+            raise ChatTemplateMissingError(self.config.name)
+        return self.chat_template
