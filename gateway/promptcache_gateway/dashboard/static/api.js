@@ -1,0 +1,43 @@
+// The gateway's own JSON: fetch it, and hear when it changes. Knows nothing of how it is shown.
+
+const root = new URL("promptcache/v1/", document.baseURI);
+
+export class ApiError extends Error {}
+
+export async function get(path, parameters = {}) {
+  const url = new URL(path, root);
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== null && value !== undefined) url.searchParams.set(name, value);
+  }
+  let response;
+  try {
+    response = await fetch(url, { headers: { accept: "application/json" } });
+  } catch {
+    throw new ApiError("The gateway does not answer. Is it still running?");
+  }
+  const body = await response.json().catch(() => null);
+  if (!response.ok) throw new ApiError(body?.error?.message ?? `The gateway answered ${response.status}.`);
+  return body;
+}
+
+// Calls onChange at most once a second while requests come in; onState hears "live" or "away".
+export function listen(onChange, onState) {
+  const source = new EventSource(new URL("events", root));
+  let timer = null;
+  let pending = false;
+  const fire = () => {
+    timer = null;
+    if (!pending) return;
+    pending = false;
+    onChange();
+    timer = setTimeout(fire, 1000);
+  };
+  const changed = () => {
+    pending = true;
+    if (timer === null) timer = setTimeout(fire, 50);
+  };
+  for (const name of ["request", "template", "alert"]) source.addEventListener(name, changed);
+  source.addEventListener("open", () => { onState("live"); changed(); });
+  source.addEventListener("error", () => onState("away"));
+  return () => { clearTimeout(timer); source.close(); };
+}
