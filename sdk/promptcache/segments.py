@@ -167,7 +167,8 @@ def _message(message: Mapping[str, Any], path: str, index: int) -> list[Segment]
     elif content is not None:
         segments = _content(content, path, role, index, extra)
         segments = list(_with_mark(segments, mark_of(message)))
-    for number, call in enumerate(expect_list(message.get("tool_calls"), f"{path}.tool_calls")):
+    calls = message.get("tool_calls")
+    for number, call in enumerate(expect_list(calls, f"{path}.tool_calls") if calls else ()):
         text = f"{role}\n{compact_json(call)}"
         segments.append(Segment(f"{path}.tool_calls[{number}]", "message", role, text, None, index, extra))
     return segments or [Segment(path, "message", role, f"{role}\n", mark_of(message), index, extra)]
@@ -197,6 +198,8 @@ def _block(block: object, path: str) -> tuple[str, Mapping[str, Any] | None]:
 
 
 def _extra(message: Mapping[str, Any]) -> str:
+    if message.keys() <= _MESSAGE_META:
+        return ""
     others = {key: value for key, value in message.items() if key not in _MESSAGE_META and value is not None}
     return compact_json(others) if others else ""
 
