@@ -1,0 +1,142 @@
+"""Everything that can go wrong in the gateway, as one tree.
+
+    GatewayError
+    ├── StartupError            the gateway cannot start: one line on stderr, exit 2
+    │   ├── SettingsError       an option, a variable or a line of promptcache.toml is wrong
+    │   └── PortBusyError       the address is taken or not ours
+    └── ApiError                a request is answered with an error in the API's own shape
+
+Texts say what happened and ``remedy`` says what to do. None of them ever holds prompt text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from promptcache.errors import PromptCacheError
+
+
+class GatewayError(PromptCacheError):
+    """Root of the gateway's errors; ``message`` and ``remedy`` are one sentence each."""
+
+
+class StartupError(GatewayError):
+    """The gateway cannot start."""
+
+
+class SettingsError(StartupError):
+    """A setting is unknown, has the wrong type or a value that cannot work.
+
+    Attributes:
+        setting: the setting's name as the user wrote it (``--port``, ``engine.page_size``).
+    """
+
+    def __init__(self, setting: str, message: str, *, remedy: str = "") -> None:
+        super().__init__(f"{setting}: {message}", remedy=remedy)
+        self.setting = setting
+
+
+class PortBusyError(StartupError):
+    """The address cannot be listened on.
+
+    Attributes:
+        host: the address that was tried.
+        port: the port that was tried.
+    """
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        super().__init__(
+            f"cannot listen on {host}:{port}: {reason}.",
+            remedy="Choose another address with --port or --host, or stop what uses this one.",
+        )
+        self.host = host
+        self.port = port
+
+
+class ApiError(GatewayError):
+    """A request that is answered with an error instead of a completion.
+
+    Attributes:
+        status: the HTTP status.
+        kind: OpenAI's ``type`` (``"invalid_request_error"``).
+        param: the request's field that is at fault, as a path, or None.
+        code: a short stable name (``"model_not_found"``), or None.
+        retry_after: seconds after which a retry may succeed, or None.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        kind: str = "invalid_request_error",
+        param: str | None = None,
+        code: str | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.param = param
+        self.code = code
+        self.retry_after = retry_after
+
+    def to_dict(self) -> dict[str, Any]:
+        """The body in OpenAI's shape: ``{"error": {message, type, param, code}}``."""
+        fields = {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}
+        return {"error": fields}
+
+    def to_json(self) -> bytes:
+        """``to_dict`` as JSON bytes."""
+        return orjson.dumps(self.to_dict())
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Headers that belong to this error: ``retry-after`` where a retry can help."""
+        if self.retry_after is None:
+            return []
+        return [(b"retry-after", str(self.retry_after).encode())]
+
+
+def invalid_request(message: str, param: str | None = None, code: str | None = None) -> ApiError:
+    """400: the request is not what the API describes; ``param`` is the path of the fault."""
+    return ApiError(400, message, param=param, code=code)
+
+
+def body_too_large(limit: int) -> ApiError:
+    """413: the body is larger than the gateway takes."""
+    return ApiError(
+        413,
+        f"The request body is larger than {limit:,} bytes, the most this gateway accepts.",
+        code="request_too_large",
+    )
+
+
+def unauthorized() -> ApiError:
+    """401: no key, or a key this gateway does not know."""
+    return ApiError(
+        401,
+        "This gateway needs an API key it knows: send it as 'Authorization: Bearer KEY' or 'x-api-key: KEY'.",
+        kind="authentication_error",
+        code="invalid_api_key",
+    )
+
+
+def unknown_model(model: str, known: list[str]) -> ApiError:
+    """404: the upstream does not serve that model; the answer lists those it does."""
+    listed = ", ".join(f"'{name}'" for name in known)
+    return ApiError(
+        404,
+        f"The model {model[:200]!r} does not exist here. Available: {listed}.",
+        param="model",
+        code="model_not_found",
+    )
+
+
+def internal_error(request_id: str | None) -> ApiError:
+    """500: a defect of the gateway; the log has its place under the request's id."""
+    suffix = f" The log has it under {request_id}." if request_id else ""
+    return ApiError(
+        500, f"The gateway failed on this request.{suffix}", kind="server_error", code="internal_error"
+    )

@@ -1,0 +1,160 @@
+"""What the gateway is told: frozen values, read once from the command line, a file and the environment.
+
+Checking one value is done here; whether a port is free or a model can be read is found out by
+those who open them. Secrets come from the environment only and are never shown.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from promptcache_gateway.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_PORT = 8400
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """The built-in engine's settings, passed on as they are; the engine judges their values.
+
+    Attributes:
+        model: a name the engine's hub knows, a path, or ``hf:REPO[:FILE]``.
+        dtype: ``float32``, ``bfloat16`` or ``float16``.
+        page_size: tokens a page of the cache holds.
+        kv_cache_tokens: tokens the cache holds; None leaves it to the engine.
+        eviction_policy: which cached prefix goes first when the cache is full.
+        enable_prefix_caching: False computes every prompt from its first token.
+        deterministic: no result depends on batch or chunk size. Slow.
+        chat_template: a Jinja file instead of the model's own template.
+    """
+
+    model: str = "smollm2-135m-instruct"
+    dtype: str = "float32"
+    page_size: int = 16
+    kv_cache_tokens: int | None = None
+    eviction_policy: str = "lru"
+    enable_prefix_caching: bool = True
+    deterministic: bool = False
+    chat_template: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamSettings:
+    """A foreign OpenAI-compatible server.
+
+    Attributes:
+        url: its base URL, as clients write it: ``http://host:8000`` or ``https://host/v1``.
+        api_key: sent instead of the caller's, or None: the caller's passes through.
+        connect_timeout_s: seconds to reach it.
+        read_timeout_s: seconds of silence before a call is given up.
+        include_usage: ask for the usage of streams whose caller said nothing about it.
+    """
+
+    url: str
+    api_key: str | None = field(default=None, repr=False)
+    connect_timeout_s: float = 10.0
+    read_timeout_s: float = 600.0
+    include_usage: bool = True
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise SettingsError("upstream", f"{self.url!r} is not an http:// or https:// address.")
+        if parts.query or parts.fragment or parts.username:
+            raise SettingsError("upstream", "the address must not hold a query, a fragment or a password.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything one gateway process is told.
+
+    Attributes:
+        host: the address to listen on.
+        port: the port to listen on; 0 takes a free one.
+        upstream: the foreign server, or None for the built-in engine.
+        engine: the built-in engine's settings.
+        api_keys: keys callers must show; empty: none is asked for.
+        max_body_bytes: largest request body taken.
+        shutdown_grace_s: seconds that running requests get to end when the gateway is stopped.
+        data_dir: folder of what is recorded.
+        database: URL or path of the database, or None: a file in ``data_dir``.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    upstream: UpstreamSettings | None = None
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    max_body_bytes: int = 32 * MIB
+    shutdown_grace_s: float = 30.0
+    data_dir: Path = field(default_factory=lambda: default_data_dir(os.environ))
+    database: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise SettingsError("port", f"{self.port} is not a port.", remedy="Use 1 to 65535, or 0.")
+        if self.max_body_bytes < 1024:
+            raise SettingsError("max_body_bytes", "must be at least 1024.")
+        if not self.api_keys and not is_loopback(self.host):
+            raise SettingsError(
+                "host",
+                f"listening on {self.host} lets anyone on the network in, and no API key is configured.",
+                remedy="Set PROMPTCACHE_API_KEYS, or listen on 127.0.0.1.",
+            )
+        if self.upstream is not None and self._leads_back(self.upstream.url):
+            raise SettingsError("upstream", f"{self.upstream.url} is this gateway itself.")
+
+    def _leads_back(self, url: str) -> bool:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        host = parts.hostname or ""
+        return port == self.port and (host == self.host or (is_loopback(host) and is_loopback(self.host)))
+
+
+def with_environment(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """The settings with the secrets of the environment in them.
+
+    ``PROMPTCACHE_UPSTREAM_API_KEY`` is the key sent upstream.
+    """
+    key = environ.get("PROMPTCACHE_UPSTREAM_API_KEY", "").strip()
+    if key and settings.upstream is not None:
+        return replace(settings, upstream=replace(settings.upstream, api_key=key))
+    return settings
+
+
+def keys_from(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The callers' keys in ``PROMPTCACHE_API_KEYS``, separated by commas.
+
+    Raises:
+        SettingsError: a key is too short to be one.
+    """
+    keys = tuple(key.strip() for key in environ.get("PROMPTCACHE_API_KEYS", "").split(",") if key.strip())
+    if any(len(key) < 16 for key in keys):
+        raise SettingsError("PROMPTCACHE_API_KEYS", "a key has fewer than 16 characters.")
+    return keys
+
+
+def default_data_dir(environ: Mapping[str, str]) -> Path:
+    """Where recorded data lies unless told otherwise: the user's data folder."""
+    base = environ.get("XDG_DATA_HOME", "")
+    root = Path(base) if base else Path.home() / ".local" / "share"
+    return root / "promptcache"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach ``host``."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,136 @@
+"""What the data plane asks of an upstream, whatever stands behind it.
+
+An upstream takes a call and answers with a whole reply or with a stream of pieces. It knows
+nothing of causes, records or headers of ours: the routes add those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from promptcache.usage import Usage
+    from promptcache_gateway.exchange import Call, EngineFacts
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """What came with a call besides its body.
+
+    Attributes:
+        method: ``POST`` or ``GET``.
+        headers: the caller's headers, names in lower case, as received.
+        query: the query string without ``?``.
+    """
+
+    method: str
+    headers: RawHeaders
+    query: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WholeReply:
+    """An answer that is complete: the upstream's status, headers and body.
+
+    Attributes:
+        status: HTTP status.
+        headers: headers for the caller; no hop-by-hop headers and no ``content-length``.
+        body: the body.
+        usage: the provider's numbers, or ``Usage.unreported()``.
+        engine: the engine's facts, for the built-in upstream.
+        first_output_at: ``time.perf_counter()`` at the first generated token, where known.
+        error: the code of an error answer, or None.
+        response_id: the ``id`` in the body, or None.
+    """
+
+    status: int
+    headers: RawHeaders
+    body: bytes
+    usage: Usage
+    engine: EngineFacts | None = None
+    first_output_at: float | None = None
+    error: str | None = None
+    response_id: str | None = None
+
+
+class StreamReply(Protocol):
+    """An answer that comes in pieces.
+
+    ``status``, ``headers``, ``events`` and ``engine`` are known before the first piece; the others
+    are final once ``pieces`` is exhausted, and hold what is known so far before that.
+    """
+
+    status: int
+    headers: RawHeaders
+    events: bool
+    engine: EngineFacts | None
+    first_output_at: float | None
+    error: str | None
+    response_id: str | None
+
+    @property
+    def usage(self) -> Usage:
+        """The provider's numbers as far as they have come, or ``Usage.unreported()``."""
+        ...
+
+    def pieces(self) -> AsyncIterator[bytes]:
+        """The body, in pieces to be sent at once; never raises but ``CancelledError``.
+
+        An upstream that dies on the way yields an error event last and sets ``error``.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give up what is still running upstream; harmless after the end."""
+        ...
+
+
+class Upstream(Protocol):
+    """A server or an engine that completes prompts.
+
+    Attributes:
+        name: how records and metrics call it.
+        kind: ``"engine"`` or ``"openai"``.
+        granularity: tokens in which its cache counts, or None where that is not known.
+    """
+
+    name: str
+    kind: str
+    granularity: int | None
+
+    async def start(self) -> None:
+        """Make it ready; raises `StartupError` when it cannot be."""
+        ...
+
+    async def close(self) -> None:
+        """Stop it and free what it holds."""
+        ...
+
+    async def send(self, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
+        """Complete a call; raises `ApiError`. Cancelling it stops the work upstream."""
+        ...
+
+    async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
+        """The list of models, or one of them; raises `ApiError`."""
+        ...
+
+    def count_tokens(self, text: str) -> int | None:
+        """Tokens of ``text`` on its own, without a chat template; None where it cannot be known."""
+        ...
+
+    async def reset_cache(self) -> bool | None:
+        """Empty the cache: False while sequences hold pages, None where there is no cache to empty."""
+        ...
+
+    async def warm(self, call: Call) -> EngineFacts | None:
+        """Prefill a call's prompt without an answer; None where that cannot be done."""
+        ...
+
+    def health(self) -> Mapping[str, Any]:
+        """``{"ok": bool, …}`` and what an operator wants to see, without asking the network."""
+        ...

@@ -1,0 +1,136 @@
+"""Relay server-sent events byte for byte, noticing usage on the way.
+
+A relay is fed what the network gives, in whatever pieces, and hands on the same bytes in whole
+events. It decodes an event only where usage or an error shows in its bytes. The one thing it may
+withhold is a usage chunk that the gateway itself asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+_BOUNDARY = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_NOTABLE = re.compile(rb'"(?:usage|error)"\s*:\s*\{')
+_ID = re.compile(rb'"id"\s*:\s*"([A-Za-z0-9_.:-]{1,128})"')
+_MAX_PARTIAL_EVENT = 256 * 1024
+_MAX_KEPT_CHUNKS = 32
+
+
+class EventRelay:
+    """State of one relayed stream.
+
+    Attributes:
+        chunks: decoded events that carried a non-null ``usage``, in order, the last ones.
+        error: the ``code`` (or ``type``) of an error event, or None.
+        response_id: the ``id`` in the first event that has one, or None.
+        ended_clean: whether what was relayed so far ends between two events.
+    """
+
+    def __init__(self, *, withhold_usage: bool) -> None:
+        self.chunks: list[dict[str, Any]] = []
+        self.error: str | None = None
+        self.response_id: str | None = None
+        self.ended_clean = True
+        self._withhold = withhold_usage
+        self._partial = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Take bytes from the upstream; return those that may go to the caller now."""
+        if self._partial:
+            data = self._partial + data
+            self._partial = b""
+        if not data.endswith((b"\n\n", b"\r\n\r\n")):
+            data = self._hold_partial(data)
+        if self.response_id is None:
+            self._note_id(data)
+        if _NOTABLE.search(data) is None:
+            return data
+        return self._sift(data)
+
+    def finish(self) -> bytes:
+        """Bytes still held when the stream ends without a blank line."""
+        rest, self._partial = self._partial, b""
+        if rest:
+            rest = self._sift(rest)
+            self.ended_clean = not rest
+        return rest
+
+    def _hold_partial(self, data: bytes) -> bytes:
+        """Keep an unfinished event back, unless it is too large to wait for."""
+        end = max(
+            data.rfind(b"\n\n") + 2 if b"\n\n" in data else 0,
+            data.rfind(b"\r\n\r\n") + 4 if b"\r\n\r\n" in data else 0,
+            data.rfind(b"\r\r") + 2 if b"\r\r" in data else 0,
+        )
+        if len(data) - end > _MAX_PARTIAL_EVENT:
+            self.ended_clean = False
+            return data
+        self._partial = data[end:]
+        if end:
+            self.ended_clean = True
+        return data[:end]
+
+    def _note_id(self, data: bytes) -> None:
+        match = _ID.search(data)
+        if match is not None:
+            self.response_id = match[1].decode("ascii")
+
+    def _sift(self, data: bytes) -> bytes:
+        kept: list[bytes] = []
+        for event in _split(data):
+            if _NOTABLE.search(event) is None or not self._note(event):
+                kept.append(event)
+        return b"".join(kept)
+
+    def _note(self, event: bytes) -> bool:
+        """Note what an event says; True when it is to be withheld."""
+        chunk = _event_json(event)
+        if chunk is None:
+            return False
+        error = chunk.get("error")
+        if isinstance(error, dict):
+            self.error = str(error.get("code") or error.get("type") or "upstream_error")
+        if not isinstance(chunk.get("usage"), dict):
+            return False
+        self.chunks.append(chunk)
+        del self.chunks[:-_MAX_KEPT_CHUNKS]
+        return self._withhold and _says_nothing_else(chunk)
+
+
+def _split(data: bytes) -> list[bytes]:
+    """Events with their terminators; an unterminated rest is the last item."""
+    events = []
+    start = 0
+    for boundary in _BOUNDARY.finditer(data):
+        events.append(data[start : boundary.end()])
+        start = boundary.end()
+    if start < len(data):
+        events.append(data[start:])
+    return events
+
+
+def _event_json(event: bytes) -> dict[str, Any] | None:
+    lines = [line[5:] for line in event.splitlines() if line.startswith(b"data:")]
+    try:
+        chunk = orjson.loads(b"\n".join(lines))
+    except orjson.JSONDecodeError:
+        return None
+    return chunk if isinstance(chunk, dict) else None
+
+
+def _says_nothing_else(chunk: dict[str, Any]) -> bool:
+    """Whether a chunk carries usage alone: no choices, or choices without any content."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list):
+        return False
+    return not any(_has_content(choice) for choice in choices)
+
+
+def _has_content(choice: object) -> bool:
+    if not isinstance(choice, dict):
+        return True
+    delta = choice.get("delta")
+    return bool(delta) or bool(choice.get("text")) or choice.get("finish_reason") is not None

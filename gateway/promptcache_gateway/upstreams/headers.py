@@ -1,0 +1,81 @@
+"""Which headers travel between a caller and a foreign upstream.
+
+Everything passes but what belongs to one connection only, what the client library sets itself,
+and the gateway's own headers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from promptcache_gateway.upstreams.base import RawHeaders
+
+OWN_PREFIX = b"x-promptcache-"
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"trailers",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+# The client library writes host and length; a body is decoded at the gateway's edge, and the answer
+# is asked for as it is, since usage must be read in it.
+_NOT_UPSTREAM = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
+_NOT_DOWNSTREAM = _HOP_BY_HOP | {b"content-length", b"date"}
+_CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
+
+
+def to_upstream(headers: RawHeaders, api_key: str | None) -> dict[str, str]:
+    """The caller's headers as they go to the upstream.
+
+    Args:
+        headers: as received, names in lower case.
+        api_key: the upstream's key; it replaces whatever credentials the caller sent.
+    """
+    dropped = _named_by_connection(headers)
+    sent: dict[str, str] = {}
+    for name, value in headers:
+        if name in _NOT_UPSTREAM or name in dropped or name.startswith(OWN_PREFIX):
+            continue
+        if api_key is not None and name in _CREDENTIALS:
+            continue
+        key = name.decode("latin-1")
+        text = value.decode("latin-1")
+        sent[key] = f"{sent[key]}, {text}" if key in sent else text
+    if api_key is not None:
+        sent["authorization"] = f"Bearer {api_key}"
+    elif "authorization" not in sent and "x-api-key" in sent:
+        sent["authorization"] = f"Bearer {sent['x-api-key']}"
+    sent["accept-encoding"] = "identity"
+    return sent
+
+
+def to_caller(headers: Iterable[tuple[bytes, bytes]], *, decoded: bool) -> RawHeaders:
+    """The upstream's headers as they go back; ``decoded`` when its compression was undone."""
+    raw = [(name.lower(), value) for name, value in headers]
+    dropped = _NOT_DOWNSTREAM | _named_by_connection(raw)
+    return [
+        (name, value)
+        for name, value in raw
+        if name not in dropped
+        and not name.startswith(OWN_PREFIX)
+        and not (decoded and name == b"content-encoding")
+    ]
+
+
+def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
+    """Headers that ``connection: a, b`` declares to be for this connection only."""
+    for name, value in headers:
+        if name == b"connection" and value.lower() not in {b"keep-alive", b"close"}:
+            return frozenset(token.strip().lower() for token in value.split(b","))
+    return frozenset()

@@ -1,0 +1,323 @@
+"""The built-in engine as an upstream: the one place where the gateway knows the engine.
+
+It turns a call into token ids and parameters, bridges the worker thread's events to the event
+loop, and answers in OpenAI's shapes. The cache, the scheduling and the model are the engine's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from promptcache_engine import (
+    Admitted,
+    ContextLengthError,
+    EmptyPromptError,
+    EngineConfig,
+    EngineError,
+    EngineStoppedError,
+    Failed,
+    Finished,
+    InvalidTokenError,
+    QueueFullError,
+    SamplingParams,
+    TokenDelta,
+)
+
+from promptcache_gateway.errors import ApiError, StartupError, invalid_request, unknown_model
+from promptcache_gateway.exchange import EngineFacts
+from promptcache_gateway.upstreams.answers import Answer, ChatAnswer, TextAnswer
+from promptcache_gateway.upstreams.engine_answer import End, EngineStream, json_reply, whole_answer
+from promptcache_gateway.upstreams.parameters import (
+    COMPLETIONS_DEFAULT_MAX_TOKENS,
+    Parameters,
+    read_parameters,
+)
+from promptcache_gateway.upstreams.prompts import read_messages, read_prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache_engine import Engine, Generation, GenerationEvent
+
+    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.settings import EngineSettings
+    from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
+
+_LONG_PROMPT = 16_384  # characters from which tokenizing is worth a thread of its own
+
+
+class LocalUpstream:
+    """The built-in engine. ``engine`` may be given ready-made; else ``start`` loads the model."""
+
+    name = "engine"
+    kind = "engine"
+    granularity: int | None = 1
+
+    def __init__(self, settings: EngineSettings, engine: Engine | None = None) -> None:
+        self._settings = settings
+        self._engine = engine
+
+    async def start(self) -> None:
+        """Load the model and start the engine's thread; raises `StartupError` saying what is missing."""
+        if self._engine is None:
+            self._engine = await asyncio.to_thread(_load, self._settings)
+        if not self._engine.healthy:
+            self._engine.start()
+
+    async def close(self) -> None:
+        """Stop the engine; what is still being computed ends as failed."""
+        if self._engine is not None:
+            await asyncio.to_thread(self._engine.close)
+
+    @property
+    def engine(self) -> Engine:
+        """The running engine."""
+        assert self._engine is not None, "start() comes first"
+        return self._engine
+
+    async def send(self, call: Call, inbound: Inbound) -> WholeReply | StreamReply:  # noqa: ARG002
+        """Complete the call; raises `ApiError` before anything is generated."""
+        self._check_model(call.model)
+        parameters = _parameters(call)
+        tokens = await self._tokens(call)
+        run = self._submit(call, tokens, parameters)
+        answer = _answer(call, self.engine.info.model_name, parameters)
+        try:
+            facts = await run.admission()
+            if call.stream:
+                return EngineStream(answer, run, facts)
+            return await whole_answer(answer, run, facts)
+        except asyncio.CancelledError:
+            run.cancel()
+            raise
+
+    async def models(self, inbound: Inbound, model: str | None) -> WholeReply:  # noqa: ARG002
+        """The one model, in OpenAI's list or alone; 404 for another name."""
+        info = self.engine.info
+        entry = {
+            "id": info.model_name,
+            "object": "model",
+            "created": 0,
+            "owned_by": "promptcache",
+            "max_model_len": info.context_length,
+        }
+        if model is not None:
+            self._check_model(model)
+            return json_reply(entry)
+        return json_reply({"object": "list", "data": [entry]})
+
+    def count_tokens(self, text: str) -> int | None:
+        """Tokens of ``text`` under the model's own tokenizer."""
+        return len(self.engine.tokenizer.encode(text))
+
+    async def reset_cache(self) -> bool | None:
+        """Empty the cache; False while running sequences hold pages."""
+        return await asyncio.to_thread(self.engine.reset_cache)
+
+    async def warm(self, call: Call) -> EngineFacts | None:
+        """Compute the call's prompt and keep it, without generating anything; raises `ApiError`."""
+        self._check_model(call.model)
+        parameters = dataclasses.replace(_parameters(call), max_tokens=0)
+        run = self._submit(call, await self._tokens(call), parameters)
+        try:
+            facts = await run.admission()
+            while not isinstance(await run.next(), End):
+                pass
+        except asyncio.CancelledError:
+            run.cancel()
+            raise
+        return facts
+
+    def health(self) -> Mapping[str, Any]:
+        """Whether the worker thread lives, which model it serves, and its counters."""
+        engine = self._engine
+        if engine is None:
+            return {"ok": False, "model": self._settings.model}
+        return {
+            "ok": engine.healthy,
+            "model": engine.info.model_name,
+            "stats": dataclasses.asdict(engine.stats()),
+        }
+
+    def _check_model(self, model: str) -> None:
+        known = self.engine.info.model_name
+        if not model:
+            raise invalid_request("Missing required parameter: 'model'.", "model", "missing_required_parameter")
+        if model not in {known, self._settings.model}:
+            raise unknown_model(model, [known])
+
+    async def _tokens(self, call: Call) -> list[int]:
+        """The prompt's token ids; long prompts are tokenized off the event loop."""
+        if call.dialect == "openai.completions":
+            prompt = read_prompt(call.payload)
+            if not isinstance(prompt, str):
+                return prompt
+            return await self._encode(prompt)
+        messages = read_messages(call.payload)
+        try:
+            text = self.engine.render_chat(messages)
+        except EngineError as error:
+            raise invalid_request(_sentence(error), "messages", "chat_template_error") from error
+        return await self._encode(text)
+
+    async def _encode(self, text: str) -> list[int]:
+        encode = self.engine.tokenizer.encode
+        if len(text) < _LONG_PROMPT:
+            return encode(text)
+        return await asyncio.to_thread(encode, text)
+
+    def _submit(self, call: Call, tokens: list[int], parameters: Parameters) -> EngineRun:
+        run = EngineRun(call)
+        try:
+            run.generation = self.engine.submit(
+                tokens,
+                _sampling(parameters),
+                namespace=_namespace(call.tenant, parameters.cache_salt),
+                use_cache=call.use_cache,
+                on_event=run.receive,
+            )
+        except EngineError as error:
+            raise api_error(error, call) from error
+        return run
+
+
+class EngineRun:
+    """One submitted call: its events, carried from the engine's worker thread to the event loop."""
+
+    generation: Generation
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[GenerationEvent] = asyncio.Queue()
+
+    def receive(self, event: GenerationEvent) -> None:
+        """Take an event; called from the worker thread."""
+        # The loop may be closed already when the gateway stops; then nobody waits for the event.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, event)
+
+    def cancel(self) -> None:
+        """Stop computing; harmless after the end."""
+        self.generation.cancel()
+
+    async def admission(self) -> EngineFacts:
+        """What the engine knows at admission; raises `ApiError` where the call ends before that."""
+        event = await self._queue.get()
+        if isinstance(event, Failed):
+            raise api_error(event.error, self._call)
+        if not isinstance(event, Admitted):
+            raise api_error(EngineStoppedError("the request was given up before it began"), self._call)
+        return _facts(event)
+
+    async def next(self) -> str | End:
+        """The next piece of text, or the end; raises `ApiError` where the engine failed."""
+        event = await self._queue.get()
+        if isinstance(event, TokenDelta):
+            return event.text
+        if isinstance(event, Finished):
+            return End(event.finish_reason, event.prompt_tokens, event.cached_tokens, event.output_tokens)
+        if isinstance(event, Failed):
+            raise api_error(event.error, self._call)
+        return ""
+
+
+def _facts(event: Admitted) -> EngineFacts:
+    reason = event.reason
+    return EngineFacts(
+        prompt_tokens=event.prompt_tokens,
+        cached_tokens=event.cached_tokens,
+        reused=reason.reused,
+        evicted=reason.evicted,
+        isolated=reason.isolated,
+        granularity=reason.granularity,
+        window=reason.window,
+        diverged_at=reason.diverged_at,
+    )
+
+
+def api_error(error: EngineError, call: Call) -> ApiError:
+    """The API's answer to one of the engine's errors."""
+    field = "prompt" if call.dialect == "openai.completions" else "messages"
+    text = _sentence(error)
+    if isinstance(error, ContextLengthError):
+        return invalid_request(text, field, "context_length_exceeded")
+    if isinstance(error, EmptyPromptError | InvalidTokenError):
+        return invalid_request(text, field, "invalid_value")
+    if isinstance(error, QueueFullError):
+        return ApiError(429, text, kind="rate_limit_error", code="queue_full", retry_after=1)
+    if isinstance(error, EngineStoppedError):
+        return ApiError(503, text, kind="server_error", code="engine_unavailable")
+    return ApiError(500, text, kind="server_error", code="engine_error")
+
+
+def _sentence(error: EngineError) -> str:
+    text = f"{error.problem}. {error.remedy}."
+    return text[:1].upper() + text[1:]
+
+
+def _load(settings: EngineSettings) -> Engine:
+    """Load the model; every way in which that can fail becomes one clear `StartupError`."""
+    try:
+        from promptcache_engine import Engine  # noqa: PLC0415 - loads torch
+
+        return Engine(_engine_config(settings))
+    except ImportError as error:
+        raise StartupError(
+            f"The built-in engine needs packages that are not installed ({error.name}).",
+            remedy="pip install 'promptcache[engine]', or name a server with --upstream URL.",
+        ) from error
+    except EngineError as error:
+        raise StartupError(f"{error.problem}.", remedy=f"{error.remedy}.") from error
+    except OSError as error:
+        raise StartupError(f"The model {settings.model!r} cannot be read: {error.strerror}.") from error
+
+
+def _engine_config(settings: EngineSettings) -> EngineConfig:
+    template = settings.chat_template
+    return EngineConfig(
+        model=settings.model,
+        dtype=settings.dtype,
+        page_size=settings.page_size,
+        kv_cache_tokens=settings.kv_cache_tokens,
+        eviction_policy=settings.eviction_policy,
+        enable_prefix_caching=settings.enable_prefix_caching,
+        deterministic=settings.deterministic,
+        chat_template=None if template is None else str(template),
+    )
+
+
+def _parameters(call: Call) -> Parameters:
+    if call.dialect == "openai.completions":
+        return read_parameters(
+            call.payload, prompt_field="prompt", default_max=COMPLETIONS_DEFAULT_MAX_TOKENS
+        )
+    return read_parameters(call.payload, prompt_field="messages", default_max=None)
+
+
+def _sampling(parameters: Parameters) -> SamplingParams:
+    return SamplingParams(
+        temperature=parameters.temperature,
+        top_p=parameters.top_p,
+        top_k=parameters.top_k,
+        seed=parameters.seed,
+        max_tokens=parameters.max_tokens,
+        stop=parameters.stop,
+        ignore_eos=parameters.ignore_eos,
+    )
+
+
+def _namespace(tenant: str, salt: str) -> str:
+    """Whose prefixes may be reused: a salt separates within a tenant and never joins two tenants."""
+    if not salt and tenant == "default":
+        return ""
+    return f"{tenant}\x1f{salt}"
+
+
+def _answer(call: Call, model: str, parameters: Parameters) -> Answer:
+    kind, prefix = (TextAnswer, "cmpl-") if call.dialect == "openai.completions" else (ChatAnswer, "chatcmpl-")
+    suffix = call.id.removeprefix("pcr_")
+    return kind(prefix + suffix, int(call.received_at), model, parameters.include_usage)

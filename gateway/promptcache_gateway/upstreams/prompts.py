@@ -1,0 +1,108 @@
+"""Read the prompt of a request for the built-in engine: messages, or a completion's prompt.
+
+Each fault is answered with the path at which it stands. Turning messages into text is the chat
+template's business, turning text into tokens the tokenizer's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.errors import ApiError, invalid_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+_TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
+
+
+def read_messages(payload: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The messages as ``{"role", "content"}``, content a string each.
+
+    ``developer`` is OpenAI's newer word for ``system`` and becomes it. Text parts are joined by
+    a newline.
+
+    Raises:
+        ApiError: 400 naming the path of what is missing, of the wrong type or not supported.
+    """
+    messages = payload.get("messages")
+    if messages is None:
+        raise invalid_request("Missing required parameter: 'messages'.", "messages", "missing_required_parameter")
+    if not isinstance(messages, list):
+        raise _wrong("messages", "a list of messages")
+    if not messages:
+        raise invalid_request("'messages' is empty: send at least one message.", "messages", "empty_array")
+    return [_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+
+
+def read_prompt(payload: Mapping[str, Any]) -> str | list[int]:
+    """The prompt of a completion: a text, or the token ids given instead of one.
+
+    Raises:
+        ApiError: 400 naming ``prompt``.
+    """
+    prompt = payload.get("prompt")
+    if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
+        prompt = prompt[0]
+    if prompt is None:
+        raise invalid_request("Missing required parameter: 'prompt'.", "prompt", "missing_required_parameter")
+    if isinstance(prompt, str):
+        if not prompt:
+            raise invalid_request("'prompt' is empty.", "prompt", "empty_string")
+        return prompt
+    if not isinstance(prompt, list):
+        raise _wrong("prompt", "a string or a list of token ids")
+    if not prompt:
+        raise invalid_request("'prompt' is empty.", "prompt", "empty_array")
+    if all(isinstance(token, int) and not isinstance(token, bool) for token in prompt):
+        return prompt
+    raise ApiError(
+        400,
+        "The built-in engine takes one prompt a request: send several prompts as several requests.",
+        param="prompt",
+        code="unsupported_value",
+    )
+
+
+def _message(message: object, path: str) -> dict[str, str]:
+    if not isinstance(message, dict):
+        raise _wrong(path, "an object with 'role' and 'content'")
+    role = message.get("role")
+    if role not in _ROLES:
+        raise _wrong(f"{path}.role", f"one of {', '.join(_ROLES)}")
+    for field in ("tool_calls", "function_call", "audio"):
+        if message.get(field):
+            raise _unsupported(f"{path}.{field}", f"does not take {field} in messages")
+    content = message.get("content")
+    text = _joined(content, f"{path}.content") if isinstance(content, list) else content
+    if not isinstance(text, str):
+        raise _wrong(f"{path}.content", "a string or a list of text parts")
+    return {"role": "system" if role == "developer" else role, "content": text}
+
+
+def _joined(parts: list[Any], path: str) -> str:
+    return "\n".join(_part_text(part, f"{path}[{index}]") for index, part in enumerate(parts))
+
+
+def _part_text(part: object, path: str) -> str:
+    if not isinstance(part, dict):
+        raise _wrong(path, "an object with 'type' and 'text'")
+    kind = part.get("type")
+    if not isinstance(kind, str):
+        raise _wrong(f"{path}.type", "a string")
+    if kind not in _TEXT_PARTS:
+        raise _unsupported(path, f"takes text only, not {kind[:40]!r} parts")
+    field = "refusal" if kind == "refusal" else "text"
+    text = part.get(field)
+    if not isinstance(text, str):
+        raise _wrong(f"{path}.{field}", "a string")
+    return text
+
+
+def _wrong(path: str, expected: str) -> ApiError:
+    return invalid_request(f"Invalid value for '{path}': expected {expected}.", path, "invalid_type")
+
+
+def _unsupported(path: str, what: str) -> ApiError:
+    return ApiError(400, f"'{path}': the built-in engine {what}.", param=path, code="unsupported_value")

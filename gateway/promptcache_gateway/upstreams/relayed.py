@@ -1,0 +1,86 @@
+"""A foreign server's answer while it streams: its bytes go on as they come.
+
+What events say of usage is noticed by `EventRelay`; this module owns the connection, and turns a
+death on the way into an error event in the API's shape.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from promptcache.usage import Usage
+from promptcache_gateway.errors import ApiError
+from promptcache_gateway.upstreams.event_relay import EventRelay
+from promptcache_gateway.upstreams.headers import to_caller
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from promptcache_gateway.exchange import EngineFacts
+
+
+class RelayedStream:
+    """A `StreamReply` over an open aiohttp response."""
+
+    engine: EngineFacts | None = None
+
+    def __init__(self, response: aiohttp.ClientResponse, *, withhold_usage: bool) -> None:
+        self._response = response
+        self._relay = EventRelay(withhold_usage=withhold_usage)
+        compressed = response.headers.get("Content-Encoding", "identity").strip().lower() != "identity"
+        # Compressed events cannot be read; they go through as they are.
+        self.events = response.content_type == "text/event-stream" and not compressed
+        self.status = response.status
+        self.headers = to_caller(response.raw_headers, decoded=False)
+        self.first_output_at: float | None = None
+        self.error: str | None = None
+
+    @property
+    def response_id(self) -> str | None:
+        """The ``id`` of the first event that had one."""
+        return self._relay.response_id
+
+    @property
+    def usage(self) -> Usage:
+        """The last usage the events carried."""
+        chunks = self._relay.chunks
+        return Usage.from_stream(chunks) if chunks else Usage.unreported()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The server's bytes, whole events at a time where they are events."""
+        feed = self._relay.feed if self.events else _as_it_is
+        try:
+            async for data in self._response.content.iter_any():
+                piece = feed(data)
+                if self.first_output_at is None and b"data:" in piece:
+                    self.first_output_at = time.perf_counter()
+                if piece:
+                    yield piece
+        except TimeoutError:
+            yield self._death("upstream_timeout", "stopped sending")
+        except (aiohttp.ClientError, OSError):
+            yield self._death("upstream_disconnected", "closed the connection before its answer was complete")
+        else:
+            rest = self._relay.finish()
+            if rest:
+                yield rest
+        self.error = self.error or self._relay.error
+
+    async def close(self) -> None:
+        """Drop the connection if the answer is not over; a finished one is back in the pool."""
+        self._response.close()
+
+    def _death(self, code: str, what: str) -> bytes:
+        """The last event of a stream that ended early; what was held of a torn event is dropped."""
+        self.error = code
+        if not self.events:
+            return b""
+        error = ApiError(502, f"The upstream {what}.", kind="upstream_error", code=code)
+        return b"data: " + error.to_json() + b"\n\n"
+
+
+def _as_it_is(data: bytes) -> bytes:
+    return data

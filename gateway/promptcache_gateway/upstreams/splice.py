@@ -1,0 +1,107 @@
+"""Insert ``stream_options.include_usage`` into a request's bytes without touching any other byte.
+
+The body is never decoded and encoded again: a prefix cache matches bytes, and so do the callers'
+own tests. This module knows JSON's outer structure and nothing about prompts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]', re.DOTALL)
+_SPACE = b" \t\r\n"
+_OPTIONS = b'{"include_usage":true}'
+
+
+def add_include_usage(body: bytes, payload: Mapping[str, Any]) -> bytes | None:
+    """Ask for the usage of a stream where the caller said nothing about it.
+
+    Args:
+        body: the request's JSON object.
+        payload: the same, decoded.
+
+    Returns:
+        The body with the member added, or None where there is nothing to add: the caller
+        said true or false, or wrote something that is not an object, which the upstream
+        may judge.
+    """
+    options = payload.get("stream_options")
+    if options is None:
+        return _set_member(body, 0, "stream_options", _OPTIONS, present="stream_options" in payload)
+    if not isinstance(options, dict) or options.get("include_usage") is not None:
+        return None
+    start, _ = _last_member(body, 0, "stream_options")
+    return _set_member(body, start, "include_usage", b"true", present="include_usage" in options)
+
+
+def _set_member(body: bytes, start: int, key: str, value: bytes, *, present: bool) -> bytes:
+    """Give member ``key`` of the object at ``start`` a value: replace its null, or append it."""
+    if present:
+        begin, end = _last_member(body, start, key)
+        return body[:begin] + value + body[end:]
+    closing, empty = _object_end(body, start)
+    member = b'"%s":%s' % (key.encode(), value)
+    return body[:closing] + (b"" if empty else b",") + member + body[closing:]
+
+
+def _object_end(body: bytes, start: int) -> tuple[int, bool]:
+    """Where the members of the object at ``start`` end (before trailing space), and if it has none."""
+    closing = body.rindex(b"}") if start == 0 else _matching_brace(body, start)
+    end = len(body[:closing].rstrip(_SPACE))
+    return end, body[end - 1 : end] == b"{"
+
+
+def _matching_brace(body: bytes, start: int) -> int:
+    depth = 0
+    for token in _TOKEN.finditer(body, start):
+        depth += _depth_change(token[0])
+        if depth == 0:
+            return token.start()
+    raise ValueError("the object does not end")
+
+
+def _last_member(body: bytes, start: int, key: str) -> tuple[int, int]:
+    """Span of the value of the last member called ``key`` in the object at ``start``.
+
+    Parsers let the last of duplicate members win, so that is the one to change.
+    """
+    found = [span for name, span in _members(body, start) if name == key]
+    return found[-1]
+
+
+def _members(body: bytes, start: int) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the name and the value's span of each member of the object at ``start``."""
+    depth = 0
+    name: str | None = None
+    last_string = b'""'
+    begin = 0
+    for token in _TOKEN.finditer(body, start):
+        text = token[0]
+        change = _depth_change(text)
+        depth += change
+        if depth == 1 and text == b":" and name is None:
+            name, begin = orjson.loads(last_string), token.end()
+        elif name is not None and ((depth == 1 and text == b",") or depth == 0):
+            yield name, _trimmed(body, begin, token.start())
+            name = None
+        elif depth == 1 and change == 0 and text.startswith(b'"'):
+            last_string = text
+        if depth == 0:
+            return
+
+
+def _trimmed(body: bytes, begin: int, end: int) -> tuple[int, int]:
+    raw = body[begin:end]
+    return begin + len(raw) - len(raw.lstrip(_SPACE)), begin + len(raw.rstrip(_SPACE))
+
+
+def _depth_change(token: bytes) -> int:
+    if token in {b"{", b"["}:
+        return 1
+    return -1 if token in {b"}", b"]"} else 0
