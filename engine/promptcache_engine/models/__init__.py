@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from promptcache_engine.models.kv_pool import KVPool
     from promptcache_engine.models.llama import LlamaModel
     from promptcache_engine.models.loaded import LoadedModel
+    from promptcache_engine.models.loading import load_model
 
 _HOMES = {
     "ChatTemplate": "chat_template",
@@ -22,6 +23,7 @@ _HOMES = {
     "LoadedModel": "loaded",
     "ModelConfig": "config",
     "SequenceSlice": "batch",
+    "load_model": "loading",
 }
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "LoadedModel",
     "ModelConfig",
     "SequenceSlice",
+    "load_model",
 ]
 
 
