@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -118,17 +118,6 @@ class Settings:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         host = parts.hostname or ""
         return port == self.port and (host == self.host or (is_loopback(host) and is_loopback(self.host)))
-
-
-def with_environment(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    """The settings with the secrets of the environment in them.
-
-    ``PROMPTCACHE_UPSTREAM_API_KEY`` is the key sent upstream.
-    """
-    key = environ.get("PROMPTCACHE_UPSTREAM_API_KEY", "").strip()
-    if key and settings.upstream is not None:
-        return replace(settings, upstream=replace(settings.upstream, api_key=key))
-    return settings
 
 
 def keys_from(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -79,11 +79,9 @@ class EventRelay:
             self.response_id = match[1].decode("ascii")
 
     def _sift(self, data: bytes) -> bytes:
-        kept: list[bytes] = []
-        for event in _split(data):
-            if _NOTABLE.search(event) is None or not self._note(event):
-                kept.append(event)
-        return b"".join(kept)
+        return b"".join(
+            [event for event in _split(data) if _NOTABLE.search(event) is None or not self._note(event)]
+        )
 
     def _note(self, event: bytes) -> bool:
         """Note what an event says; True when it is to be withheld."""

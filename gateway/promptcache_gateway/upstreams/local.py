@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from promptcache_engine import (
     Admitted,
@@ -38,7 +38,7 @@ from promptcache_gateway.upstreams.parameters import (
 from promptcache_gateway.upstreams.prompts import read_messages, read_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from promptcache_engine import Engine, Generation, GenerationEvent
 
@@ -46,7 +46,13 @@ if TYPE_CHECKING:
     from promptcache_gateway.settings import EngineSettings
     from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
 
+Progress: TypeAlias = "Callable[[str], None]"
+
 _LONG_PROMPT = 16_384  # characters from which tokenizing is worth a thread of its own
+
+
+def _silent(line: str) -> None:
+    """Take a line of progress and show it to nobody."""
 
 
 class LocalUpstream:
@@ -56,14 +62,17 @@ class LocalUpstream:
     kind = "engine"
     granularity: int | None = 1
 
-    def __init__(self, settings: EngineSettings, engine: Engine | None = None) -> None:
+    def __init__(
+        self, settings: EngineSettings, engine: Engine | None = None, *, on_progress: Progress = _silent
+    ) -> None:
         self._settings = settings
         self._engine = engine
+        self._on_progress = on_progress
 
     async def start(self) -> None:
         """Load the model and start the engine's thread; raises `StartupError` saying what is missing."""
         if self._engine is None:
-            self._engine = await asyncio.to_thread(_load, self._settings)
+            self._engine = await asyncio.to_thread(_load, self._settings, self._on_progress)
         if not self._engine.healthy:
             self._engine.start()
 
@@ -145,29 +154,23 @@ class LocalUpstream:
     def _check_model(self, model: str) -> None:
         known = self.engine.info.model_name
         if not model:
-            raise invalid_request("Missing required parameter: 'model'.", "model", "missing_required_parameter")
+            raise invalid_request(
+                "Missing required parameter: 'model'.", "model", "missing_required_parameter"
+            )
         if model not in {known, self._settings.model}:
             raise unknown_model(model, [known])
 
     async def _tokens(self, call: Call) -> list[int]:
-        """The prompt's token ids; long prompts are tokenized off the event loop."""
+        """The prompt's token ids; raises `ApiError` where there is no prompt to be read."""
         if call.dialect == "openai.completions":
             prompt = read_prompt(call.payload)
-            if not isinstance(prompt, str):
-                return prompt
-            return await self._encode(prompt)
+            return prompt if isinstance(prompt, list) else await _encode(self.engine.encode_prompt, prompt)
         messages = read_messages(call.payload)
         try:
             text = self.engine.render_chat(messages)
         except EngineError as error:
             raise invalid_request(_sentence(error), "messages", "chat_template_error") from error
-        return await self._encode(text)
-
-    async def _encode(self, text: str) -> list[int]:
-        encode = self.engine.tokenizer.encode
-        if len(text) < _LONG_PROMPT:
-            return encode(text)
-        return await asyncio.to_thread(encode, text)
+        return await _encode(self.engine.tokenizer.encode, text)
 
     def _submit(self, call: Call, tokens: list[int], parameters: Parameters) -> EngineRun:
         run = EngineRun(call)
@@ -225,6 +228,11 @@ class EngineRun:
         return ""
 
 
+async def _encode(encode: Callable[[str], list[int]], text: str) -> list[int]:
+    """Token ids of a text; a long one is encoded off the event loop."""
+    return encode(text) if len(text) < _LONG_PROMPT else await asyncio.to_thread(encode, text)
+
+
 def _facts(event: Admitted) -> EngineFacts:
     reason = event.reason
     return EngineFacts(
@@ -259,12 +267,12 @@ def _sentence(error: EngineError) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _load(settings: EngineSettings) -> Engine:
+def _load(settings: EngineSettings, on_progress: Progress) -> Engine:
     """Load the model; every way in which that can fail becomes one clear `StartupError`."""
     try:
         from promptcache_engine import Engine  # noqa: PLC0415 - loads torch
 
-        return Engine(_engine_config(settings))
+        return Engine(_engine_config(settings), on_progress=on_progress)
     except ImportError as error:
         raise StartupError(
             f"The built-in engine needs packages that are not installed ({error.name}).",
@@ -318,6 +326,8 @@ def _namespace(tenant: str, salt: str) -> str:
 
 
 def _answer(call: Call, model: str, parameters: Parameters) -> Answer:
-    kind, prefix = (TextAnswer, "cmpl-") if call.dialect == "openai.completions" else (ChatAnswer, "chatcmpl-")
+    kind, prefix = (
+        (TextAnswer, "cmpl-") if call.dialect == "openai.completions" else (ChatAnswer, "chatcmpl-")
+    )
     suffix = call.id.removeprefix("pcr_")
     return kind(prefix + suffix, int(call.received_at), model, parameters.include_usage)

@@ -142,9 +142,7 @@ class OpenAIUpstream:
         except TimeoutError as error:
             raise self._no_answer(504, "stopped in the middle of its answer", "upstream_timeout") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise self._no_answer(
-                502, "died in the middle of its answer", "upstream_disconnected"
-            ) from error
+            raise self._no_answer(502, "died in the middle of its answer", "upstream_disconnected") from error
         except asyncio.CancelledError:
             response.close()
             raise

@@ -28,7 +28,9 @@ def read_messages(payload: Mapping[str, Any]) -> list[dict[str, str]]:
     """
     messages = payload.get("messages")
     if messages is None:
-        raise invalid_request("Missing required parameter: 'messages'.", "messages", "missing_required_parameter")
+        raise invalid_request(
+            "Missing required parameter: 'messages'.", "messages", "missing_required_parameter"
+        )
     if not isinstance(messages, list):
         raise _wrong("messages", "a list of messages")
     if not messages:

@@ -1,0 +1,160 @@
+"""The gateway as one ASGI application: the data plane beside the control plane.
+
+It owns the life of the upstream and the observer. Sockets, signals and exit codes are the
+server's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.access import Access
+from promptcache_gateway.control import create_control_plane
+from promptcache_gateway.errors import GatewayError, internal_error, unauthorized
+from promptcache_gateway.failures import log_failure
+from promptcache_gateway.plane import DataPlane
+from promptcache_gateway.plane.responses import send_error
+from promptcache_gateway.settings import Settings
+from promptcache_gateway.upstreams import create_upstream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import Receive, Scope, Send
+
+    from promptcache_gateway.observe import Observer
+    from promptcache_gateway.upstreams.base import Upstream
+
+_BASIC = (b"www-authenticate", b'Basic realm="promptcache"')
+
+
+class Gateway:
+    """The whole gateway behind ASGI's three arguments."""
+
+    def __init__(self, settings: Settings, upstream: Upstream, observer: Observer) -> None:
+        self.upstream = upstream
+        self.observer = observer
+        self._access = Access(settings.api_keys)
+        self._plane = DataPlane(settings, upstream, observer, self._access)
+        self._control = create_control_plane(observer, [upstream])
+        self._control_tasks: set[asyncio.Task[object]] = set()
+        self._running = False
+
+    async def start(self) -> None:
+        """Start the observer and the upstream, once; raises `StartupError` when one cannot."""
+        if self._running:
+            return
+        await self.observer.start()
+        try:
+            await self.upstream.start()
+        except BaseException:
+            await self.observer.close()
+            raise
+        self._running = True
+
+    async def close(self) -> None:
+        """Stop the upstream, then write what the observer still holds."""
+        if not self._running:
+            return
+        self._running = False
+        await self.upstream.close()
+        await self.observer.close()
+
+    def end_feeds(self) -> None:
+        """End the control plane's endless responses, so that a graceful stop need not wait for them."""
+        for task in self._control_tasks:
+            task.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one ASGI connection."""
+        if scope["type"] == "http":
+            if self._plane.owns(scope["path"]):
+                await self._plane(scope, receive, send)
+            else:
+                await self._answer_control(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _answer_control(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != "/health" and not self._access.admits(scope["headers"]):
+            await send_error(send, unauthorized(), [_BASIC])
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        response = _Response(send)
+        self._control_tasks.add(task)
+        try:
+            await self._control(scope, receive, response.send)
+        except asyncio.CancelledError:
+            task.uncancel()
+            await response.finish()
+        except Exception as error:  # noqa: BLE001 - logged without what it may quote
+            log_failure(f"{scope['method']} {scope['path'][:80]!r}", error)
+            if not response.started:
+                await send_error(send, internal_error(None))
+        finally:
+            self._control_tasks.discard(task)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self.start()
+        except GatewayError as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+class _Response:
+    """Remembers how far a response has gone, so that it can be ended from outside."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+        self._complete = False
+
+    async def send(self, message: dict[str, object]) -> None:
+        self.started = True
+        self._complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+        await self._send(message)
+
+    async def finish(self) -> None:
+        if self.started and not self._complete:
+            with contextlib.suppress(Exception):
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def create_app(
+    settings: Settings | None = None,
+    *,
+    upstream: Upstream | None = None,
+    observer: Observer | None = None,
+    on_progress: Callable[[str], None] = lambda line: None,
+) -> Gateway:
+    """Make the gateway.
+
+    Args:
+        settings: what it is told; None: the defaults, with the built-in engine.
+        upstream: where it forwards; None: what the settings name.
+        observer: who records; None: one over the settings' database.
+        on_progress: called with a line before each long step of loading a model.
+    """
+    settings = Settings() if settings is None else settings
+    return Gateway(
+        settings,
+        create_upstream(settings, on_progress) if upstream is None else upstream,
+        create_observer(settings) if observer is None else observer,
+    )
+
+
+def create_observer(settings: Settings) -> Observer:
+    """The observer over the settings' database."""
+    raise SystemExit(settings)

@@ -1,0 +1,153 @@
+"""The command line of ``promptcache serve``, and how it, the file and the environment become settings.
+
+What the command line says wins over the file; secrets come from the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.config_file import read_config
+from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.settings import (
+    DEFAULT_PORT,
+    EngineSettings,
+    Settings,
+    UpstreamSettings,
+    default_data_dir,
+    keys_from,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse ``serve``'s arguments; prints the usage and exits with 2 where they are wrong."""
+    return _parser().parse_args(argv)
+
+
+def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of a parsed command line.
+
+    Raises:
+        StartupError: the configuration file cannot be read.
+        SettingsError: a value cannot be used.
+    """
+    environ = os.environ if environ is None else environ
+    tables = read_config(arguments.config) if arguments.config is not None else {}
+    for table, key, value in _given(arguments):
+        tables.setdefault(table, {})[key] = value
+    storage = tables.get("storage", {})
+    data_dir = storage.get("data_dir")
+    return Settings(
+        **tables.get("serve", {}),
+        upstream=_upstream(tables.get("upstream", {}), environ),
+        engine=_engine(tables.get("engine", {})),
+        api_keys=keys_from(environ),
+        data_dir=default_data_dir(environ) if data_dir is None else Path(data_dir).expanduser(),
+        database=storage.get("database"),
+    )
+
+
+def _given(arguments: argparse.Namespace) -> list[tuple[str, str, Any]]:
+    """What the command line says, as (table, key, value)."""
+    given = []
+    for name, value in vars(arguments).items():
+        table, dot, key = name.partition(".")
+        if dot and value is not None:
+            given.append((table, key, value))
+    return given
+
+
+def _upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> UpstreamSettings | None:
+    if not table:
+        return None
+    if "url" not in table:
+        raise SettingsError(
+            "upstream.url", "is missing.", remedy="Name the server's address, or use --upstream."
+        )
+    key = environ.get("PROMPTCACHE_UPSTREAM_API_KEY", "").strip()
+    return UpstreamSettings(**table, api_key=key or None)
+
+
+def _engine(table: Mapping[str, Any]) -> EngineSettings:
+    values = dict(table)
+    template = values.pop("chat_template", None)
+    if template is None:
+        return EngineSettings(**values)
+    path = Path(template).expanduser()
+    if not path.is_file():
+        raise SettingsError("--chat-template", f"there is no file {path}.")
+    return EngineSettings(**values, chat_template=path)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="promptcache serve",
+        description="An OpenAI-compatible gateway, with the built-in engine unless --upstream is given.",
+        epilog=(
+            "Environment: PROMPTCACHE_UPSTREAM_API_KEY is sent to the upstream instead of the caller's key; "
+            "PROMPTCACHE_API_KEYS (comma-separated) are the keys callers must show."
+        ),
+        allow_abbrev=False,
+    )
+    _add_gateway(parser.add_argument_group("gateway"))
+    _add_engine(parser.add_argument_group("built-in engine"))
+    return parser
+
+
+def _add_gateway(group: argparse._ArgumentGroup) -> None:
+    def option(*names: str, to: str, **more: Any) -> None:
+        group.add_argument(*names, dest=to, default=None, **more)
+
+    option("--upstream", to="upstream.url", metavar="URL", help="forward to this OpenAI-compatible server")
+    option("--host", to="serve.host", help="address to listen on (127.0.0.1)")
+    option(
+        "--port", to="serve.port", type=int, help=f"port to listen on ({DEFAULT_PORT}; 0 takes a free one)"
+    )
+    option("--max-body-bytes", to="serve.max_body_bytes", type=int, help="largest request body (33554432)")
+    option("--data-dir", to="storage.data_dir", metavar="DIR", help="folder of what is recorded")
+    option(
+        "--database", to="storage.database", metavar="URL", help="database instead of a file in --data-dir"
+    )
+    group.add_argument("--config", type=Path, metavar="FILE", help="promptcache.toml with the same settings")
+    group.add_argument("--check", action="store_true", help="check the settings and exit")
+
+
+def _add_engine(group: argparse._ArgumentGroup) -> None:
+    def option(*names: str, to: str, **more: Any) -> None:
+        group.add_argument(*names, dest=f"engine.{to}", default=None, **more)
+
+    option("--model", to="model", metavar="NAME|PATH", help="model to serve (smollm2-135m-instruct)")
+    option("--dtype", to="dtype", help="float32, bfloat16 or float16")
+    option(
+        "--page-size",
+        "--block-size",
+        "--kv-cache-page-size",
+        to="page_size",
+        type=int,
+        metavar="N",
+        help="tokens a page of the cache holds (16)",
+    )
+    option("--kv-cache-tokens", to="kv_cache_tokens", type=int, metavar="N", help="tokens the cache holds")
+    option("--eviction-policy", to="eviction_policy", metavar="NAME", help="which prefix goes first (lru)")
+    option(
+        "--no-enable-prefix-caching",
+        "--disable-radix-cache",
+        to="enable_prefix_caching",
+        action="store_false",
+        help="compute every prompt from its first token",
+    )
+    option(
+        "--chat-template", to="chat_template", metavar="FILE", help="Jinja file instead of the model's own"
+    )
+    option(
+        "--deterministic",
+        to="deterministic",
+        action="store_true",
+        help="no result depends on batch or chunk size; slow",
+    )

@@ -1,0 +1,105 @@
+"""``promptcache serve``: say what is served and where, serve it, and say clearly what went wrong.
+
+Exit status: 0 when stopped by a signal and for a passing ``--check``, 2 when it cannot start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.arguments import make_settings, parse_arguments
+from promptcache_gateway.errors import GatewayError, StartupError
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Coroutine, Sequence
+
+    from promptcache_gateway.app import Gateway
+    from promptcache_gateway.settings import Settings
+
+CANNOT_START = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``promptcache serve`` with ``argv`` (what follows the command); the exit status."""
+    arguments = parse_arguments(argv)
+    try:
+        settings = make_settings(arguments)
+        if arguments.check:
+            print(f"The settings are fine: {_subject(settings)} on {_address(settings.host, settings.port)}.")
+            return 0
+        _serve(settings)
+    except GatewayError as error:
+        print(f"promptcache serve: {error}", file=sys.stderr)
+        return CANNOT_START
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+def _serve(settings: Settings) -> None:
+    try:
+        from promptcache_gateway import app, server  # noqa: PLC0415 - the web framework is an extra
+    except ImportError as error:
+        raise StartupError(
+            f"The gateway needs packages that are not installed ({error.name}).",
+            remedy="pip install 'promptcache[gateway]'",
+        ) from error
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    with server.bind(settings.host, settings.port) as bound:
+        gateway = app.create_app(settings, on_progress=_progress)
+        print(f"Starting {_subject(settings)} …", flush=True)
+        _run(server.serve(gateway, settings, bound, lambda: _announce(gateway, bound)))
+
+
+def _run(serving: Coroutine[Any, Any, None]) -> None:
+    try:
+        import uvloop  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        asyncio.run(serving)
+    else:
+        uvloop.run(serving)
+
+
+def _announce(gateway: Gateway, bound: socket.socket) -> None:
+    """Print where the gateway is and a client that works as it stands."""
+    host, port = bound.getsockname()[:2]
+    address = f"http://{_address(host, port)}"
+    model = gateway.upstream.health().get("model", "YOUR-MODEL")
+    print(
+        f"""\
+promptcache serves {gateway.upstream.name} on {address}
+
+  base_url   {address}/v1
+  dashboard  {address}/dashboard
+
+  from openai import OpenAI
+
+  client = OpenAI(base_url="{address}/v1", api_key="unused")
+  answer = client.chat.completions.create(
+      model="{model}",
+      messages=[{{"role": "user", "content": "What is a radix tree?"}}],
+  )
+  print(answer.choices[0].message.content)
+  print(answer.usage.prompt_tokens_details)
+
+Stop with Ctrl+C.""",
+        flush=True,
+    )
+
+
+def _progress(line: str) -> None:
+    print(line, flush=True)
+
+
+def _subject(settings: Settings) -> str:
+    if settings.upstream is not None:
+        return f"the gateway in front of {settings.upstream.url}"
+    return f"the built-in engine with {settings.engine.model}"
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,92 @@
+"""Read ``promptcache.toml``: tables of settings, each checked for name and type.
+
+An unknown name is an error with the nearest known one beside it: a setting that is silently
+ignored is worse than none.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.errors import SettingsError, StartupError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Table and key, and the type the value must have.
+KEYS: dict[str, dict[str, type]] = {
+    "serve": {
+        "host": str,
+        "port": int,
+        "max_body_bytes": int,
+        "shutdown_grace_s": float,
+    },
+    "upstream": {
+        "url": str,
+        "connect_timeout_s": float,
+        "read_timeout_s": float,
+        "include_usage": bool,
+    },
+    "engine": {
+        "model": str,
+        "dtype": str,
+        "page_size": int,
+        "kv_cache_tokens": int,
+        "eviction_policy": str,
+        "enable_prefix_caching": bool,
+        "deterministic": bool,
+        "chat_template": str,
+    },
+    "storage": {
+        "data_dir": str,
+        "database": str,
+    },
+}
+_TYPE_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def read_config(path: Path) -> dict[str, dict[str, Any]]:
+    """The file's tables, checked.
+
+    Raises:
+        StartupError: the file cannot be read or is not TOML; the text has the line.
+        SettingsError: a table, a key or a value's type is wrong; names file, key and remedy.
+    """
+    try:
+        with path.open("rb") as file:
+            tables = tomllib.load(file)
+    except OSError as error:
+        raise StartupError(f"cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise StartupError(f"{path} is not valid TOML: {error}.") from error
+    return {name: _table(path, name, value) for name, value in tables.items()}
+
+
+def _table(path: Path, name: str, value: object) -> dict[str, Any]:
+    known = KEYS.get(name)
+    if known is None:
+        raise SettingsError(f"{path}: [{name}]", "there is no such table.", remedy=_nearest(name, list(KEYS)))
+    if not isinstance(value, dict):
+        raise SettingsError(
+            f"{path}: {name}", "must be a table.", remedy=f"Write [{name}] and its keys below."
+        )
+    return {key: _value(path, f"{name}.{key}", known, key, item) for key, item in value.items()}
+
+
+def _value(path: Path, dotted: str, known: dict[str, type], key: str, value: object) -> object:
+    wanted = known.get(key)
+    if wanted is None:
+        remedy = _nearest(key, list(known))
+        raise SettingsError(f"{path}: {dotted}", "there is no such setting.", remedy=remedy)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+        raise SettingsError(f"{path}: {dotted}", f"must be {_TYPE_NAMES[wanted]}, not {value!r:.60}.")
+    return value
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known)}."

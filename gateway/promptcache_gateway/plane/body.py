@@ -1,0 +1,125 @@
+"""Read a request's body within bounds, and decode its JSON without changing it.
+
+A body that is too large is refused from its announced length, or as soon as it has grown too
+large; it is never held. What the JSON means is judged elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import orjson
+
+from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
+
+if TYPE_CHECKING:
+    from starlette.types import Receive
+
+    from promptcache_gateway.upstreams.base import RawHeaders
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class CallerGoneError(Exception):
+    """The caller hung up before the request was complete; there is nobody to answer."""
+
+
+async def read_body(headers: RawHeaders, receive: Receive, limit: int) -> bytes:
+    """The whole body, its transfer compression undone.
+
+    Args:
+        headers: the request's headers, names in lower case.
+        receive: ASGI's receive.
+        limit: most bytes taken, before and after decompression.
+
+    Raises:
+        ApiError: 413 where it is larger, 415 for an unknown compression, 400 for a broken one.
+        CallerGoneError: the caller hung up.
+    """
+    encoding = ""
+    for name, value in headers:
+        if name == b"content-length" and value.isdigit() and int(value) > limit:
+            raise body_too_large(limit)
+        if name == b"content-encoding":
+            encoding = value.decode("latin-1").strip().lower()
+    body = await _received(receive, limit)
+    return body if encoding in {"", "identity"} else _decompressed(body, encoding, limit)
+
+
+async def _received(receive: Receive, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise CallerGoneError
+        part = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise body_too_large(limit)
+        if not message.get("more_body", False):
+            return b"".join([*parts, part]) if parts else bytes(part)
+        parts.append(part)
+
+
+def _decompressed(body: bytes, encoding: str, limit: int) -> bytes:
+    if encoding not in {"gzip", "x-gzip", "deflate"}:
+        raise ApiError(
+            415,
+            f"The request's content-encoding {encoding[:40]!r} is not supported: use gzip, deflate or none.",
+            code="unsupported_content_encoding",
+        )
+    inflater = zlib.decompressobj(wbits=47)
+    try:
+        plain = inflater.decompress(body, limit + 1)
+    except zlib.error as error:
+        raise invalid_request(f"The request body is not valid {encoding}.") from error
+    if len(plain) > limit:
+        raise body_too_large(limit)
+    if not inflater.eof:
+        raise invalid_request(f"The request body is not valid {encoding}: it ends too early.")
+    return plain
+
+
+def decode_object(body: bytes) -> dict[str, Any]:
+    """The body's JSON object, key order kept.
+
+    Half of a surrogate pair, which some clients send where they cut an emoji, reads as U+FFFD.
+
+    Raises:
+        ApiError: 400 saying where the JSON is broken, or that it is not an object.
+    """
+    try:
+        payload = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        payload = _decode_leniently(body, error)
+    if not isinstance(payload, dict):
+        raise invalid_request("The request body must be a JSON object.")
+    return payload
+
+
+def _decode_leniently(body: bytes, error: orjson.JSONDecodeError) -> Any:
+    if b"\\ud" in body or b"\\uD" in body:
+        try:
+            return _mended(json.loads(body, parse_constant=_refuse_constant))
+        except (ValueError, RecursionError):
+            pass
+    where = f" (line {error.lineno}, column {error.colno})" if body else ""
+    raise invalid_request(f"The request body is not valid JSON: {error.msg}{where}.", code="invalid_json")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_mended(item) for item in value]
+    if isinstance(value, dict):
+        return {_mended(key): _mended(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,81 @@
+"""From a received request to a `Call`: the few things the gateway itself must know of it.
+
+Only what decides about routing and recording is read here. Whether the request makes sense is the
+upstream's business, since a foreign server may know more than we do.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.errors import invalid_request
+from promptcache_gateway.exchange import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache_gateway.exchange import Dialect
+    from promptcache_gateway.upstreams.base import RawHeaders
+
+MAX_TEMPLATE_NAME = 128
+
+
+def new_request_id() -> str:
+    """``pcr_`` and 24 random hexadecimal digits."""
+    return f"pcr_{secrets.token_hex(12)}"
+
+
+def make_call(
+    body: bytes,
+    payload: Mapping[str, Any],
+    headers: RawHeaders,
+    *,
+    request_id: str,
+    path: str,
+    dialect: Dialect,
+    tenant: str,
+    upstream: str,
+) -> Call:
+    """Make the call of one request.
+
+    Raises:
+        ApiError: 400 where ``model`` is not a string or ``stream`` not a boolean.
+    """
+    model = payload.get("model")
+    if model is not None and not isinstance(model, str):
+        raise invalid_request("Invalid value for 'model': expected a string.", "model", "invalid_type")
+    stream = payload.get("stream")
+    if stream is not None and not isinstance(stream, bool):
+        raise invalid_request("Invalid value for 'stream': expected true or false.", "stream", "invalid_type")
+    own = {name: value for name, value in headers if name.startswith(b"x-promptcache-")}
+    return Call(
+        id=request_id,
+        received_at=time.time(),
+        dialect=dialect,
+        path=path,
+        body=body,
+        payload=payload,
+        model=model or "",
+        stream=bool(stream),
+        tenant=tenant,
+        template=_template_name(own, payload),
+        upstream=upstream,
+        use_cache=own.get(b"x-promptcache-cache", b"").strip().lower() != b"off",
+        want_body=own.get(b"x-promptcache-diagnose", b"").strip().lower() == b"body",
+    )
+
+
+def _template_name(own: Mapping[bytes, bytes], payload: Mapping[str, Any]) -> str | None:
+    """The name in the header, else in ``metadata.promptcache_template``; control characters removed."""
+    header = own.get(b"x-promptcache-template")
+    if header is not None:
+        name: object = header.decode("utf-8", "replace")
+    else:
+        metadata = payload.get("metadata")
+        name = metadata.get("promptcache_template") if isinstance(metadata, dict) else None
+    if not isinstance(name, str):
+        return None
+    printable = "".join(char for char in name if char.isprintable()).strip()
+    return printable[:MAX_TEMPLATE_NAME] or None

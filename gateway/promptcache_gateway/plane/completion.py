@@ -1,0 +1,136 @@
+"""The life of one completion request: read, observe, forward, answer, record.
+
+Every way in which it can end is here: answered whole, streamed, refused, failed, the caller gone,
+the gateway stopped. What an upstream does is behind its protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.errors import ApiError, internal_error
+from promptcache_gateway.failures import log_failure
+from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
+from promptcache_gateway.plane.calls import make_call, new_request_id
+from promptcache_gateway.plane.flight import CALLER_GONE, Flight
+from promptcache_gateway.plane.hangup import HangUpWatch
+from promptcache_gateway.plane.responses import send_error, send_start, send_whole
+from promptcache_gateway.plane.summary import as_comment, as_headers, into_body
+from promptcache_gateway.upstreams.base import Inbound, WholeReply
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from promptcache_gateway.access import Access
+    from promptcache_gateway.exchange import Call, Dialect
+    from promptcache_gateway.observe import Observer
+    from promptcache_gateway.upstreams.base import StreamReply, Upstream
+
+
+class CompletionEndpoint:
+    """``POST`` of a chat or text completion, for one upstream."""
+
+    def __init__(self, upstream: Upstream, observer: Observer, access: Access, max_body_bytes: int) -> None:
+        self._upstream = upstream
+        self._observer = observer
+        self._access = access
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
+        """Answer one request; never raises."""
+        request_id = new_request_id()
+        own = as_headers({"request_id": request_id})
+        try:
+            call = await self._call(scope, receive, request_id, dialect)
+        except CallerGoneError:
+            return
+        except ApiError as error:
+            await send_error(send, error, own)
+            return
+        headers = self._access.without_credentials(scope["headers"])
+        inbound = Inbound("POST", headers, scope.get("query_string", b""))
+        await self._complete(call, inbound, receive, send)
+
+    async def _call(self, scope: Scope, receive: Receive, request_id: str, dialect: Dialect) -> Call:
+        headers = scope["headers"]
+        body = await read_body(headers, receive, self._max_body_bytes)
+        return make_call(
+            body,
+            decode_object(body),
+            headers,
+            request_id=request_id,
+            path=scope["path"],
+            dialect=dialect,
+            tenant="default",
+            upstream=self._upstream.name,
+        )
+
+    async def _complete(self, call: Call, inbound: Inbound, receive: Receive, send: Send) -> None:
+        flight = Flight(call, self._observer)
+        watch = HangUpWatch(receive)
+        try:
+            with watch:
+                flight.reply = await self._upstream.send(call, inbound)
+                if isinstance(flight.reply, WholeReply):
+                    await _answer_whole(flight, flight.reply, send)
+                else:
+                    await _answer_stream(flight, flight.reply, send)
+        except ApiError as error:
+            await _fail(flight, error, send)
+        except asyncio.CancelledError:
+            _uncancel()
+            if watch.gone:
+                flight.end(CALLER_GONE, "caller_gone")
+            else:
+                await _fail(flight, _stopping(), send)
+        except Exception as error:  # noqa: BLE001 - one request's failure must not reach others
+            log_failure(f"request {call.id}", error)
+            await _fail(flight, internal_error(call.id), send)
+
+
+async def _answer_whole(flight: Flight, reply: WholeReply, send: Send) -> None:
+    summary = flight.end(reply.status)
+    body = into_body(reply.body, summary) if flight.call.want_body else reply.body
+    flight.started = True
+    await send_whole(send, reply.status, [*reply.headers, *as_headers(summary)], body)
+
+
+async def _answer_stream(flight: Flight, reply: StreamReply, send: Send) -> None:
+    try:
+        summary = flight.preview()
+        flight.started = True
+        await send_start(send, reply.status, [*reply.headers, *as_headers(summary)])
+        async for piece in reply.pieces():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    finally:
+        await reply.close()
+    summary = flight.end(reply.status)
+    if reply.error is not None and not reply.events:
+        return  # a torn body must not look complete: the connection is closed instead
+    last = as_comment(summary) if reply.events else b""
+    await send({"type": "http.response.body", "body": last, "more_body": False})
+
+
+async def _fail(flight: Flight, error: ApiError, send: Send) -> None:
+    """End with an error: a response where none has begun, else the stream's last event."""
+    summary = flight.end(error.status, error.code)
+    with contextlib.suppress(Exception):  # the caller may be gone by now, which changes nothing here
+        if not flight.started:
+            await send_error(send, error, as_headers(summary))
+        elif flight.streams_events:
+            body = b"data: " + error.to_json() + b"\n\n" + as_comment(summary)
+            await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _stopping() -> ApiError:
+    return ApiError(
+        503, "The gateway is being stopped.", kind="server_error", code="shutting_down", retry_after=1
+    )
+
+
+def _uncancel() -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()

@@ -1,0 +1,77 @@
+"""One exchange under way: its clock, its observation, and how it ends.
+
+Whatever happens to a request, its observation is closed exactly once, with what was known by then.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from promptcache.usage import Usage
+from promptcache_gateway.exchange import Outcome
+from promptcache_gateway.plane.summary import final_summary, preview_summary
+
+if TYPE_CHECKING:
+    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.observe import Observer
+    from promptcache_gateway.upstreams.base import StreamReply, WholeReply
+
+CALLER_GONE = 499
+
+
+class Flight:
+    """A call between its reception and its end.
+
+    Attributes:
+        call: the call.
+        reply: the upstream's reply once there is one.
+        started: whether status and headers have been sent.
+    """
+
+    def __init__(self, call: Call, observer: Observer) -> None:
+        self.call = call
+        self.reply: WholeReply | StreamReply | None = None
+        self.started = False
+        self._observer = observer
+        self._begun = time.perf_counter()
+        self._observation = observer.open(call)
+        self._ended = False
+
+    @property
+    def streams_events(self) -> bool:
+        """Whether a stream of events to the caller has begun."""
+        return self.started and bool(getattr(self.reply, "events", False))
+
+    def preview(self) -> dict[str, Any]:
+        """The summary of what is known before the first byte of the answer."""
+        engine = self.reply.engine if self.reply is not None else None
+        diagnosis = self._observer.preview(self._observation, engine)
+        template = self._observation.template
+        return preview_summary(self.call.id, template, diagnosis.to_dict(excerpts=False), engine)
+
+    def end(self, status: int, error: str | None = None) -> dict[str, Any]:
+        """Close the observation; a second call changes nothing and says only the request's id.
+
+        Args:
+            status: the HTTP status the caller got.
+            error: what ended it, where that is not the reply's own error.
+        """
+        if self._ended:
+            return {"request_id": self.call.id}
+        self._ended = True
+        record = self._observer.close(self._observation, self._outcome(status, error))
+        return final_summary(record.to_dict())
+
+    def _outcome(self, status: int, error: str | None) -> Outcome:
+        reply = self.reply
+        first = reply.first_output_at if reply is not None else None
+        return Outcome(
+            status=status,
+            usage=reply.usage if reply is not None else Usage.unreported(),
+            ttft_ms=None if first is None else (first - self._begun) * 1000.0,
+            duration_ms=(time.perf_counter() - self._begun) * 1000.0,
+            engine=reply.engine if reply is not None else None,
+            error=error or (reply.error if reply is not None else None),
+            response_id=reply.response_id if reply is not None else None,
+        )

@@ -1,0 +1,34 @@
+"""Write responses on raw ASGI: a whole body, or the start of a stream.
+
+Whoever calls says status, headers and bytes; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.types import Send
+
+    from promptcache_gateway.errors import ApiError
+    from promptcache_gateway.upstreams.base import RawHeaders
+
+JSON_TYPE = (b"content-type", b"application/json")
+
+
+async def send_whole(send: Send, status: int, headers: RawHeaders, body: bytes) -> None:
+    """Send a complete response; its length is added to the headers."""
+    if status not in {204, 304}:
+        headers = [*headers, (b"content-length", str(len(body)).encode())]
+    await send_start(send, status, headers)
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def send_start(send: Send, status: int, headers: RawHeaders) -> None:
+    """Send status and headers; the body follows."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+
+
+async def send_error(send: Send, error: ApiError, headers: RawHeaders | None = None) -> None:
+    """Send an error in OpenAI's shape."""
+    await send_whole(send, error.status, [JSON_TYPE, *error.headers(), *(headers or [])], error.to_json())

@@ -1,0 +1,91 @@
+"""The data plane's paths, with and without ``/v1``, and who may use them.
+
+They are raw ASGI because a framework's routing costs more than the whole forwarding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.errors import ApiError, unauthorized
+from promptcache_gateway.plane.completion import CompletionEndpoint
+from promptcache_gateway.plane.models import ModelsEndpoint
+from promptcache_gateway.plane.responses import send_error, send_whole
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from promptcache_gateway.access import Access
+    from promptcache_gateway.exchange import Dialect
+    from promptcache_gateway.observe import Observer
+    from promptcache_gateway.settings import Settings
+    from promptcache_gateway.upstreams.base import RawHeaders, Upstream
+
+_COMPLETIONS: dict[str, Dialect] = {
+    "/chat/completions": "openai.chat",
+    "/completions": "openai.completions",
+}
+_MODELS = "/models"
+
+
+class DataPlane:
+    """OpenAI's API over one upstream."""
+
+    def __init__(self, settings: Settings, upstream: Upstream, observer: Observer, access: Access) -> None:
+        self._access = access
+        self._complete = CompletionEndpoint(upstream, observer, access, settings.max_body_bytes)
+        self._models = ModelsEndpoint(upstream, access)
+
+    def owns(self, path: str) -> bool:
+        """Whether the path is one of OpenAI's API, known or not."""
+        tail = _tail(path)
+        return path.startswith("/v1/") or tail in _COMPLETIONS or _is_models(tail)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request to a path that `owns` says is ours."""
+        tail = _tail(scope["path"])
+        dialect = _COMPLETIONS.get(tail)
+        allowed = ("POST",) if dialect is not None else ("GET", "HEAD")
+        if dialect is None and not _is_models(tail):
+            await send_error(send, _no_route(scope))
+        elif scope["method"] == "OPTIONS":
+            await send_whole(send, 204, _allow(allowed), b"")
+        elif scope["method"] not in allowed:
+            await send_error(send, _wrong_method(scope, allowed), _allow(allowed))
+        elif not self._access.admits(scope["headers"]):
+            await send_error(send, unauthorized())
+        elif dialect is not None:
+            await self._complete(scope, receive, send, dialect)
+        else:
+            await self._models(scope, send, _model_of(tail))
+
+
+def _tail(path: str) -> str:
+    return path[3:] if path.startswith("/v1/") else path
+
+
+def _is_models(tail: str) -> bool:
+    return tail == _MODELS or (tail.startswith(_MODELS + "/") and _model_of(tail) is not None)
+
+
+def _model_of(tail: str) -> str | None:
+    """The model named in ``/models/{model}``; names with a step upwards are none."""
+    name = tail[len(_MODELS) + 1 :]
+    return name if name and ".." not in name.split("/") else None
+
+
+def _allow(methods: tuple[str, ...]) -> RawHeaders:
+    return [(b"allow", ", ".join((*methods, "OPTIONS")).encode())]
+
+
+def _no_route(scope: Scope) -> ApiError:
+    path = scope["path"][:200]
+    return ApiError(404, f"There is no {scope['method']} {path} here.", code="unknown_url")
+
+
+def _wrong_method(scope: Scope, allowed: tuple[str, ...]) -> ApiError:
+    return ApiError(
+        405,
+        f"{scope['path'][:200]} takes {' or '.join(allowed)}, not {scope['method']}.",
+        code="method_not_allowed",
+    )

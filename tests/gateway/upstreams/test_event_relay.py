@@ -1,0 +1,120 @@
+"""Events go through byte for byte, in whatever pieces they come; usage is noticed in passing."""
+
+import itertools
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptcache_gateway.upstreams.event_relay import EventRelay
+
+USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 0}}
+
+
+def data(payload: object, end: bytes = b"\n\n") -> bytes:
+    return b"data: " + orjson.dumps(payload) + end
+
+
+def chunk(text: str, **more: object) -> dict[str, object]:
+    return {"id": "chatcmpl-7", "choices": [{"index": 0, "delta": {"content": text}}], **more}
+
+
+OPENAI = [
+    b": ping\n\n",
+    data(chunk("Hel", usage=None)),
+    b"event: odd\r\n"
+    + data(chunk('"usage": {} \n lo', extra={"unknown": 12345678901234567890}), b"\r\n\r\n"),
+    data({"id": "chatcmpl-7", "choices": [], "usage": USAGE}),
+    b"data: [DONE]\n\n",
+]
+LITELLM = [
+    data(chunk("Hi")),
+    data({"choices": [{"index": 0, "delta": {}}], "usage": USAGE}),
+    b"data: [DONE]\n\n",
+]
+LAST_WITH_TEXT = [data(chunk("Hi", usage=USAGE)), b"data: [DONE]\n\n"]
+
+
+def relay(pieces: list[bytes], *, withhold: bool = False) -> tuple[bytes, EventRelay]:
+    state = EventRelay(withhold_usage=withhold)
+    out = b"".join(state.feed(piece) for piece in pieces)
+    return out + state.finish(), state
+
+
+@pytest.mark.parametrize("events", [OPENAI, LITELLM, LAST_WITH_TEXT])
+def test_bytes_pass_unchanged_and_usage_is_noticed(events: list[bytes]) -> None:
+    out, state = relay(events)
+    assert out == b"".join(events)
+    assert [seen["usage"] for seen in state.chunks] == [USAGE]
+
+
+@pytest.mark.parametrize("events", [OPENAI, LITELLM])
+def test_the_chunk_the_gateway_asked_for_is_withheld_and_nothing_else(events: list[bytes]) -> None:
+    out, state = relay(events, withhold=True)
+    assert out == b"".join(event for event in events if b"prompt_tokens" not in event)
+    assert state.chunks[-1]["usage"] == USAGE
+
+
+def test_usage_on_a_chunk_with_text_is_not_withheld() -> None:
+    out, state = relay(LAST_WITH_TEXT, withhold=True)
+    assert out == b"".join(LAST_WITH_TEXT)
+    assert state.chunks[-1]["usage"] == USAGE
+
+
+def test_usage_beside_the_finish_reason_is_not_withheld() -> None:
+    events = [data({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": USAGE})]
+    assert relay(events, withhold=True)[0] == events[0]
+
+
+@given(cuts=st.lists(st.integers(0, 600), max_size=12), withhold=st.booleans())
+def test_where_the_network_cuts_makes_no_difference(cuts: list[int], withhold: bool) -> None:
+    whole = b"".join(OPENAI)
+    edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+    pieces = [whole[start:end] for start, end in itertools.pairwise(edges)]
+    out, state = relay(pieces, withhold=withhold)
+    assert out == relay(OPENAI, withhold=withhold)[0]
+    assert state.chunks[-1]["usage"] == USAGE
+    assert state.response_id == "chatcmpl-7"
+
+
+def test_whole_events_are_not_held_back() -> None:
+    state = EventRelay(withhold_usage=True)
+    first = data(chunk("a"))
+    assert state.feed(first + b"data: {") == first
+    assert state.feed(b'"id"') == b""
+    assert state.feed(b":1}\n\n") == b'data: {"id":1}\n\n'
+
+
+def test_an_event_too_large_to_wait_for_goes_through_in_parts() -> None:
+    state = EventRelay(withhold_usage=True)
+    part = b"data: " + b"x" * 300_000
+    assert state.feed(part) == part
+    assert state.feed(b"end\n\n") == b"end\n\n"
+
+
+def test_the_last_usage_wins_and_an_explicit_zero_counts() -> None:
+    later = {**USAGE, "prompt_tokens_details": {"cached_tokens": 0}}
+    earlier = {**USAGE, "prompt_tokens_details": {"cached_tokens": 5}}
+    _, state = relay(
+        [data(chunk("a", usage=earlier)), data(chunk("b", usage=None)), data(chunk("", usage=later))]
+    )
+    assert state.chunks[-1]["usage"] == later
+
+
+def test_an_error_event_is_noticed_and_passed_on() -> None:
+    event = data({"error": {"message": "overloaded", "code": "server_overloaded"}})
+    out, state = relay([event])
+    assert out == event
+    assert state.error == "server_overloaded"
+
+
+def test_a_stream_without_a_last_blank_line_is_complete_all_the_same() -> None:
+    out, state = relay([data(chunk("a")), data({"choices": [], "usage": USAGE}, end=b"\n")])
+    assert out.endswith(b"}\n")
+    assert state.chunks
+
+
+@pytest.mark.parametrize("junk", [b'data: {"usage": {broken\n\n', b"\x00\xff\n\n", b"data: [1]\n\n"])
+def test_junk_passes_through(junk: bytes) -> None:
+    assert relay([junk], withhold=True)[0] == junk

@@ -1,0 +1,98 @@
+"""The one member the gateway adds to a request, and every byte it leaves alone."""
+
+import json
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptcache_gateway.upstreams.splice import add_include_usage
+
+WEIRD = (
+    b'{ "stream" :true,\r\n\t"model":"m\\u00e9",  "seed": 123456789012345678901234567890,'
+    b'"temperature":1.0e0,"messages":[{"content":"a  b\\/c \\ud83d\\ude00 }","role":"user"}] \n}\n'
+)
+
+
+def splice(body: bytes) -> bytes | None:
+    return add_include_usage(body, json.loads(body))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"stream":true}', b'{"stream":true,"stream_options":{"include_usage":true}}'),
+        (b"{ }", b'{"stream_options":{"include_usage":true} }'),
+        (b'{"stream_options":null,"a":1}', b'{"stream_options":{"include_usage":true},"a":1}'),
+        (b'{"stream_options": {} }', b'{"stream_options": {"include_usage":true} }'),
+        (
+            b'{"stream_options":{"include_obfuscation":false }, "x":"}"}',
+            b'{"stream_options":{"include_obfuscation":false,"include_usage":true }, "x":"}"}',
+        ),
+        (b'{"stream_options":{"include_usage" : null}}', b'{"stream_options":{"include_usage" : true}}'),
+        (
+            b'{"m":{"stream_options":{"include_usage":false}},"stream_options":null}',
+            b'{"m":{"stream_options":{"include_usage":false}},"stream_options":{"include_usage":true}}',
+        ),
+        (
+            b'{"stream\\u005foptions":{"a":[1,{"b":2}]}}',
+            b'{"stream\\u005foptions":{"a":[1,{"b":2}],"include_usage":true}}',
+        ),
+        (
+            b'{"stream_options":{"include_usage":true},"stream_options":null}',
+            b'{"stream_options":{"include_usage":true},"stream_options":{"include_usage":true}}',
+        ),
+    ],
+)
+def test_the_member_is_added_where_it_is_missing(body: bytes, expected: bytes) -> None:
+    assert splice(body) == expected
+
+
+@pytest.mark.parametrize("options", ["true", "false", '"yes"'])
+def test_what_the_caller_said_stands(options: str) -> None:
+    assert splice(b'{"stream_options":{"include_usage":%s}}' % options.encode()) is None
+
+
+def test_options_that_are_no_object_are_left_to_the_upstream() -> None:
+    assert splice(b'{"stream_options":[1]}') is None
+
+
+def test_no_other_byte_of_a_strange_body_changes() -> None:
+    spliced = splice(WEIRD)
+    assert spliced is not None
+    member = b',"stream_options":{"include_usage":true}'
+    assert spliced.count(member) == 1
+    assert spliced.replace(member, b"") == WEIRD
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    body=st.dictionaries(st.sampled_from(["a", "stream", '"', "é{"]) | st.text(max_size=3), JSON, max_size=4),
+    options=st.sampled_from([..., None, {}, {"include_usage": None}, {"other": [1, "}"]}]),
+    ascii_only=st.booleans(),
+    indent=st.sampled_from([None, 0, 2]),
+)
+def test_the_spliced_body_means_the_same_and_the_option(
+    body: dict[str, object], options: object, ascii_only: bool, indent: int | None
+) -> None:
+    if options is not ...:
+        body["stream_options"] = options
+    text = json.dumps(body, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "replace")
+    payload = json.loads(text)
+    spliced = add_include_usage(text, payload)
+    assert spliced is not None
+    wanted = payload.get("stream_options") or {}
+    assert json.loads(spliced) == {**payload, "stream_options": {**wanted, "include_usage": True}}
+    assert len(spliced) - len(text) <= len(b',"stream_options":{"include_usage":true}')
+
+
+def test_a_long_prompt_costs_nothing_to_speak_of() -> None:
+    body = orjson.dumps({"messages": [{"role": "user", "content": "x" * 1_000_000}], "stream_options": {}})
+    assert add_include_usage(body, orjson.loads(body)) is not None
