@@ -1,0 +1,8 @@
+"""``python -m promptcache``: the same as the ``promptcache`` command."""
+
+import sys
+
+from promptcache.cli.front import main
+
+if __name__ == "__main__":
+    sys.exit(main())

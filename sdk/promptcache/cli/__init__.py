@@ -1,0 +1,5 @@
+"""The command line: a front door that finds the commands of every room, and the SDK's own commands."""
+
+from promptcache.cli.front import main
+
+__all__ = ["main"]
