@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         QueueFullError,
     )
     from promptcache_engine.events import Admitted, Completion, Failed, Finished, GenerationEvent, TokenDelta
+    from promptcache_engine.generation import Generation
     from promptcache_engine.info import EngineInfo, EngineStats
-    from promptcache_engine.worker import Generation
 
 _HOMES = {
     "config": ("EngineConfig", "SamplingParams"),
@@ -37,8 +37,8 @@ _HOMES = {
         "QueueFullError",
     ),
     "events": ("Admitted", "Completion", "Failed", "Finished", "GenerationEvent", "TokenDelta"),
+    "generation": ("Generation",),
     "info": ("EngineInfo", "EngineStats"),
-    "worker": ("Generation",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

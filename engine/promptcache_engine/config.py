@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from promptcache_engine.cache import POLICIES
 from promptcache_engine.errors import ConfigError
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -31,7 +32,7 @@ class EngineConfig:
         max_context: tokens of prompt and answer together; None: what the model was trained for.
         threads: CPU threads for tensor work, for the whole process; None: torch's own choice.
         chat_template: a Jinja template's text, or the path of its file, instead of the model's own.
-        deterministic: compute token by token, so that no result depends on batch or chunk size. Slow.
+        deterministic: outputs equal to the bit, whatever was cached and whatever else is computed; slower.
         device: ``auto`` (a GPU where there is one), ``cpu``, or a torch device name.
 
     Raises:
@@ -56,6 +57,9 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if not self.model:
             raise ConfigError("model", self.model, "Name a model or give the path of a .gguf file")
+        if self.eviction_policy not in POLICIES:
+            remedy = f"Choose one of {', '.join(sorted(POLICIES))}"
+            raise ConfigError("eviction_policy", self.eviction_policy, remedy)
         if self.dtype not in DTYPES:
             raise ConfigError("dtype", self.dtype, f"Choose one of {', '.join(DTYPES)}")
         if not self.device:

@@ -22,24 +22,24 @@ class Draws:
     """The random numbers of one sequence.
 
     Args:
-        seed: makes them repeatable; None takes fresh ones from the operating system.
+        params: a greedy sequence takes no number; a seeded one always takes the same ones.
     """
 
-    def __init__(self, seed: int | None) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - chooses words, keeps no secret
+    def __init__(self, params: SamplingParams) -> None:
+        self._random = None if params.greedy else random.Random(params.seed)  # noqa: S311 - keeps no secret
 
     def next(self) -> float:
-        """A number in [0, 1)."""
-        return self._random.random()
+        """A number in [0, 1) for the next token."""
+        return 0.0 if self._random is None else self._random.random()
 
 
-def sample(logits: Tensor, params: Sequence[SamplingParams], draws: Sequence[Draws]) -> list[int | None]:
+def sample(logits: Tensor, params: Sequence[SamplingParams], points: Sequence[float]) -> list[int | None]:
     """Choose one token for each row.
 
     Args:
         logits: [rows, vocab] float32; left unchanged.
         params: how each row is chosen.
-        draws: each row's random numbers; greedy rows take none.
+        points: a number in [0, 1) for each row: where in its distribution the draw falls.
 
     Returns:
         One token id a row; None where the row's largest logit is not finite: there is nothing to choose.
@@ -52,19 +52,19 @@ def sample(logits: Tensor, params: Sequence[SamplingParams], draws: Sequence[Dra
     drawn = [row for row, token in enumerate(tokens) if token is not None and not params[row].greedy]
     if drawn:
         rows = logits if len(drawn) == len(tokens) else logits[drawn]
-        uniform = [draws[row].next() for row in drawn]
-        for row, token in zip(drawn, _draw(rows, [params[row] for row in drawn], uniform), strict=True):
+        found = _draw(rows, [params[row] for row in drawn], [points[row] for row in drawn])
+        for row, token in zip(drawn, found, strict=True):
             tokens[row] = token
     return tokens
 
 
-def _draw(logits: Tensor, params: Sequence[SamplingParams], uniform: Sequence[float]) -> list[int]:
+def _draw(logits: Tensor, params: Sequence[SamplingParams], points: Sequence[float]) -> list[int]:
     """Draw from each row's tempered and truncated distribution."""
     heats = [min(max(p.temperature, _COLDEST), _HOTTEST) for p in params]
     heat = torch.tensor(heats, dtype=torch.float32, device=logits.device)
     # Shifted first: a temperature close to 0 then drives the others to -inf, and never anything to +inf.
     shifted = (logits - logits.amax(dim=-1, keepdim=True)) / heat.unsqueeze(-1)
-    point = torch.tensor(uniform, dtype=torch.float64, device=logits.device)
+    point = torch.tensor(points, dtype=torch.float64, device=logits.device)
     if all(_keeps_all(p, logits.shape[-1]) for p in params):
         return _invert(torch.softmax(shifted, dim=-1), point).tolist()
     return [

@@ -10,6 +10,7 @@ from promptcache_engine import ConfigError, EngineConfig, EngineError, SamplingP
     [
         ("model", ""),
         ("dtype", "float8"),
+        ("eviction_policy", "random"),
         ("page_size", 0),
         ("page_size", 2.5),
         ("page_size", True),

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
@@ -16,10 +17,10 @@ LOGITS = torch.tensor([[math.log(p) for p in PROBABILITIES]])
 
 
 def frequencies(params: SamplingParams, logits: torch.Tensor = LOGITS, count: int = 4000) -> list[float]:
-    draws = Draws(seed=7)
+    draws = Draws(replace(params, seed=7))
     counts: Counter[int | None] = Counter()
     for _ in range(count // 100):
-        counts.update(sample(logits.expand(100, -1), [params] * 100, [draws] * 100))
+        counts.update(sample(logits.expand(100, -1), [params] * 100, [draws.next() for _ in range(100)]))
     return [counts[token] / count for token in range(logits.shape[-1])]
 
 
@@ -50,7 +51,7 @@ def test_draws_follow_the_distribution(params: SamplingParams, expected: list[fl
 def test_a_flat_distribution_is_truncated_over_the_whole_vocabulary() -> None:
     logits = torch.zeros(1, 2000)
     params = SamplingParams(top_p=0.95)
-    drawn = {token for seed in range(400) for token in sample(logits, [params], [Draws(seed)])}
+    drawn = {token for point in range(400) for token in sample(logits, [params], [point / 400])}
     assert len(drawn) > 300  # a shortlist of 256 candidates would cap it
 
 
@@ -59,7 +60,7 @@ def test_a_flat_distribution_is_truncated_over_the_whole_vocabulary() -> None:
 )
 def test_the_likeliest_token_is_taken(params: SamplingParams) -> None:
     logits = torch.tensor([[0.0, 3.0, 2.9], [5.0, 1.0, -1.0]])
-    assert sample(logits, [params] * 2, [Draws(0), Draws(1)]) == [1, 0]
+    assert sample(logits, [params] * 2, [0.1, 0.9]) == [1, 0]
 
 
 def test_an_enormous_temperature_draws_evenly_among_possible_tokens() -> None:
@@ -72,17 +73,16 @@ def test_an_enormous_temperature_draws_evenly_among_possible_tokens() -> None:
 def test_a_seed_repeats_its_draws_alone_and_in_a_batch() -> None:
     torch.manual_seed(0)
     steps = torch.randn(20, 1, 300)
-    params = SamplingParams(temperature=1.3, top_p=0.9)
-    draws = Draws(11)
-    alone = [sample(step, [params], [draws])[0] for step in steps]
+    params = SamplingParams(temperature=1.3, top_p=0.9, seed=11)
+    draws = Draws(params)
+    alone = [sample(step, [params], [draws.next()])[0] for step in steps]
 
-    others = [SamplingParams(temperature=0), SamplingParams(top_k=5), SamplingParams()]
-    draws, rest = Draws(11), [Draws(None), Draws(3), Draws(4)]
+    others = [SamplingParams(temperature=0), SamplingParams(top_k=5), SamplingParams(seed=4)]
+    rows = [others[0], params, *others[1:]]
+    streams = [Draws(row) for row in rows]
     batched = [
         sample(
-            torch.cat([torch.randn(1, 300), step, torch.randn(2, 300)]),
-            [others[0], params, *others[1:]],
-            [rest[0], draws, *rest[1:]],
+            torch.cat([torch.randn(1, 300), step, torch.randn(2, 300)]), rows, [s.next() for s in streams]
         )[1]
         for step in steps
     ]
@@ -92,7 +92,9 @@ def test_a_seed_repeats_its_draws_alone_and_in_a_batch() -> None:
 
 def test_without_a_seed_draws_differ() -> None:
     logits = torch.zeros(1, 50_000)
-    assert len({sample(logits, [SamplingParams()], [Draws(None)])[0] for _ in range(8)}) > 1
+    assert (
+        len({sample(logits, [SamplingParams()], [Draws(SamplingParams()).next()])[0] for _ in range(8)}) > 1
+    )
 
 
 @pytest.mark.parametrize("poison", [math.nan, math.inf])
@@ -103,14 +105,14 @@ def test_a_poisoned_row_has_no_token_and_others_do(poison: float, params: Sampli
     logits = torch.zeros(3, 8)
     logits[:, 5] = 9.0
     logits[1, 2] = poison
-    tokens = sample(logits, [params] * 3, [Draws(1), Draws(2), Draws(3)])
+    tokens = sample(logits, [params] * 3, [0.1, 0.5, 0.9])
     assert tokens[1] is None
     assert tokens[0] is not None
     assert tokens[2] is not None
 
 
 def test_a_row_of_impossible_tokens_only_has_no_token() -> None:
-    assert sample(torch.full((1, 4), -math.inf), [SamplingParams()], [Draws(0)]) == [None]
+    assert sample(torch.full((1, 4), -math.inf), [SamplingParams()], [0.5]) == [None]
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,14 +121,14 @@ def test_a_row_of_impossible_tokens_only_has_no_token() -> None:
     st.floats(0.05, 5),
     st.floats(0.01, 1),
     st.integers(0, 14),
-    st.integers(0, 1000),
+    st.floats(0, 1, exclude_max=True),
 )
 def test_a_drawn_token_is_one_the_truncation_leaves(
-    row: list[float], temperature: float, top_p: float, top_k: int, seed: int
+    row: list[float], temperature: float, top_p: float, top_k: int, point: float
 ) -> None:
     logits = torch.tensor([row])
     params = SamplingParams(temperature=temperature, top_p=top_p, top_k=top_k)
-    (token,) = sample(logits, [params], [Draws(seed)])
+    (token,) = sample(logits, [params], [point])
     assert token is not None
     weights = torch.softmax(logits[0].double() / temperature, dim=-1)
     better = weights[logits[0] > logits[0][token]]

@@ -1,0 +1,185 @@
+"""The engine's one loop body: plan, compute, sample, settle the books, then tell the callers.
+
+It knows no thread; ``worker`` calls it from one. A sequence that cannot be computed fails alone: a step that
+raises is repeated sequence by sequence, and a row of logits that is not finite concerns its sequence only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from promptcache_engine.errors import EngineError, GenerationError
+from promptcache_engine.events import Admitted, Failed, Finished, FinishReason, GenerationEvent
+from promptcache_engine.generation import Generation
+from promptcache_engine.info import EngineStats
+from promptcache_engine.runner import ModelRunner
+from promptcache_engine.sampling import sample
+from promptcache_engine.scheduler import Chunk, Scheduler
+
+
+@dataclass(slots=True)
+class _Counters:
+    prefill_tokens: int = 0
+    generated_tokens: int = 0
+    steps: int = 0
+    finished: int = 0
+    cancelled: int = 0
+    failed: int = 0
+
+
+class EngineCore:
+    """Computes the requests it was given, one step at a time.
+
+    Args:
+        scheduler: decides what a step computes.
+        runner: computes it.
+        eos_token_ids: tokens that end an answer.
+    """
+
+    def __init__(self, scheduler: Scheduler, runner: ModelRunner, *, eos_token_ids: Sequence[int]) -> None:
+        self._scheduler = scheduler
+        self._runner = runner
+        self._eos = frozenset(eos_token_ids)
+        self._generations: dict[str, Generation] = {}
+        self._outbox: list[tuple[Generation, GenerationEvent]] = []
+        self._counters = _Counters()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is left that has not ended."""
+        return bool(self._generations)
+
+    def add(self, generation: Generation) -> None:
+        """Queue a request."""
+        self._generations[generation.id] = generation
+        self._scheduler.add(generation.sequence)
+
+    def step(self) -> list[tuple[Generation, GenerationEvent]]:
+        """Compute one step.
+
+        Returns:
+            The events it led to, in order; pages of ended requests are released already.
+        """
+        for sequence in self._scheduler.drop_cancelled():
+            self._end(self._generations[sequence.id], "cancelled")
+        plan = self._scheduler.plan()
+        for sequence in plan.rejected:
+            self._fail(
+                self._generations[sequence.id], GenerationError("it needs more pages than the pool has")
+            )
+        for sequence in plan.admitted:
+            if sequence.preemptions == 0:
+                self._report_admission(self._generations[sequence.id])
+        if plan.chunks:
+            self._runner.copy_pages(s.lease for s in plan.admitted if s.lease is not None)
+            self._scheduler.copied(plan.admitted)
+            self._compute(plan.chunks)
+        elif self.busy and not self._outbox:
+            raise RuntimeError(f"nothing to compute for {len(self._generations)} requests")
+        events, self._outbox = self._outbox, []
+        return events
+
+    def abandon(self, error: EngineError) -> list[tuple[Generation, GenerationEvent]]:
+        """Give up every request with ``error``; touches neither scheduler nor cache, which may be broken."""
+        ended = [(generation, Failed(error)) for generation in self._generations.values()]
+        self._generations.clear()
+        return list(ended)
+
+    def reset_cache(self) -> bool:
+        """Forget all cached prefixes; False, and nothing changes, while a sequence runs."""
+        return self._scheduler.reset_cache()
+
+    def stats(self) -> EngineStats:
+        """The counters and the pool at this moment."""
+        counters = self._counters
+        return self._scheduler.stats(
+            prefill_tokens=counters.prefill_tokens,
+            generated_tokens=counters.generated_tokens,
+            steps=counters.steps,
+            finished=counters.finished,
+            cancelled=counters.cancelled,
+            failed=counters.failed,
+        )
+
+    def _compute(self, chunks: Sequence[Chunk]) -> None:
+        try:
+            logits = self._runner.compute(chunks)
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises, the other sequences go on
+            if len(chunks) > 1:
+                for chunk in chunks:
+                    self._compute((chunk,))
+            else:
+                self._fail(self._generations[chunks[0].sequence.id], _describe(error))
+            return
+        self._counters.steps += 1
+        self._settle(chunks, logits)
+
+    def _settle(self, chunks: Sequence[Chunk], logits: Tensor) -> None:
+        """Note what is computed and choose the next tokens."""
+        sampling = [chunk for chunk in chunks if chunk.samples]
+        generations = [self._generations[chunk.sequence.id] for chunk in sampling]
+        tokens = sample(logits, [g.params for g in generations], [g.draws.next() for g in generations])
+        poisoned = {g.id for g, token in zip(generations, tokens, strict=True) if token is None}
+        for chunk in chunks:
+            if not chunk.sequence.decoding:
+                self._counters.prefill_tokens += chunk.length
+            if chunk.sequence.id not in poisoned:
+                self._scheduler.advance(chunk)
+        for generation, token in zip(generations, tokens, strict=True):
+            if token is None:
+                self._fail(generation, GenerationError("its logits are not finite"))
+            elif len(generation.sequence.tokens) >= generation.sequence.max_length:
+                self._end(generation, "length")  # max_tokens=0: the prompt was all that was wanted
+            else:
+                self._take(generation, token)
+
+    def _take(self, generation: Generation, token: int) -> None:
+        self._scheduler.extend(generation.sequence, token)
+        self._counters.generated_tokens += 1
+        is_end = token in self._eos and not generation.params.ignore_eos
+        try:
+            delta, finish_reason = generation.take(token, is_end=is_end)
+        except Exception as error:  # noqa: BLE001 - a token without text concerns its own request only
+            self._fail(generation, _describe(error))
+            return
+        if delta is not None:
+            self._outbox.append((generation, delta))
+        if finish_reason is not None:
+            self._end(generation, finish_reason)
+
+    def _report_admission(self, generation: Generation) -> None:
+        sequence = generation.sequence
+        assert sequence.lease is not None
+        cached = sequence.cached_tokens or 0
+        self._outbox.append((generation, Admitted(sequence.prompt_tokens, cached, sequence.lease.reason)))
+
+    def _end(self, generation: Generation, finish_reason: FinishReason) -> None:
+        sequence = generation.sequence
+        self._release(generation, keep=True)
+        if finish_reason == "cancelled":
+            self._counters.cancelled += 1
+            rest = generation.rest()
+            if rest is not None:
+                self._outbox.append((generation, rest))
+        else:
+            self._counters.finished += 1
+        cached = sequence.cached_tokens or 0
+        finished = Finished(finish_reason, sequence.prompt_tokens, cached, sequence.output_tokens)
+        self._outbox.append((generation, finished))
+
+    def _fail(self, generation: Generation, error: EngineError) -> None:
+        self._release(generation, keep=False)
+        self._counters.failed += 1
+        self._outbox.append((generation, Failed(error)))
+
+    def _release(self, generation: Generation, *, keep: bool) -> None:
+        self._scheduler.release(generation.sequence, keep=keep)
+        self._runner.forget(generation.id)
+        del self._generations[generation.id]
+
+
+def _describe(error: Exception) -> GenerationError:
+    """An unexpected error as the caller sees it: the first line of what may be pages."""
+    text = str(error).partition("\n")[0].rstrip(". ")
+    return GenerationError(f"{type(error).__name__}: {text}" if text else type(error).__name__)

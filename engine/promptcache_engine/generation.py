@@ -1,0 +1,91 @@
+"""One request on its way: the scheduler's sequence with its text, its draws and the caller's callback.
+
+``Generation`` is also the handle the caller gets; only ``id`` and ``cancel`` are meant for other threads.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from promptcache_engine.config import SamplingParams
+from promptcache_engine.detokenizer import TextStream
+from promptcache_engine.events import FinishReason, GenerationEvent, TokenDelta
+from promptcache_engine.sampling import Draws
+from promptcache_engine.scheduler import Sequence
+
+logger = logging.getLogger(__name__)
+
+OnEvent = Callable[[GenerationEvent], None]
+
+
+@dataclass(slots=True, eq=False)
+class Generation:
+    """A submitted request.
+
+    Attributes:
+        sequence: what the scheduler knows of it.
+        params: how its tokens are chosen.
+    """
+
+    sequence: Sequence
+    params: SamplingParams
+    _text: TextStream
+    _draws: Draws
+    _on_event: OnEvent | None
+    _unsent: list[int] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """The request's name, unique in its engine."""
+        return self.sequence.id
+
+    @property
+    def draws(self) -> Draws:
+        """The random numbers of this answer."""
+        return self._draws
+
+    def cancel(self) -> None:
+        """End the request before the next step, from any thread; without effect once it has ended."""
+        self.sequence.cancelled = True
+
+    def emit(self, event: GenerationEvent) -> None:
+        """Tell the caller. A callback that raises is not called again and its request is cancelled."""
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(event)
+        except Exception as error:  # noqa: BLE001 - the caller's code must not stop others' requests
+            logger.warning("request %s: its event callback raised %s", self.id, type(error).__name__)
+            self._on_event = None
+            self.sequence.cancelled = True
+
+    def take(self, token: int, *, is_end: bool) -> tuple[TokenDelta | None, FinishReason | None]:
+        """Take the sampled token, already part of the sequence.
+
+        Args:
+            token: its id.
+            is_end: whether it is the model's end token, to be obeyed.
+
+        Returns:
+            What can be sent now, and how the answer ended if it did.
+        """
+        self._unsent.append(token)
+        if is_end:
+            return self._delta(self._text.flush(), last=True), "stop"
+        result = self._text.push(token)
+        if result.stop is not None:
+            return self._delta(result.text, last=True), "stop"
+        if len(self.sequence.tokens) >= self.sequence.max_length:
+            return self._delta(result.text + self._text.flush(), last=True), "length"
+        return self._delta(result.text, last=False), None
+
+    def rest(self) -> TokenDelta | None:
+        """What was held back, when the request is cancelled."""
+        return self._delta(self._text.flush(), last=True)
+
+    def _delta(self, text: str, *, last: bool) -> TokenDelta | None:
+        """Send text as soon as there is some, and tokens with the text they led to."""
+        if not (text or (last and self._unsent)):
+            return None
+        tokens, self._unsent = tuple(self._unsent), []
+        return TokenDelta(text, tokens)

@@ -1,0 +1,80 @@
+"""What an engine is and what it has done: values for health pages and metrics.
+
+Counters only grow until the engine is started again; the rest describes one moment between two steps.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineInfo:
+    """The model an engine serves and the room it has.
+
+    Attributes:
+        model_name: as configured.
+        architecture: as the model's file calls it.
+        context_length: tokens of prompt and answer together that one request may have.
+        vocab_size: token ids run from 0 to one below this.
+        dtype: of weights and KV.
+        device: where the tensors lie.
+        num_pages: pages of the KV pool.
+        page_size: tokens a page holds.
+    """
+
+    model_name: str
+    architecture: str
+    context_length: int
+    vocab_size: int
+    dtype: str
+    device: str
+    num_pages: int
+    page_size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStats:
+    """One moment of an engine, and its counters.
+
+    Attributes:
+        page_size: tokens a page holds.
+        pages_total: pages of the pool; free + cached + held.
+        pages_free: pages with nothing to reuse in them.
+        pages_cached: pages kept for reuse that no running request needs.
+        pages_held: pages running requests need.
+        running: sequences being computed.
+        waiting: sequences queued, preempted ones included.
+        held_back: how many of the waiting ones wait for another's prefix to be stored.
+        prefix_queries: prompt tokens looked up at first admissions.
+        prefix_hits: how many of them were found.
+        preempted_queries: tokens looked up when preempted sequences came back; never part of the above.
+        preempted_hits: how many of them were found.
+        evicted_pages: cached pages that were given to others.
+        preemptions: times a sequence gave its pages back and waited again.
+        prefill_tokens: prompt tokens computed, recomputation after preemption included.
+        generated_tokens: tokens sampled.
+        steps: forward passes.
+        finished: requests that ended in good order.
+        cancelled: requests cancelled.
+        failed: requests that failed.
+    """
+
+    page_size: int
+    pages_total: int
+    pages_free: int
+    pages_cached: int
+    pages_held: int
+    running: int = 0
+    waiting: int = 0
+    held_back: int = 0
+    prefix_queries: int = 0
+    prefix_hits: int = 0
+    preempted_queries: int = 0
+    preempted_hits: int = 0
+    evicted_pages: int = 0
+    preemptions: int = 0
+    prefill_tokens: int = 0
+    generated_tokens: int = 0
+    steps: int = 0
+    finished: int = 0
+    cancelled: int = 0
+    failed: int = 0

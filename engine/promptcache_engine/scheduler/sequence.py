@@ -1,0 +1,62 @@
+"""One sequence: the tokens of a request and how far they are computed.
+
+It holds no text, no random numbers and no callback; those belong to the worker's ``Generation``.
+"""
+
+from dataclasses import dataclass, field
+
+from promptcache_engine.cache import Lease
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Sequence:
+    """A request as the scheduler sees it. Changed only by the worker thread, except ``cancelled``.
+
+    Attributes:
+        id: the request's name, unique in the engine.
+        tokens: the prompt, then what was sampled.
+        prompt_tokens: length of the prompt.
+        max_length: tokens of prompt and answer at which it must end.
+        namespace: only sequences of one namespace share prefixes.
+        use_cache: False neither reads the cache nor leaves anything in it.
+        arrival: its place in the order of arrival; the highest is preempted first.
+        lease: the pages it holds; None while it waits.
+        computed: tokens at the front whose KV lies in those pages.
+        stored: tokens at the front that others can already reuse.
+        cached_tokens: tokens it found in the cache when it was first admitted; None before that.
+        preemptions: how often it had to give its pages back.
+        cancelled: set by any thread; obeyed before the next step.
+        leader: the running sequence it is held back for.
+        shared_with: tokens of whole pages it shares with running sequences, by their ids.
+    """
+
+    id: str
+    tokens: list[int]
+    prompt_tokens: int
+    max_length: int
+    namespace: str = ""
+    use_cache: bool = True
+    arrival: int = 0
+    lease: Lease | None = None
+    computed: int = 0
+    stored: int = 0
+    cached_tokens: int | None = None
+    preemptions: int = 0
+    cancelled: bool = False
+    leader: "Sequence | None" = None
+    shared_with: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def remaining(self) -> int:
+        """Tokens known but not yet computed; at least one while the sequence runs."""
+        return len(self.tokens) - self.computed
+
+    @property
+    def decoding(self) -> bool:
+        """Whether the next step computes only the token sampled last."""
+        return self.computed >= self.prompt_tokens and self.remaining == 1
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens sampled so far."""
+        return len(self.tokens) - self.prompt_tokens

@@ -1,0 +1,107 @@
+"""What happens once, before an engine can start: device, model, chat template and the pool of KV.
+
+How large the pool is, is decided in ``memory``.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import torch
+
+from promptcache_engine.config import EngineConfig
+from promptcache_engine.errors import ConfigError
+from promptcache_engine.hub import resolve_model
+from promptcache_engine.info import EngineInfo
+from promptcache_engine.memory import available_bytes, pool_pages
+from promptcache_engine.models import ChatTemplate, KVPool, LoadedModel, load_model
+
+Progress: TypeAlias = Callable[[str], None]
+
+
+def silent(_line: str) -> None:
+    """The progress of an engine nobody watches."""
+
+
+def use_threads(config: EngineConfig) -> None:
+    """Set torch's number of CPU threads, one for the whole process, if the configuration names one."""
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+
+
+def load(config: EngineConfig, on_progress: Progress) -> LoadedModel:
+    """Find the configured model's file and load it.
+
+    Raises:
+        ConfigError: the device cannot be used.
+        ModelUnavailableError: the hub cannot provide the file.
+        ModelError: the file cannot be served.
+    """
+    device = _device(config.device)
+    path = resolve_model(config.model, progress=on_progress)
+    on_progress(f"loading {path.name} as {config.dtype} on {device}")
+    dtype: torch.dtype = getattr(torch, config.dtype)
+    return load_model(path, dtype=dtype, device=device, deterministic=config.deterministic)
+
+
+def read_chat_template(config: EngineConfig, loaded: LoadedModel) -> ChatTemplate | None:
+    """Return the configured template, or the model's own where none is configured.
+
+    Raises:
+        ConfigError: the template's file cannot be read.
+        ChatTemplateError: the template does not compile.
+    """
+    text = config.chat_template
+    if text is None:
+        return loaded.chat_template
+    if "{" not in text:
+        try:
+            text = Path(text).expanduser().read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            remedy = f"Give a readable file or the template itself ({error})"
+            raise ConfigError("chat_template", config.chat_template, remedy) from error
+    return ChatTemplate(text)
+
+
+def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, EngineInfo]:
+    """Allocate the pool of KV and say what the engine can hold.
+
+    Raises:
+        ConfigError: the configuration asks for what the model or this machine does not have.
+    """
+    model = loaded.model
+    if config.deterministic and not model.deterministic:
+        raise ConfigError("deterministic", config.deterministic, "Load the model with deterministic=True")
+    trained = loaded.config.context_length
+    if config.max_context is not None and config.max_context > trained:
+        raise ConfigError("max_context", config.max_context, f"The model was trained for {trained} tokens")
+    context = config.max_context or trained
+    num_pages = pool_pages(
+        config,
+        context_length=context,
+        bytes_per_token=loaded.config.kv_bytes_per_token(model.dtype.itemsize),
+        available=available_bytes(model.device),
+    )
+    info = EngineInfo(
+        model_name=config.model,
+        architecture=loaded.config.architecture,
+        context_length=min(context, num_pages * config.page_size),
+        vocab_size=loaded.config.vocab_size,
+        dtype=str(model.dtype).removeprefix("torch."),
+        device=str(model.device),
+        num_pages=num_pages,
+        page_size=config.page_size,
+    )
+    return KVPool(loaded.config, num_pages * config.page_size, model.dtype, model.device), info
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ConfigError("device", name, "Use auto, cpu or cuda") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device", name, "Torch finds no CUDA GPU here: use cpu, or install torch for CUDA")
+    return device

@@ -1,0 +1,162 @@
+"""The one thread that computes: it takes requests from any thread, steps the core and delivers the events.
+
+If the core raises where no single sequence can be blamed, the thread ends, says why, and fails what is
+pending.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import replace
+
+from promptcache_engine.core import EngineCore
+from promptcache_engine.errors import EngineStoppedError, QueueFullError
+from promptcache_engine.events import Admitted, Failed, Finished, GenerationEvent
+from promptcache_engine.generation import Generation
+from promptcache_engine.info import EngineStats
+
+logger = logging.getLogger(__name__)
+
+
+class Worker:
+    """Runs an ``EngineCore`` until it is closed.
+
+    Args:
+        core: touched by this thread only, once it runs.
+        max_waiting: requests that may wait for their first admission.
+    """
+
+    def __init__(self, core: EngineCore, *, max_waiting: int) -> None:
+        self._core = core
+        self._max_waiting = max_waiting
+        self._condition = threading.Condition()
+        self._inbox: deque[Generation] = deque()
+        self._commands: deque[tuple[Callable[[], bool], Future[bool]]] = deque()
+        self._queued: set[str] = set()
+        self._stopped: EngineStoppedError | None = None
+        self._closing = False
+        self._stats = core.stats()
+        self._thread = threading.Thread(target=self._run, name="promptcache-engine", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread; once only."""
+        self._thread.start()
+
+    @property
+    def started(self) -> bool:
+        """Whether the thread was ever started."""
+        return self._thread.ident is not None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the thread takes and computes requests."""
+        return self._stopped is None and not self._closing and self._thread.is_alive()
+
+    @property
+    def stopped_because(self) -> EngineStoppedError | None:
+        """Why the thread ended; None while it has not."""
+        return self._stopped
+
+    def submit(self, generation: Generation) -> None:
+        """Queue a request.
+
+        Raises:
+            EngineStoppedError: the thread is not running, or ending.
+            QueueFullError: ``max_waiting`` requests wait.
+        """
+        with self._condition:
+            self._require_running()
+            if len(self._queued) >= self._max_waiting:
+                raise QueueFullError(len(self._queued), self._max_waiting)
+            self._queued.add(generation.id)
+            self._inbox.append(generation)
+            self._condition.notify()
+
+    def reset_cache(self) -> bool:
+        """Forget all cached prefixes between two steps; False, and nothing changes, while a sequence runs.
+
+        Raises:
+            EngineStoppedError: the thread is not running, or ending.
+        """
+        if threading.current_thread() is self._thread:
+            return self._core.reset_cache()
+        answer: Future[bool] = Future()
+        with self._condition:
+            self._require_running()
+            self._commands.append((self._core.reset_cache, answer))
+            self._condition.notify()
+        return answer.result()
+
+    def stats(self) -> EngineStats:
+        """The state after the latest step, with what was queued since."""
+        stats = self._stats
+        return replace(stats, waiting=stats.waiting + len(self._inbox))
+
+    def close(self) -> None:
+        """End the thread after its current step; pending requests fail. May be called again."""
+        with self._condition:
+            self._closing = True
+            self._condition.notify()
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _require_running(self) -> None:
+        if not self.started:
+            raise EngineStoppedError(
+                "it was not started", "Call start(), or use the engine in a with statement"
+            )
+        if self._stopped is not None:
+            raise self._stopped
+        if self._closing:
+            raise EngineStoppedError("it was closed")
+
+    def _run(self) -> None:
+        try:
+            while self._take_work():
+                events = self._core.step()
+                # Before the events, so that who has seen a request end also finds its pages free.
+                self._stats = self._core.stats()
+                self._deliver(events)
+            reason = EngineStoppedError("it was closed")
+        except Exception as error:  # the thread must not vanish without a word
+            logger.exception("the engine's worker thread died")
+            reason = EngineStoppedError(f"its worker thread died ({type(error).__name__}: {error})")
+        self._fail_pending(reason)
+
+    def _take_work(self) -> bool:
+        """Wait until there is something to do and hand it to the core; False when closing."""
+        with self._condition:
+            while not (self._closing or self._inbox or self._commands or self._core.busy):
+                self._condition.wait()
+            if self._closing:
+                return False
+            arrived, commands = tuple(self._inbox), tuple(self._commands)
+            self._inbox.clear()
+            self._commands.clear()
+        for generation in arrived:
+            self._core.add(generation)
+        for command, answer in commands:
+            answer.set_result(command())
+        return True
+
+    def _deliver(self, events: Iterable[tuple[Generation, GenerationEvent]]) -> None:
+        for generation, event in events:
+            if isinstance(event, Admitted | Finished | Failed):
+                with self._condition:
+                    self._queued.discard(generation.id)
+            generation.emit(event)
+
+    def _fail_pending(self, reason: EngineStoppedError) -> None:
+        """Tell everyone who waits for anything that nothing more will come."""
+        with self._condition:
+            self._stopped = reason
+            arrived, commands = tuple(self._inbox), tuple(self._commands)
+            self._inbox.clear()
+            self._commands.clear()
+        for _, answer in commands:
+            answer.set_exception(reason)
+        self._deliver(
+            [*self._core.abandon(reason), *((generation, Failed(reason)) for generation in arrived)]
+        )
