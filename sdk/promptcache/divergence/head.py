@@ -1,0 +1,76 @@
+"""Evidence in the head of a prompt: the system prompt, in its own field or as the leading messages."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache.divergence.alignment import content_key, first_step
+from promptcache.divergence.evidence import Finding, common_prefix
+from promptcache.divergence.text import drift_finding, text_findings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptcache.segments import Segment
+
+__all__ = ["head_findings"]
+
+_SUMMARIZE = re.compile(r"\b(summari[sz]e|summari[sz]ing|compact|condense)\b", re.IGNORECASE)
+
+
+def head_findings(
+    old: Sequence[Segment], new: Sequence[Segment], old_talk: Sequence[Segment], new_talk: Sequence[Segment]
+) -> list[Finding]:
+    """Explain how the system prompt changed; an empty list when it did not.
+
+    The conversations behind tell a compaction (the history under another system prompt) from an edit.
+    """
+    if [content_key(segment) for segment in old] == [content_key(segment) for segment in new]:
+        return _flip_findings(old, new)
+    whole = "\n".join(segment.body for segment in old), "\n".join(segment.body for segment in new)
+    if drift := drift_finding(*whole):
+        return [drift]
+    if _compaction(whole, old_talk, new_talk):
+        return [Finding("PC506")]
+    if len(old) != len(new):
+        return _section_findings(old, new)
+    findings = [
+        found
+        for first, second in zip(old, new, strict=True)
+        if first.body != second.body
+        for found in text_findings(first.body, second.body, common_prefix(first.body, second.body))
+    ]
+    return findings or [Finding("PC403")]
+
+
+def _flip_findings(old: Sequence[Segment], new: Sequence[Segment]) -> list[Finding]:
+    """The same text, once as a string and once as a list of blocks."""
+    first, second = (".".join(segment.path for segment in side) for side in (old, new))
+    if first == second or first.count("[") == second.count("["):
+        return []
+    return [
+        Finding(
+            "PC206", {"shape": "string to list" if first.count("[") < second.count("[") else "list to string"}
+        )
+    ]
+
+
+def _section_findings(old: Sequence[Segment], new: Sequence[Segment]) -> list[Finding]:
+    """Whole blocks came or went: PC404; what else changed in the others is explained too."""
+    step = first_step(old, new) if old and new else None
+    if step is None or step.kind != "replaced":
+        return [Finding("PC404", {"blocks_before": len(old), "blocks_after": len(new)})]
+    first, second = next((a, b) for a, b in zip(old, new, strict=False) if a.body != b.body)
+    offset = common_prefix(first.body, second.body)
+    return text_findings(first.body, second.body, offset) or [Finding("PC403")]
+
+
+def _compaction(whole: tuple[str, str], old_talk: Sequence[Segment], new_talk: Sequence[Segment]) -> bool:
+    """Whether the later request asks for a summary of the earlier conversation under its own prompt."""
+    asked = whole[1] + (new_talk[-1].body[:2000] if new_talk else "")
+    if not _SUMMARIZE.search(asked) or _SUMMARIZE.search(whole[0]):
+        return False
+    said = {segment.body for segment in old_talk}
+    everything = "\n".join(segment.body for segment in new_talk)
+    return len(said) > 1 and all(text in everything for text in said)

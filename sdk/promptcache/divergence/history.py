@@ -1,0 +1,233 @@
+"""Evidence in the conversation: what became of messages that had already been sent.
+
+Works on the segments behind the leading system messages. A difference in the newest turn is nobody's fault:
+what the user has just written cannot have been cached.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from promptcache.divergence.alignment import Step, first_step, shuffled_run
+from promptcache.divergence.evidence import Finding, alike, common_prefix, common_suffix
+from promptcache.divergence.json_text import json_finding, same_json
+from promptcache.divergence.media import media_finding
+from promptcache.divergence.text import drift_finding, volatile_findings
+
+if TYPE_CHECKING:
+    from promptcache.segments import Segment
+
+__all__ = ["history_findings", "newest_turn_findings"]
+
+_THINK = re.compile(r"<(think|thinking|reasoning)>.*?</\1>\s*", re.DOTALL)
+_REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks")
+_REASONING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
+_SUMMARY = re.compile(
+    r"\b(summar(?:y|ies|i[sz]ed?|i[sz]ing)|compact(?:ed|ion)|condensed|recap|conversation so far"
+    r"|continued from)\b",
+    re.IGNORECASE,
+)
+_CLEARED = re.compile(r"\b(cleared|truncated|omitted|elided|removed|redacted)\b", re.IGNORECASE)
+_STRANDED = 256
+_PINNED_MESSAGES = 2
+
+
+def newest_turn_findings(earlier: Sequence[Segment], later: Sequence[Segment], index: int) -> list[Finding]:
+    """Judge a difference that lies in the newest turn, at ``index`` of both conversations.
+
+    A user who goes back and asks differently is PC502 for information; a volatile value with much static
+    text behind it is a fault even here; anything else is a new question.
+    """
+    if index < min(len(earlier), len(later)):
+        before, after = earlier[index].body, later[index].body
+        offset = common_prefix(before, after)
+        if common_suffix(before, after, after=offset) >= _STRANDED and (
+            found := volatile_findings(before, after, offset)
+        ):
+            return [*found, Finding("PC401")]
+    if any(segment.role == "assistant" for segment in later[:index]):
+        pattern = "rolled_back" if index == len(later) else "branch"
+        return [Finding("PC502", {"pattern": pattern}, severity="info")]
+    return []
+
+
+def history_findings(earlier: Sequence[Segment], later: Sequence[Segment], index: int) -> list[Finding]:
+    """Explain a difference at ``index``, before the newest turn.
+
+    ``earlier`` and ``later`` are whole conversations. Returns an empty list when they are two different
+    conversations.
+    """
+    old, new = earlier[index:], later[index:]
+    found = _same_message(earlier, later, index) or _shuffle_finding(old, new)
+    if found:
+        return [found]
+    step = first_step(old, new)
+    if (step.removed, step.inserted) != (1, 1) and step.kept:
+        return _moved_findings(step, earlier, later, index)
+    if step.kept == 0 and (summary := _summary_finding(old, new)):
+        return [summary]
+    if not step.kept and not index and not alike(old[0].body, new[0].body):
+        return []
+    return _edit_findings(old[0], new[0], new)
+
+
+# --- the same message in another dress ----------------------------------------------------------------
+
+
+def _same_message(earlier: Sequence[Segment], later: Sequence[Segment], index: int) -> Finding | None:
+    before, after = earlier[index], later[index]
+    if reasoning := _reasoning_finding(earlier, later, index):
+        return reasoning
+    if (
+        before.role == after.role
+        and before.path != after.path
+        and (flip := _flip_finding(earlier, later, index))
+    ):
+        return flip
+    if before.role != after.role:
+        return None
+    if _same_arguments(before.body, after.body):
+        return Finding("PC507")
+    offset = common_prefix(before.body, after.body)
+    return drift_finding(before.body, after.body) or json_finding(before.body, after.body, offset)
+
+
+def _flip_finding(earlier: Sequence[Segment], later: Sequence[Segment], index: int) -> Finding | None:
+    """A message that was a string and is a list now, or the other way round, with the same text."""
+    old, new = _message_text(earlier, index), _message_text(later, index)
+    if old != new and not drift_finding(old, new):
+        return None
+    shape = (
+        "list to string" if earlier[index].path.endswith("]") and ".content[" in earlier[index].path else ""
+    )
+    return Finding("PC206", {"shape": shape or "string to list"})
+
+
+def _message_text(segments: Sequence[Segment], index: int) -> str:
+    message = segments[index].message
+    return "".join(segment.body for segment in segments[index:] if segment.message == message)
+
+
+def _same_arguments(before: str, after: str) -> bool:
+    """Whether two tool calls differ in nothing but the way their arguments are written."""
+    old, new = _object(before), _object(after)
+    if old is None or new is None or before == after:
+        return False
+    first, second = _arguments(old), _arguments(new)
+    if first is None or second is None or not same_json(first[0], second[0]):
+        return False
+    return first[0] != second[0] and first[1] == second[1]
+
+
+def _arguments(call: Mapping[str, Any]) -> tuple[str, object] | None:
+    """Return a tool call's arguments as text and the rest of the call."""
+    function = call.get("function")
+    if isinstance(function, Mapping) and isinstance(function.get("arguments"), str):
+        return function["arguments"], {**call, "function": {**function, "arguments": ""}}
+    if isinstance(call.get("arguments"), str):
+        return call["arguments"], {**call, "arguments": ""}
+    if str(call.get("type")).endswith("tool_use") and "input" in call:
+        return json.dumps(call["input"]), {**call, "input": None}
+    return None
+
+
+def _reasoning_finding(earlier: Sequence[Segment], later: Sequence[Segment], index: int) -> Finding | None:
+    before, after = earlier[index], later[index]
+    if before.role != "assistant":
+        return None
+    block, other = _object(before.body), _object(after.body)
+    if block and block.get("type") in _REASONING_TYPES and (other or {}).get("type") not in _REASONING_TYPES:
+        return Finding("PC505", {"dropped": block["type"]})
+    extra, kept = _object(before.extra) or {}, _object(after.extra) or {}
+    lost = [key for key in _REASONING_KEYS if key in extra and key not in kept]
+    if lost and before.text == after.text:
+        return Finding("PC505", {"dropped": lost[0]})
+    if _THINK.search(before.body) and _THINK.sub("", before.body).strip() == after.body.strip():
+        return Finding("PC505", {"dropped": "think"})
+    return None
+
+
+# --- messages that moved ------------------------------------------------------------------------------
+
+
+def _shuffle_finding(old: Sequence[Segment], new: Sequence[Segment]) -> Finding | None:
+    length = shuffled_run(old, new)
+    if not length:
+        return None
+    results = all(_is_result(segment) for segment in old[:length])
+    return Finding("PC304" if results else "PC502", {"pattern": "reordered", "segments": length})
+
+
+def _is_result(segment: Segment) -> bool:
+    block = _object(segment.body)
+    return segment.role == "tool" or bool(block and str(block.get("type")).endswith("tool_result"))
+
+
+def _moved_findings(
+    step: Step, earlier: Sequence[Segment], later: Sequence[Segment], index: int
+) -> list[Finding]:
+    old, new = earlier[index:], later[index:]
+    dropped = _messages_in(old[: step.removed])
+    summary = _SUMMARY.search(" ".join(segment.body[:2000] for segment in new[: step.inserted]))
+    if step.kind == "dropped":
+        near_front = _messages_in(earlier[:index]) <= _PINNED_MESSAGES
+        details = {"dropped_messages": dropped, "pattern": "dropped"}
+        return [Finding("PC501" if near_front else "PC502", details)]
+    if step.kind == "inserted":
+        return [
+            Finding("PC502", {"pattern": "inserted", "inserted_messages": _messages_in(new[: step.inserted])})
+        ]
+    if summary or step.removed >= 3 * step.inserted:
+        return [Finding("PC506", {"dropped_messages": dropped})]
+    return _edit_findings(old[0], new[0], new)
+
+
+def _summary_finding(old: Sequence[Segment], new: Sequence[Segment]) -> Finding | None:
+    """A history that is gone altogether, with a summary in its place."""
+    if len(old) <= len(new) or not _SUMMARY.search(new[0].body[:2000]) or _SUMMARY.search(old[0].body[:2000]):
+        return None
+    return Finding("PC506", {"dropped_messages": _messages_in(old)})
+
+
+# --- messages that were edited --------------------------------------------------------------------------
+
+
+def _edit_findings(before: Segment, after: Segment, rest: Sequence[Segment]) -> list[Finding]:
+    if media := media_finding(before, after):
+        return [media]
+    offset = common_prefix(before.body, after.body)
+    details = _edit_pattern(before.body, after.body, offset, rest)
+    if before.role == after.role and (volatile := volatile_findings(before.body, after.body, offset)):
+        return volatile
+    return [Finding("PC502", details)]
+
+
+def _edit_pattern(before: str, after: str, offset: int, rest: Sequence[Segment]) -> dict[str, Any]:
+    """Name what kind of edit it was, where the texts show it."""
+    tail = common_suffix(before, after, after=offset)
+    gone, came = before[offset : len(before) - tail].strip(), after[offset : len(after) - tail].strip()
+    if gone and not came:
+        moved = next((segment.path for segment in rest[1:] if len(gone) > 8 and gone in segment.body), None)
+        return {"pattern": "block_moved", "to": moved} if moved else {"pattern": "shortened"}
+    if came and not gone:
+        return {"pattern": "enriched"}
+    if _CLEARED.search(after) and not _CLEARED.search(before) and len(after) < len(before):
+        return {"pattern": "shortened"}
+    return {"pattern": "edited"}
+
+
+def _messages_in(segments: Sequence[Segment]) -> int:
+    return len({segment.message for segment in segments})
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    if not text.startswith("{"):
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

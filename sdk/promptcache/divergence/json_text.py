@@ -1,0 +1,86 @@
+"""Evidence in JSON: texts that hold the same value, written in another way.
+
+Finds the JSON value around a difference on both sides and compares what it says: key order (PC201), array
+order (PC202), the way numbers are written (PC205).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from promptcache.divergence.evidence import Finding
+
+__all__ = ["json_finding", "same_json"]
+
+_OPENING = re.compile(r"[{\[]")
+_DECODER = json.JSONDecoder()
+_OPENINGS_TRIED = 48
+_REACH = 20_000
+
+
+def json_finding(before: str, after: str, offset: int) -> Finding | None:
+    """Name the way in which the JSON values around ``offset`` differ, or None if they say different things.
+
+    ``offset`` is where ``before`` and ``after`` first differ; up to there they are equal.
+    """
+    for start in _openings(before, offset):
+        values = _value_at(before, start, offset), _value_at(after, start, offset)
+        if values[0] is None or values[1] is None:
+            continue
+        code = _difference(values[0], values[1])
+        if code:
+            return Finding(code)
+    return None
+
+
+def same_json(before: str, after: str) -> bool:
+    """Whether both texts are JSON and mean the same value."""
+    try:
+        return bool(_typed(json.loads(before)) == _typed(json.loads(after)))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _openings(text: str, offset: int) -> list[int]:
+    """Where a JSON value that spans ``offset`` may start, innermost last."""
+    floor = max(0, offset - _REACH)
+    found = [match.start() for match in _OPENING.finditer(text, floor, offset + 1)]
+    return found[-_OPENINGS_TRIED:]
+
+
+def _value_at(text: str, start: int, offset: int) -> Any:
+    """Return the object or array that starts at ``start``, if it is one and reaches beyond ``offset``."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return value if end > offset else None
+
+
+def _difference(first: Any, second: Any) -> str | None:
+    if _typed(first) == _typed(second):
+        return "PC201"
+    if first == second:
+        return "PC205"
+    if _unordered(first) == _unordered(second):
+        return "PC202"
+    return None
+
+
+def _typed(value: Any) -> Any:
+    """Make 1, 1.0 and true differ, and leave objects without order."""
+    if isinstance(value, dict):
+        return {key: _typed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_typed(item) for item in value]
+    return (type(value).__name__, value)
+
+
+def _unordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unordered(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return sorted(json.dumps(_unordered(item), sort_keys=True) for item in value)
+    return value

@@ -1,0 +1,62 @@
+"""Evidence outside the text: the model, the settings that reach the hidden prompt, the cache key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from promptcache.divergence.evidence import Finding
+from promptcache.providers import find_model, prompt_parameters
+
+__all__ = ["parameter_findings"]
+
+_KEYS = ("prompt_cache_key", "cache_salt", "prompt_cache_options")
+_SAME_AS_ABSENT: Mapping[str, tuple[object, ...]] = {
+    "tool_choice": ("auto", {"type": "auto"}),
+    "parallel_tool_calls": (True,),
+    "service_tier": ("auto", "default", "standard_only"),
+    "thinking": ({"type": "disabled"},),
+    "response_format": ({"type": "text"},),
+    "text": ({"format": {"type": "text"}},),
+    "speed": ("standard",),
+}
+
+
+def parameter_findings(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[Finding]:
+    """Return what changed around the text: PC503 for the model, PC504 for settings, PC607 for cache keys.
+
+    Each finding's details hold ``parameter``, ``before``, ``after`` and ``reach``: the part of the prompt
+    from which the change makes everything new (``tools``, ``system`` or ``messages``).
+    """
+    findings = []
+    if _differs(earlier, later, "model"):
+        findings.append(_finding("PC503", "model", earlier, later, "tools"))
+    model = later.get("model")
+    facts = find_model(model) if isinstance(model, str) else None
+    for name, reach in prompt_parameters(facts.provider if facts else None).items():
+        if _differs(earlier, later, name):
+            findings.append(_finding("PC504", name, earlier, later, reach))
+    findings += [
+        _finding("PC607", key, earlier, later, "tools") for key in _KEYS if _differs(earlier, later, key)
+    ]
+    return findings
+
+
+def _differs(earlier: Mapping[str, Any], later: Mapping[str, Any], name: str) -> bool:
+    return _value(earlier, name) != _value(later, name)
+
+
+def _value(body: Mapping[str, Any], name: str) -> object:
+    value = body.get(name)
+    if value is None or value in _SAME_AS_ABSENT.get(name, ()):
+        return None
+    if name == "prompt_cache_options" and isinstance(value, Mapping):
+        return value.get("mode", "implicit")  # the other options steer reporting and lifetime, not identity
+    return value
+
+
+def _finding(
+    code: str, name: str, earlier: Mapping[str, Any], later: Mapping[str, Any], reach: str
+) -> Finding:
+    details = {"parameter": name, "before": earlier.get(name), "after": later.get(name), "reach": reach}
+    return Finding(code, details)

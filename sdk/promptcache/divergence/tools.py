@@ -1,0 +1,85 @@
+"""Evidence in the tool list: another order, another set, or a definition that changed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from promptcache.divergence.evidence import Finding, common_prefix
+from promptcache.divergence.json_text import json_finding
+from promptcache.divergence.text import drift_finding, volatile_findings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptcache.segments import Segment
+
+__all__ = ["tool_findings", "tool_name"]
+
+
+def tool_name(segment: Segment) -> str:
+    """Return the name of a tool in any dialect, or the text itself where it has none."""
+    tool = json.loads(segment.text)
+    inner = tool.get("function")
+    name = tool.get("name") or (inner.get("name") if isinstance(inner, dict) else None) or tool.get("type")
+    return str(name) if name else segment.text
+
+
+def tool_findings(earlier: Sequence[Segment], later: Sequence[Segment]) -> list[Finding]:
+    """Explain how the tool list changed; an empty list when it did not.
+
+    Details: ``added``, ``removed``, ``modified`` (names), ``reordered`` and ``same_set``.
+    """
+    if [tool.text for tool in earlier] == [tool.text for tool in later]:
+        return []
+    old, new = _by_name(earlier), _by_name(later)
+    common = [name for name in old if name in new]
+    modified = [name for name in common if old[name].text != new[name].text]
+    added, removed = [name for name in new if name not in old], [name for name in old if name not in new]
+    reordered = common != [name for name in new if name in old]
+    details = {
+        "added": added,
+        "removed": removed,
+        "modified": modified,
+        "reordered": reordered,
+        "same_set": not added and not removed,
+    }
+    findings = [found for name in modified for found in _edit_findings(old[name], new[name], details)]
+    if added or removed:
+        findings.append(Finding("PC302", details))
+    if reordered:
+        findings.append(Finding("PC301", details))
+    return _first_difference_first(findings, earlier, later)
+
+
+def _by_name(tools: Sequence[Segment]) -> dict[str, Segment]:
+    named: dict[str, Segment] = {}
+    for tool in tools:
+        name = tool_name(tool)
+        while name in named:  # two tools of one name: keep both, in order
+            name += "'"
+        named[name] = tool
+    return named
+
+
+def _edit_findings(old: Segment, new: Segment, details: dict[str, object]) -> list[Finding]:
+    """Explain one definition that changed: written differently, holding a volatile value, or edited."""
+    offset = common_prefix(old.text, new.text)
+    sure = json_finding(old.text, new.text, offset) or drift_finding(old.text, new.text)
+    if sure:
+        return [Finding(sure.code, {**details, **sure.details})]
+    volatile = volatile_findings(old.text, new.text, offset)
+    if volatile:
+        return [*(Finding(found.code, details) for found in volatile), Finding("PC303", details)]
+    return [Finding("PC302", details)]
+
+
+def _first_difference_first(
+    findings: list[Finding], earlier: Sequence[Segment], later: Sequence[Segment]
+) -> list[Finding]:
+    """Put order or set first when the first differing place holds two different tools."""
+    pair = next(((a, b) for a, b in zip(earlier, later, strict=False) if a.text != b.text), None)
+    if pair is not None and tool_name(pair[0]) == tool_name(pair[1]):
+        return findings
+    whole = [found for found in findings if found.code in {"PC301", "PC302"}]
+    return whole + [found for found in findings if found not in whole]

@@ -1,0 +1,111 @@
+"""What a request cost: a pure function of its usage record and a price list.
+
+A price list is a mapping of USD per million tokens: ``input``, ``output``, ``cache_read``, ``cache_write``
+(any lifetime) or ``cache_write_5m``, ``_1h``, ``_30m``, ``_12h``. It may hold ``tiers``: a list of mappings
+with ``above_input_tokens`` and the prices that replace the others there; and ``multiplier``, which scales
+everything (batch, fast mode, region) on top of the tier.
+A count without a price makes the cost unknown, never zero. Known factors by model: `promptcache.providers`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache.usage import Usage
+
+__all__ = ["Cost", "cost_usd", "effective_prices", "price_usage"]
+
+_MILLION = 1_000_000
+_TTLS = ("5m", "1h", "30m", "12h")
+_DEFAULT_TTL = "5m"  # writes a provider does not split have its default lifetime
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost of one request in USD.
+
+    ``usd`` is None when it is not known; ``missing`` then names the prices that were needed, or is empty
+    when the provider did not report its counts. ``upper_usd`` is the cost had nothing been cached.
+    """
+
+    usd: float | None
+    missing: tuple[str, ...] = ()
+    upper_usd: float | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether every token that was counted has a price."""
+        return self.usd is not None
+
+
+def cost_usd(usage: Usage, prices: Mapping[str, Any]) -> float | None:
+    """Return the cost of a request in USD, or None when a price or a count is not known."""
+    return price_usage(usage, prices).usd
+
+
+def price_usage(usage: Usage, prices: Mapping[str, Any]) -> Cost:
+    """Return the cost of a request with what is missing to know it."""
+    rates = effective_prices(prices, usage.total_input or 0)
+    counts = _counts(usage, rates)
+    upper = _upper(usage, rates)
+    if counts is None:
+        return Cost(None, (), upper)
+    missing = tuple(name for name, tokens in counts.items() if tokens and name not in rates)
+    if missing:
+        return Cost(None, missing, upper)
+    return Cost(sum(tokens * rates[name] for name, tokens in counts.items() if tokens) / _MILLION, (), upper)
+
+
+def effective_prices(prices: Mapping[str, Any], total_input: int) -> dict[str, float]:
+    """Return the plain prices for a request of ``total_input`` tokens: its tier, then the multiplier."""
+    rates = {name: float(price) for name, price in prices.items() if _is_price(name, price)}
+    tiers = sorted(prices.get("tiers", ()), key=lambda tier: float(tier["above_input_tokens"]))
+    for tier in tiers:
+        if total_input > tier["above_input_tokens"]:
+            rates.update({name: float(price) for name, price in tier.items() if _is_price(name, price)})
+    multiplier = float(prices.get("multiplier", 1.0))
+    return {name: price * multiplier for name, price in rates.items()}
+
+
+def _counts(usage: Usage, rates: Mapping[str, float]) -> dict[str, int] | None:
+    """Return the tokens to pay under each price's name; None when the counts do not tell."""
+    if usage.total_input is None:
+        return None
+    counts = {"input": usage.uncached or 0, "output": usage.output or 0}
+    if not usage.reported:
+        if "cache_read" in rates and rates["cache_read"] != rates.get("input"):
+            return None  # part of it may have been read at the lower price
+        return {**counts, "input": usage.total_input}
+    counts["cache_read"] = usage.cache_read or 0
+    split = {ttl: getattr(usage, f"cache_write_{ttl}") or 0 for ttl in _TTLS}
+    unsplit = max(0, (usage.cache_write or 0) - sum(split.values()))
+    for ttl, tokens in split.items():
+        _add(counts, _write_price(ttl, rates), tokens)
+    _add(counts, _write_price(_DEFAULT_TTL, rates, prefer_general=True), unsplit)
+    return counts
+
+
+def _write_price(ttl: str, rates: Mapping[str, float], *, prefer_general: bool = False) -> str:
+    exact = f"cache_write_{ttl}"
+    if "cache_write" in rates and (prefer_general or exact not in rates):
+        return "cache_write"
+    return exact
+
+
+def _add(counts: dict[str, int], name: str, tokens: int) -> None:
+    if tokens:
+        counts[name] = counts.get(name, 0) + tokens
+
+
+def _upper(usage: Usage, rates: Mapping[str, float]) -> float | None:
+    if usage.total_input is None or "input" not in rates or (usage.output and "output" not in rates):
+        return None
+    return (usage.total_input * rates["input"] + (usage.output or 0) * rates.get("output", 0.0)) / _MILLION
+
+
+def _is_price(name: str, price: object) -> bool:
+    return name not in {"multiplier", "above_input_tokens"} and isinstance(price, int | float)

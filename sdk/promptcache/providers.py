@@ -1,0 +1,120 @@
+"""What is known of providers and models: minimums, lifetimes, steps, price factors, what resets a cache.
+
+Everything here is read from ``data/providers.json``, which carries its date: such numbers drift, so none of
+them is in code. A model the file does not name gets no assumption: `find_model` returns None.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from importlib import resources
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "DATED",
+    "LOOKBACK_BLOCKS",
+    "MARK_TTL_S",
+    "MAX_MARKS",
+    "ModelFacts",
+    "find_model",
+    "prompt_parameters",
+]
+
+
+def _load() -> Mapping[str, Any]:
+    text = resources.files("promptcache").joinpath("data/providers.json").read_text("utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return MappingProxyType(data)
+
+
+_DATA = _load()
+
+DATED: str = _DATA["dated"]
+"""Month for which the numbers hold."""
+
+MAX_MARKS: int = _DATA["marks"]["max"]
+"""Breakpoints a request may carry (Anthropic, Qwen, OpenAI from GPT-5.6)."""
+
+LOOKBACK_BLOCKS: int = _DATA["marks"]["lookback_blocks"]
+"""Blocks that are searched for an earlier entry, counting from a mark and including it."""
+
+MARK_TTL_S: Mapping[str, int] = MappingProxyType(_DATA["marks"]["ttl_s"])
+"""Seconds that each ``ttl`` of a mark stands for."""
+
+_SEPARATORS = re.compile(r"[._]")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What is known of one model's prompt cache; None means not known, never zero.
+
+    ``control`` is ``marks`` (only what is marked is cached), ``automatic`` or ``both``. ``min_tokens`` is the
+    shortest prefix that is cached, ``step`` the granularity of reported reads, both in tokens.
+    ``ttl_s`` are the lifetimes on offer in seconds, the default first. ``read_factor`` and ``write_factors``
+    (by lifetime) multiply the input price.
+    """
+
+    name: str
+    provider: str
+    control: str | None
+    min_tokens: int | None
+    step: int | None
+    ttl_s: tuple[int, ...]
+    read_factor: float | None
+    write_factors: Mapping[str, float]
+
+    def prices(self, *, input_usd: float, output_usd: float) -> dict[str, float]:
+        """Return prices in USD per million tokens, derived from the model's input price."""
+        prices = {"input": input_usd, "output": output_usd}
+        if self.read_factor is not None:
+            prices["cache_read"] = input_usd * self.read_factor
+        for ttl, factor in self.write_factors.items():
+            prices[f"cache_write_{ttl}"] = input_usd * factor
+        return prices
+
+
+def find_model(model: str) -> ModelFacts | None:
+    """Return what is known of ``model`` in any spelling (``anthropic/claude-opus-4.5``), or None."""
+    spelled = _SEPARATORS.sub("-", model.lower().rpartition("/")[2])
+    return next((_facts(name) for name, pattern in _MODEL_NAMES if pattern.search(spelled)), None)
+
+
+def prompt_parameters(provider: str | None) -> Mapping[str, str]:
+    """Return the request parameters that reach the prompt, each with the part from which all is new.
+
+    The part is ``tools`` (everything), ``system`` or ``messages``. An unknown provider gets all of them.
+    """
+    return MappingProxyType(_DATA["parameters"].get(provider or "any", _DATA["parameters"]["any"]))
+
+
+def _facts(name: str) -> ModelFacts:
+    model = _DATA["models"][name]
+    facts = {**_DATA["providers"][model["provider"]], **model}
+    return ModelFacts(
+        name=name,
+        provider=facts["provider"],
+        control=facts.get("control"),
+        min_tokens=facts.get("min_tokens"),
+        step=facts.get("step"),
+        ttl_s=tuple(facts.get("ttl_s", ())),
+        read_factor=facts.get("read"),
+        write_factors=MappingProxyType(facts.get("write", {})),
+    )
+
+
+def _pattern(name: str, *, family: bool) -> re.Pattern[str]:
+    # Not followed by more of a version: "claude-opus-5" is not "claude-opus-5-7", of which nothing is known.
+    version = "" if family else r"|-\d{1,2}(?!\d)"
+    return re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9]{version})")
+
+
+_MODEL_NAMES = tuple(
+    (name, _pattern(name, family=_DATA["models"][name].get("family", False)))
+    for name in sorted(_DATA["models"], key=len, reverse=True)
+)

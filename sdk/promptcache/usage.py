@@ -1,0 +1,128 @@
+"""One record of what a request cost in tokens, from every provider's usage figures.
+
+Providers count in three ways: the prompt count contains the cached tokens (``inclusive``), it leaves them
+out (``exclusive``), or three numbers stand side by side under other names (``disjoint``). The record is the
+same for all: ``uncached + cache_read + cache_write == total_input``. What was not reported is None, never 0.
+The shapes themselves are read in `promptcache.usage_shapes`; prices are `promptcache.prices`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from promptcache.usage_shapes import Counts, merge, plain, read_counts, usage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Convention", "Usage"]
+
+Convention = Literal["inclusive", "exclusive", "disjoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts of one request.
+
+    ``total_input`` is everything the model was given; ``uncached``, ``cache_read`` and ``cache_write`` add up
+    to it. ``cache_write_5m`` … ``cache_write_12h`` split the writes by lifetime where the provider does.
+    ``reported`` tells whether the provider said how much was read from a cache; if not, the cache counts are
+    None. ``raw`` is the provider's own record, untouched.
+    """
+
+    total_input: int | None = None
+    uncached: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    cache_write_5m: int | None = None
+    cache_write_1h: int | None = None
+    cache_write_30m: int | None = None
+    cache_write_12h: int | None = None
+    output: int | None = None
+    reported: bool = False
+    convention: Convention | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def from_response(cls, response: object, *, convention: Convention | None = None) -> Usage:
+        """Read a response, or its usage object: a mapping, or any provider SDK's object.
+
+        ``convention`` settles figures that fit two readings, for an upstream already known (`convention` of
+        one of its earlier records). A response without usage gives `Usage.unreported`.
+        """
+        raw = usage_of(plain(response))
+        return cls._from_raw(raw, convention)
+
+    @classmethod
+    def from_stream(cls, events: Iterable[object], *, convention: Convention | None = None) -> Usage:
+        """Read the events of a stream, decoded or as SSE lines, in order.
+
+        Usage may come on any event and in parts: for each figure the last one that is not null counts, and
+        an explicit 0 counts as a figure.
+        """
+        raw: dict[str, Any] = {}
+        for event in events:
+            raw = merge(raw, usage_of(plain(event)))
+        return cls._from_raw(raw, convention)
+
+    @classmethod
+    def unreported(cls) -> Usage:
+        """Return the record of a request about which nothing is known."""
+        return cls()
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Share of the input that was read from a cache, 0..1; None when it was not reported."""
+        if self.cache_read is None or not self.total_input:
+            return None
+        return self.cache_read / self.total_input
+
+    @classmethod
+    def _from_raw(cls, raw: Mapping[str, Any], convention: Convention | None) -> Usage:
+        counts = read_counts(raw)
+        chosen = _convention(counts, convention)
+        read, write = counts.read, counts.write
+        reported = read is not None
+        if reported and write is None:
+            write = 0  # a provider that counts reads and not writes has no writes to charge for
+        return cls(
+            total_input=_total(counts, read or 0, write or 0, chosen),
+            uncached=_uncached(counts, read, write or 0, chosen),
+            cache_read=read,
+            cache_write=write,
+            cache_write_5m=counts.writes.get("5m"),
+            cache_write_1h=counts.writes.get("1h"),
+            cache_write_30m=counts.writes.get("30m"),
+            cache_write_12h=counts.writes.get("12h"),
+            output=counts.output,
+            reported=reported,
+            convention=chosen,
+            raw=raw,
+        )
+
+
+def _convention(counts: Counts, known: Convention | None) -> Convention | None:
+    """Say how ``counts.prompt`` is meant: by its shape, by what is known of the upstream, by arithmetic."""
+    if counts.prompt is None or counts.disjoint:
+        return "disjoint" if counts.disjoint else None
+    cached = (counts.read or 0) + (counts.write or 0)
+    if cached > counts.prompt:
+        return "exclusive"
+    if known is not None or counts.read is None:
+        return known
+    if cached and counts.total == counts.prompt + cached + (counts.output or 0):
+        return "exclusive"  # the provider's own sum counts the cached tokens beside the prompt
+    return "inclusive"
+
+
+def _total(counts: Counts, read: int, write: int, convention: Convention | None) -> int | None:
+    if counts.prompt is None:
+        return None
+    return counts.prompt if convention == "inclusive" else counts.prompt + read + write
+
+
+def _uncached(counts: Counts, read: int | None, write: int, convention: Convention | None) -> int | None:
+    if counts.prompt is None or (read is None and convention != "disjoint"):
+        return None
+    return counts.prompt - (read or 0) - write if convention == "inclusive" else counts.prompt
