@@ -1,0 +1,174 @@
+"""What Prometheus is told: requests, tokens, misses by cause, TTFT, the engine's pages, lost records.
+
+Every gateway has a registry of its own. A label takes a bounded number of values: further templates
+and models are counted as ``other``, so that no caller can make the page grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+    from promptcache_gateway.observe.record import RequestRecord
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+"""The content type of `Metrics.render`."""
+
+OTHER = "other"
+"""What values beyond a label's bound are counted as."""
+
+_TTFT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_ENGINE_GAUGES = {
+    "pages_total": "Pages of the engine's cache",
+    "pages_free": "Pages with nothing to reuse in them",
+    "pages_cached": "Pages kept for reuse that no running request needs",
+    "pages_held": "Pages running requests need",
+    "running": "Sequences being computed",
+    "waiting": "Sequences queued",
+}
+_ENGINE_COUNTERS = {
+    "prefix_queries": "Prompt tokens looked up in the radix tree",
+    "prefix_hits": "Prompt tokens found in the radix tree",
+    "evicted_pages": "Cached pages given to others",
+    "preemptions": "Times a sequence gave its pages back",
+    "prefill_tokens": "Prompt tokens computed",
+    "generated_tokens": "Tokens sampled",
+}
+
+EngineStats = Callable[[], Mapping[str, Mapping[str, Any]]]
+"""The counters of each upstream that is an engine, by the upstream's name."""
+
+
+class _Bounded:
+    """Lets the first values of a label through, and calls the rest `OTHER`."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._known: set[str] = set()
+
+    def __call__(self, value: str) -> str:
+        if value in self._known:
+            return value
+        if len(self._known) >= self._limit:
+            return OTHER
+        self._known.add(value)
+        return value
+
+
+class Metrics:
+    """The counters of one gateway.
+
+    Args:
+        dropped: how many records the store has lost.
+        max_templates: values the ``template`` label may take.
+    """
+
+    def __init__(self, *, dropped: Callable[[], int] = lambda: 0, max_templates: int = 200) -> None:
+        self.registry = CollectorRegistry()
+        self._template = _Bounded(max_templates)
+        self._upstream = _Bounded(50)
+        self._requests = self._counter(
+            "requests", "Requests, by how they ended", "template", "upstream", "status"
+        )
+        self._tokens = self._counter(
+            "input_tokens", "Prompt tokens, by how they were served", "template", "upstream", "kind"
+        )
+        self._misses = self._counter("misses", "Requests that missed, by cause", "template", "cause")
+        self._lost = self._counter(
+            "lost_tokens", "Prompt tokens that could have been read", "template", "cause"
+        )
+        self._lost_usd = self._counter("lost_usd", "What the lost tokens cost, in USD", "template", "cause")
+        self._unreported = self._counter(
+            "unreported_requests", "Requests whose upstream did not say what it read", "template", "upstream"
+        )
+        self._ttft = Histogram(
+            "promptcache_ttft_seconds",
+            "Time to the first output",
+            ("result",),
+            buckets=_TTFT_SECONDS,
+            registry=self.registry,
+        )
+        self.registry.register(_Dropped(dropped))
+
+    def count(self, record: RequestRecord) -> None:
+        """Count one record. Unknown counts are left out, not counted as zero."""
+        template, upstream = self._template(record.template), self._upstream(record.upstream)
+        self._requests.labels(template, upstream, f"{record.status // 100}xx").inc()
+        kinds = {
+            "uncached": record.uncached_tokens,
+            "read": record.cached_tokens,
+            "write": record.cache_write_tokens,
+        }
+        for kind, tokens in kinds.items():
+            if tokens is not None:
+                self._tokens.labels(template, upstream, kind).inc(tokens)
+        if not record.reported and record.status < 400:
+            self._unreported.labels(template, upstream).inc()
+        self._count_misses(record, template)
+        if record.ttft_ms is not None and record.diagnosis.hit is not None:
+            result = "hit" if record.diagnosis.hit else "miss"
+            self._ttft.labels(result).observe(record.ttft_ms / 1000.0)
+
+    def watch_engines(self, stats: EngineStats) -> None:
+        """Add the engines' own numbers, read whenever the page is."""
+        self.registry.register(_Engines(stats))
+
+    def render(self) -> bytes:
+        """The page, in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+    def _count_misses(self, record: RequestRecord, template: str) -> None:
+        diagnosis = record.diagnosis
+        if diagnosis.cause is not None:
+            self._misses.labels(template, diagnosis.cause).inc()
+        for code, tokens in diagnosis.losses.items():
+            self._lost.labels(template, code).inc(tokens)
+            if diagnosis.lost_usd is not None and diagnosis.lost_tokens:
+                share = diagnosis.lost_usd * tokens / diagnosis.lost_tokens
+                self._lost_usd.labels(template, code).inc(share)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"promptcache_{name}", text, labels, registry=self.registry)
+
+
+class _Dropped(Collector):
+    def __init__(self, dropped: Callable[[], int]) -> None:
+        self._dropped = dropped
+
+    def collect(self) -> Iterable[Metric]:
+        yield CounterMetricFamily(
+            "promptcache_recorder_dropped", "Records that were not written", value=self._dropped()
+        )
+
+
+class _Engines(Collector):
+    def __init__(self, stats: EngineStats) -> None:
+        self._stats = stats
+
+    def collect(self) -> Iterator[Metric]:
+        stats = self._stats()
+        for name, text in _ENGINE_GAUGES.items():
+            gauge = GaugeMetricFamily(f"promptcache_engine_{name}", text, labels=("upstream",))
+            yield _filled(gauge, name, stats)
+        for name, text in _ENGINE_COUNTERS.items():
+            counter = CounterMetricFamily(f"promptcache_engine_{name}", text, labels=("upstream",))
+            yield _filled(counter, name, stats)
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: the engine need not be loaded yet when this is registered."""
+        return ()
+
+
+def _filled(family: Any, name: str, stats: Mapping[str, Mapping[str, Any]]) -> Metric:
+    for upstream, numbers in stats.items():
+        if name in numbers:
+            family.add_metric((upstream,), numbers[name])
+    metric: Metric = family
+    return metric

@@ -1,0 +1,76 @@
+"""What happened of late, for those who listen: a numbered ring, and a way to wait for more.
+
+Publishing never waits and never fails; a listener that is too slow finds the oldest events gone.
+How events travel to a browser is the admin API's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Literal, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Kind = Literal["request", "template", "alert"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event: its number (ascending from 1), its kind, and what it tells."""
+
+    number: int
+    kind: Kind
+    data: Mapping[str, Any]
+
+
+class EventRing:
+    """The last events. Safe to publish to from any thread."""
+
+    def __init__(self, capacity: int = 1_000) -> None:
+        self._events: deque[Event] = deque(maxlen=capacity)
+        self._last = 0
+        self._lock = Lock()
+        self._waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+
+    @property
+    def last(self) -> int:
+        """The number of the newest event, 0 before the first."""
+        return self._last
+
+    def publish(self, kind: Kind, data: Mapping[str, Any]) -> Event:
+        """Add an event and wake whoever waits."""
+        with self._lock:
+            self._last += 1
+            event = Event(self._last, kind, data)
+            self._events.append(event)
+            waiters = list(self._waiters)
+        for loop, waiter in waiters:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(waiter.set)
+        return event
+
+    def since(self, number: int) -> list[Event]:
+        """Events after ``number``, oldest first, as far as they are still remembered."""
+        with self._lock:
+            return [event for event in self._events if event.number > number]
+
+    async def wait(self, number: int, timeout_s: float) -> bool:
+        """Wait for an event after ``number``; False when none came in ``timeout_s`` seconds."""
+        waiter = asyncio.Event()
+        place = (asyncio.get_running_loop(), waiter)
+        with self._lock:
+            if self._last > number:
+                return True
+            self._waiters.add(place)
+        try:
+            await asyncio.wait_for(waiter.wait(), timeout_s)
+        except TimeoutError:
+            return False
+        finally:
+            with self._lock:
+                self._waiters.discard(place)
+        return True

@@ -1,0 +1,48 @@
+"""Everything a diagnosis may rest on, gathered before the answer comes.
+
+A plain value: what was sent, what it was compared with, what the upstream's cache promises, and the
+times. The upstream's counters and the engine's facts join it when they are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe.comparison import Comparison
+    from promptcache_gateway.observe.history import Match
+    from promptcache_gateway.observe.prompt import Prompt
+    from promptcache_gateway.observe.rules import CacheRules
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a request before its answer.
+
+    Attributes:
+        prompt: the request, cut; None where its shape is unknown.
+        match: what history found, None where the prompt is.
+        comparison: the request against its predecessor, None where there is none.
+        rules: what the upstream's cache promises.
+        route: upstream and model.
+        received_at: Unix time at which the request came in.
+        emptied_at: Unix time at which the upstream's cache was last emptied on demand, or None.
+        use_cache: False where the caller opted out.
+    """
+
+    prompt: Prompt | None
+    match: Match | None
+    comparison: Comparison | None
+    rules: CacheRules
+    route: tuple[str, str]
+    received_at: float
+    emptied_at: float | None
+    use_cache: bool
+
+    @property
+    def idle_s(self) -> float | None:
+        """Seconds since the predecessor's prefix was last used, None without a predecessor."""
+        if self.match is None or self.match.predecessor is None:
+            return None
+        return max(0.0, self.received_at - self.match.predecessor.last_used)

@@ -1,0 +1,52 @@
+"""Tokens in money: what a loss cost, what the cache saved. Unknown prices stay unknown.
+
+The arithmetic is the SDK's (`promptcache.prices`); this module knows whose prices to ask for. The
+built-in engine charges nothing for a token, so for it money is unknown rather than zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from promptcache.prices import effective_prices, price_usage
+
+if TYPE_CHECKING:
+    from promptcache.usage import Usage
+    from promptcache_gateway.observe.diagnosis import Diagnosis
+
+PriceList = Callable[[str], Mapping[str, Any] | None]
+"""A model's prices in USD per million tokens, in the shape of `promptcache.prices`; None: unknown."""
+
+_MILLION = 1_000_000.0
+
+
+class Money:
+    """Puts prices on tokens."""
+
+    def __init__(self, price_list: PriceList | None = None) -> None:
+        """``price_list`` None: no prices are known."""
+        self._price_list = price_list
+
+    def price_loss(self, diagnosis: Diagnosis, model: str, total_input: int | None) -> Diagnosis:
+        """The diagnosis with what its lost tokens cost beyond what reading them would have cost."""
+        prices = self._prices(model)
+        if prices is None or diagnosis.lost_tokens is None:
+            return diagnosis
+        rates = effective_prices(prices, total_input or 0)
+        if "input" not in rates or "cache_read" not in rates:
+            return diagnosis
+        usd = diagnosis.lost_tokens * (rates["input"] - rates["cache_read"]) / _MILLION
+        return replace(diagnosis, lost_usd=usd)
+
+    def saved(self, usage: Usage, model: str) -> float | None:
+        """What the request would have cost without a cache, less what it cost; negative for a bad write."""
+        prices = self._prices(model)
+        if prices is None or not usage.reported:
+            return None
+        cost = price_usage(usage, prices)
+        return None if cost.usd is None or cost.upper_usd is None else cost.upper_usd - cost.usd
+
+    def _prices(self, model: str) -> Mapping[str, Any] | None:
+        return None if self._price_list is None else self._price_list(model)

@@ -1,0 +1,244 @@
+"""Watches every request: names its template, finds its predecessor, says why it missed, records it.
+
+`open` is on the request's path: it cuts, keys and looks up, nothing more. The comparison itself waits
+until the request is on its way. Whatever goes wrong in here is logged without any prompt text and
+never reaches the caller: a request that cannot be observed is still served.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from promptcache.errors import PromptCacheError
+from promptcache_gateway.observe.diagnosis import Diagnosis, diagnose
+from promptcache_gateway.observe.history import Entry, History
+from promptcache_gateway.observe.masking import Masker
+from promptcache_gateway.observe.money import Money
+from promptcache_gateway.observe.observation import Observation
+from promptcache_gateway.observe.prompt import Prompt, read_prompt
+from promptcache_gateway.observe.record import RequestRecord
+from promptcache_gateway.observe.rules import CacheRules, rules_for, with_marks
+from promptcache_gateway.observe.templates import UNSTRUCTURED, TemplateName, Templates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from promptcache.usage import Usage
+    from promptcache_gateway.exchange import Call, EngineFacts, Outcome
+    from promptcache_gateway.observe.journal import Journal
+
+_log = logging.getLogger(__name__)
+
+_FOREVER = float("-inf")
+
+
+class CachedUpstream(Protocol):
+    """What the observer asks of an upstream: its name, its kind and the steps its cache counts in."""
+
+    name: str
+    kind: str
+    granularity: int | None
+
+
+class Observer:
+    """Opens, previews and closes observations. Safe to share between threads; never raises.
+
+    Args:
+        upstreams: those that calls may name; others are judged by what every provider promises.
+        journal: where records go; None: nowhere but to the listeners.
+        listeners: called with every record once its request has ended.
+        history: the requests to compare with; None: an empty one with its ordinary bounds.
+        money: prices; None: none are known.
+        clock: Unix time in seconds.
+    """
+
+    def __init__(
+        self,
+        upstreams: Iterable[CachedUpstream] = (),
+        journal: Journal | None = None,
+        *,
+        listeners: Iterable[Callable[[RequestRecord], None]] = (),
+        history: History | None = None,
+        money: Money | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.journal = journal
+        self._clock = clock
+        self._masker = Masker()
+        self._templates = Templates(self._masker)
+        self._history = history if history is not None else History()
+        self._money = money if money is not None else Money()
+        self._upstreams = {upstream.name: upstream for upstream in upstreams}
+        self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
+        self._emptied: dict[str, float] = {}
+        self._open: set[str] = set()
+
+    async def start(self) -> None:
+        """Open the journal, if there is one; raises `StartupError` where its database is unusable."""
+        if self.journal is not None:
+            await self.journal.start(self._templates)
+
+    async def stop(self) -> None:
+        """Write what the journal still holds."""
+        if self.journal is not None:
+            await self.journal.stop()
+
+    def open(self, call: Call) -> Observation:
+        """Note a request that has come in."""
+        self._open.add(call.id)
+        try:
+            return self._observe(call)
+        except PromptCacheError:
+            pass  # no known shape: the route says so to the caller
+        except Exception as error:  # noqa: BLE001 - observing must never cost a request
+            _report("open", call, error)
+        return Observation(call, self._unread_name(call), rules=self._rules(call))
+
+    def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis:
+        """What is known before the answer's body; ``engine`` where the built-in engine serves it."""
+        if observation.entry is not None and observation.entry.answered_at is None:
+            observation.entry.answered_at = max(self._clock(), observation.call.received_at)
+        return self._diagnose(observation, None, engine)
+
+    def close(self, observation: Observation, outcome: Outcome) -> RequestRecord:
+        """The final record; it is handed to every listener. Call it once for each observation."""
+        diagnosis = self._diagnose(observation, outcome, outcome.engine)
+        record = self._record(observation, outcome, diagnosis)
+        try:
+            self._settle(observation, outcome)
+        except Exception as error:  # noqa: BLE001 - as above
+            _report("close", observation.call, error)
+        for listener in self._listeners:
+            try:
+                listener(record)
+            except Exception as error:  # noqa: BLE001 - one listener must not silence the others
+                _report("record", observation.call, error)
+        self._open.discard(observation.call.id)
+        return record
+
+    def warmed(self, call: Call) -> None:
+        """Note that an upstream has computed and kept a call's prompt without answering it."""
+        observation = self.open(call)
+        if observation.entry is not None:
+            observation.entry.answered_at = max(self._clock(), call.received_at)
+        self._open.discard(call.id)
+
+    def is_open(self, request_id: str) -> bool:
+        """Whether a request is still under way."""
+        return request_id in self._open
+
+    def cache_was_emptied(self, upstream: str) -> None:
+        """Note that an upstream's cache holds nothing any more."""
+        self._emptied[upstream] = self._clock()
+
+    # --- opening ---
+
+    def _observe(self, call: Call) -> Observation:
+        prompt = read_prompt(call.payload, self._masker)
+        name = self._templates.name(call.tenant, call.template, prompt)
+        rules = with_marks(self._rules(call), prompt.segments, prompt.parameters)
+        emptied = self._emptied.get(call.upstream)
+        route = (call.upstream, call.model)
+        since = _FOREVER if rules.lifetime_s is None else call.received_at - rules.lifetime_s
+        since = since if emptied is None else max(since, emptied)
+        match = self._history.find(call.tenant, name.family, prompt, route=route, not_before=since)
+        entry = self._remember(call, name, prompt) if call.use_cache else None
+        return Observation(
+            call, name, prompt=prompt, match=match, entry=entry, rules=rules, emptied_at=emptied
+        )
+
+    def _remember(self, call: Call, name: TemplateName, prompt: Prompt) -> Entry:
+        entry = Entry(call.id, prompt, call.model, call.upstream, call.received_at)
+        self._history.add(call.tenant, name.family, entry)
+        return entry
+
+    def _rules(self, call: Call) -> CacheRules:
+        upstream = self._upstreams.get(call.upstream)
+        if upstream is None:
+            return rules_for("unknown", call.model)
+        return rules_for(upstream.kind, call.model, granularity=upstream.granularity)
+
+    def _unread_name(self, call: Call) -> TemplateName:
+        try:
+            return self._templates.name(call.tenant, call.template, None)
+        except Exception:  # noqa: BLE001 - as above
+            return TemplateName(UNSTRUCTURED, learned=True, family=UNSTRUCTURED)
+
+    # --- closing ---
+
+    def _diagnose(
+        self, observation: Observation, outcome: Outcome | None, engine: EngineFacts | None
+    ) -> Diagnosis:
+        if outcome is not None and outcome.status >= 400 and not _was_computed(outcome):
+            return Diagnosis(summary="The request was not answered.")
+        try:
+            usage = outcome.usage if outcome is not None else None
+            diagnosis = diagnose(observation.evidence(self._masker), usage, engine)
+            if observation.rules.reports_exactly:
+                return diagnosis  # the built-in engine has no prices
+            total = usage.total_input if usage is not None else None
+            return self._money.price_loss(diagnosis, observation.call.model, total)
+        except Exception as error:  # noqa: BLE001 - as above
+            _report("diagnose", observation.call, error)
+            return Diagnosis(summary="The diagnosis failed; the gateway's log says where.")
+
+    def _settle(self, observation: Observation, outcome: Outcome) -> None:
+        """Tell history how it ended: what no upstream worked on is no predecessor."""
+        entry, call = observation.entry, observation.call
+        if entry is None:
+            return
+        if not _was_computed(outcome) and outcome.status >= 400:
+            self._history.discard(call.tenant, observation.name.family, entry)
+            return
+        wait_s = (outcome.ttft_ms if outcome.ttft_ms is not None else outcome.duration_ms) / 1000.0
+        entry.prompt_tokens = outcome.usage.total_input
+        entry.cached_tokens = outcome.usage.cache_read
+        entry.answered_at = call.received_at + wait_s
+
+    def _record(self, observation: Observation, outcome: Outcome, diagnosis: Diagnosis) -> RequestRecord:
+        call, usage, engine = observation.call, outcome.usage, outcome.engine
+        prompt = usage.total_input if engine is None else engine.prompt_tokens
+        cached = usage.cache_read if engine is None else engine.cached_tokens
+        return RequestRecord(
+            id=call.id,
+            time=call.received_at,
+            template=observation.template,
+            learned=observation.name.learned,
+            tenant=call.tenant,
+            upstream=call.upstream,
+            model=call.model,
+            dialect=call.dialect,
+            status=outcome.status,
+            error=outcome.error,
+            prompt_tokens=prompt,
+            cached_tokens=cached,
+            cache_write_tokens=usage.cache_write,
+            uncached_tokens=usage.uncached,
+            output_tokens=usage.output,
+            reported=cached is not None,
+            ttft_ms=outcome.ttft_ms,
+            duration_ms=outcome.duration_ms,
+            response_id=outcome.response_id,
+            saved_usd=self._saved(observation, usage),
+            diagnosis=diagnosis,
+        )
+
+    def _saved(self, observation: Observation, usage: Usage) -> float | None:
+        if observation.rules.reports_exactly:
+            return None
+        return self._money.saved(usage, observation.call.model)
+
+
+def _was_computed(outcome: Outcome) -> bool:
+    """Whether an upstream worked on the prompt: it told counts, or the caller hung up on an answer."""
+    return outcome.engine is not None or outcome.usage.total_input is not None
+
+
+def _report(what: str, call: Call, error: Exception) -> None:
+    """Log a failure by its place. The message is left out: it may quote the prompt."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "?"
+    _log.error("observer: %s of %s failed: %s at %s", what, call.id, type(error).__name__, place)

@@ -1,0 +1,34 @@
+"""The last records in memory, with the excerpts that are never written to disk."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe.record import RequestRecord
+
+
+class Recent:
+    """A bounded memory of records by id. Safe to share between threads."""
+
+    def __init__(self, capacity: int = 2_000) -> None:
+        self._capacity = capacity
+        self._records: OrderedDict[str, RequestRecord] = OrderedDict()
+        self._lock = Lock()
+
+    def add(self, record: RequestRecord) -> None:
+        """Remember a record, forgetting the oldest where the memory is full."""
+        with self._lock:
+            self._records[record.id] = record
+            while len(self._records) > self._capacity:
+                self._records.popitem(last=False)
+
+    def get(self, request_id: str) -> RequestRecord | None:
+        """The record, or None where it has been forgotten."""
+        with self._lock:
+            return self._records.get(request_id)
+
+    def __len__(self) -> int:
+        return len(self._records)

@@ -1,0 +1,91 @@
+"""What is kept of one request after it ended: counts, times and the diagnosis, no text of a prompt.
+
+The excerpts of a diagnosis stay with the value while it is in memory; the store leaves them out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe.diagnosis import Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """One request, ended.
+
+    Attributes:
+        id: the gateway's id of the request.
+        time: Unix time in seconds at which it came in.
+        template: the template's name.
+        learned: False where the caller named the template.
+        tenant: whom it belongs to.
+        upstream: where it went.
+        model: the model asked for.
+        dialect: which API the caller spoke.
+        status: HTTP status the caller got.
+        error: the code of the error that ended it, or None.
+        prompt_tokens: the whole prompt, None where the upstream did not say.
+        cached_tokens: read from the cache, None where the upstream did not say.
+        cache_write_tokens: written to it, None where the upstream did not say.
+        uncached_tokens: neither read nor written, None where the upstream did not say.
+        output_tokens: generated, None where the upstream did not say.
+        reported: the upstream said how much it read.
+        ttft_ms: milliseconds to the first output, None where that cannot be seen.
+        duration_ms: milliseconds to the last byte.
+        response_id: the id of the response object, or None.
+        saved_usd: what reading saved, less what writing cost more; None without prices.
+        diagnosis: why what was not read was not.
+    """
+
+    id: str
+    time: float
+    template: str
+    learned: bool
+    tenant: str
+    upstream: str
+    model: str
+    dialect: str
+    status: int
+    error: str | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    cache_write_tokens: int | None
+    uncached_tokens: int | None
+    output_tokens: int | None
+    reported: bool
+    ttft_ms: float | None
+    duration_ms: float
+    response_id: str | None
+    saved_usd: float | None
+    diagnosis: Diagnosis
+
+    def to_dict(self, *, excerpts: bool = True) -> dict[str, Any]:
+        """The record as JSON; without ``excerpts`` no text of a prompt is in it."""
+        return {
+            "id": self.id,
+            "time": self.time,
+            "template": self.template,
+            "learned": self.learned,
+            "tenant": self.tenant,
+            "upstream": self.upstream,
+            "model": self.model,
+            "dialect": self.dialect,
+            "status": self.status,
+            "error": self.error,
+            "usage": {
+                "prompt_tokens": self.prompt_tokens,
+                "cached_tokens": self.cached_tokens,
+                "cache_write_tokens": self.cache_write_tokens,
+                "uncached_tokens": self.uncached_tokens,
+                "output_tokens": self.output_tokens,
+                "reported": self.reported,
+            },
+            "ttft_ms": self.ttft_ms,
+            "duration_ms": self.duration_ms,
+            "response_id": self.response_id,
+            "saved_usd": self.saved_usd,
+            "diagnosis": self.diagnosis.to_dict(excerpts=excerpts),
+        }

@@ -1,0 +1,85 @@
+"""What an upstream's cache promises: step, shortest prefix, lifetime.
+
+The numbers are data, because providers change them: models by the SDK's list, kinds of servers by
+`rules.json`. An upstream that neither names gets what every provider known so far promises at least,
+so that nobody is blamed for less. Prices are `money`'s business.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, TYPE_CHECKING
+
+from promptcache.providers import MARK_TTL_S, find_model
+
+if TYPE_CHECKING:
+    from promptcache.segments import Segment
+
+_RETENTION_S = {"24h": 86_400.0}
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRules:
+    """What one upstream promises for one model.
+
+    Attributes:
+        granularity: cached tokens come in multiples of this many.
+        minimum: a shorter prefix is not cached, in tokens.
+        lifetime_s: seconds a prefix lives after its last use; None: until it is evicted.
+        reports_exactly: the upstream is the built-in engine, which knows what it reused and why not.
+    """
+
+    granularity: int = 1
+    minimum: int = 0
+    lifetime_s: float | None = None
+    reports_exactly: bool = False
+
+    def floor(self, tokens: float) -> int:
+        """The most of ``tokens`` that can be cached: whole steps, nothing below the minimum."""
+        whole = int(tokens) // self.granularity * self.granularity
+        return whole if whole >= max(self.minimum, 1) else 0
+
+
+def rules_for(kind: str, model: str, *, granularity: int | None = None) -> CacheRules:
+    """The rules of an upstream of some kind (``"engine"``, ``"openai"``, ``"vllm"``…) for a model.
+
+    ``granularity`` is what the upstream itself says, and wins.
+    """
+    table = _table()
+    facts = find_model(model) if kind not in table else None
+    row = table.get(kind, table["unknown"])
+    rules = CacheRules(granularity or row["granularity"], row["minimum"], row["lifetime_s"], kind == "engine")
+    if facts is None:
+        return rules
+    return replace(
+        rules,
+        granularity=granularity or facts.step or rules.granularity,
+        minimum=rules.minimum if facts.min_tokens is None else facts.min_tokens,
+        lifetime_s=float(facts.ttl_s[0]) if facts.ttl_s else rules.lifetime_s,
+    )
+
+
+def with_marks(rules: CacheRules, segments: Sequence[Segment], parameters: Mapping[str, Any]) -> CacheRules:
+    """The rules with the lifetime the request itself asked for, where it asked for a longer one."""
+    asked = [_ttl(segment.breakpoint) for segment in segments if segment.breakpoint]
+    asked.append(_ttl(parameters.get("prompt_cache_options")))
+    asked.append(_RETENTION_S.get(str(parameters.get("prompt_cache_retention")), 0.0))
+    longest = max(asked)
+    if rules.lifetime_s is None or longest <= rules.lifetime_s:
+        return rules
+    return replace(rules, lifetime_s=longest)
+
+
+def _ttl(mark: object) -> float:
+    return float(MARK_TTL_S.get(str(mark.get("ttl")), 0)) if isinstance(mark, Mapping) else 0.0
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = files("promptcache_gateway.observe").joinpath("rules.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table

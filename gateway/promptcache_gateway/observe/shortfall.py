@@ -1,0 +1,137 @@
+"""Why less was read than an unbroken prefix allowed: what the upstream, time or a setting did.
+
+Only asked where nothing the caller sent breaks the prefix. The engine's own knowledge comes first,
+then what is certain from the request and the clock. An identical prefix that should still have
+been there and was not read is the upstream's doing, and says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.tokens import Tokens
+
+Attribution = Literal["caller", "expected", "upstream", "unknown"]
+"""Whose doing a miss is."""
+
+_CALLERS_OWN = frozenset(
+    {"PC503", "PC504", "PC601", "PC602", "PC603", "PC605", "PC606", "PC607", "PC608", "PC610"}
+)
+_UPSTREAMS = frozenset({"PC803", "PC804", "PC809", "PC811"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One code, the tokens it cost (None: not known apart), and a sentence."""
+
+    code: str
+    lost_tokens: int | None
+    summary: str
+
+
+def attribution_of(code: str) -> Attribution:
+    """Whose doing a cause is that the prompt's text does not show."""
+    if code in _CALLERS_OWN:
+        return "caller"
+    if code == "PC810":
+        return "unknown"
+    return "upstream" if code in _UPSTREAMS else "expected"
+
+
+def explain_shortfall(evidence: Evidence, tokens: Tokens, engine: EngineFacts | None) -> list[Reason]:
+    """The reasons, the costliest first; never empty."""
+    reasons = _from_engine(engine) if engine is not None else []
+    return reasons or _from_request(evidence, tokens) or [_unexplained(evidence, tokens)]
+
+
+def _from_engine(engine: EngineFacts) -> list[Reason]:
+    known = (
+        Reason("PC803", engine.evicted, f"{engine.evicted} tokens had been cached and were evicted."),
+        Reason("PC808", engine.isolated, f"{engine.isolated} tokens are cached for another tenant or salt."),
+        Reason("PC807", engine.granularity, f"{engine.granularity} tokens do not fill a page."),
+        Reason("PC807", engine.window, f"{engine.window} tokens have left the attention window."),
+    )
+    return sorted(
+        (reason for reason in known if reason.lost_tokens), key=lambda reason: -(reason.lost_tokens or 0)
+    )
+
+
+def _from_request(evidence: Evidence, tokens: Tokens) -> list[Reason]:
+    """What is certain without the engine. The first of them explains the whole loss."""
+    found = [
+        *_switched_model(evidence),
+        *_named_by_divergence(evidence),
+        *_emptied(evidence),
+        *_sent_elsewhere(evidence),
+        *_expired(evidence),
+        *_unanswered_leader(evidence),
+    ]
+    if found:
+        found[0] = Reason(found[0].code, tokens.lost, found[0].summary)
+    return found
+
+
+def _switched_model(evidence: Evidence) -> list[Reason]:
+    match, comparison = evidence.match, evidence.comparison
+    if match is None or match.predecessor is None or comparison is None:
+        return []
+    earlier = match.predecessor.model
+    if earlier == evidence.route[1] or match.living is not None:
+        return []
+    if comparison.same_conversation or comparison.divergence.append_only:
+        return [Reason("PC503", None, f"The conversation ran on {earlier} and now asks {evidence.route[1]}.")]
+    return [Reason("PC801", None, f"The first request of this template for {evidence.route[1]}.")]
+
+
+def _named_by_divergence(evidence: Evidence) -> list[Reason]:
+    """Parameters, breakpoints, keys: what the SDK finds beside the text."""
+    if evidence.comparison is None:
+        return []
+    codes = [code for code in evidence.comparison.divergence.causes if code in _CALLERS_OWN - {"PC503"}]
+    return [Reason(code, None, "") for code in codes]
+
+
+def _emptied(evidence: Evidence) -> list[Reason]:
+    match = evidence.match
+    if evidence.emptied_at is None or match is None or match.predecessor is None:
+        return []
+    if match.predecessor.last_used > evidence.emptied_at:
+        return []
+    return [Reason("PC803", None, "The cache was emptied since the prefix was last used.")]
+
+
+def _sent_elsewhere(evidence: Evidence) -> list[Reason]:
+    match = evidence.match
+    if match is None or match.predecessor is None or match.predecessor.upstream == evidence.route[0]:
+        return []
+    where = match.predecessor.upstream
+    return [Reason("PC804", None, f"The prefix was last sent to {where}, not to {evidence.route[0]}.")]
+
+
+def _expired(evidence: Evidence) -> list[Reason]:
+    idle, lifetime = evidence.idle_s, evidence.rules.lifetime_s
+    if idle is None or lifetime is None or idle <= lifetime:
+        return []
+    return [
+        Reason("PC802", None, f"Last used {idle:.0f} s ago; the cache keeps entries for {lifetime:.0f} s.")
+    ]
+
+
+def _unanswered_leader(evidence: Evidence) -> list[Reason]:
+    if evidence.match is None or not evidence.match.pending:
+        return []
+    return [Reason("PC608", None, "The first request with this prefix had not begun to be answered.")]
+
+
+def _unexplained(evidence: Evidence, tokens: Tokens) -> Reason:
+    idle = evidence.idle_s
+    since = "" if idle is None else f" {idle:.0f} s ago"
+    return Reason(
+        "PC809",
+        tokens.lost,
+        f"The same prefix was sent{since} and should have been cached; {evidence.route[0]} did not read it.",
+    )

@@ -1,0 +1,97 @@
+"""What a head (tools and instructions) looks like from afar: digests by which similar heads are found.
+
+Two heads are alike when they begin with the same lines, up to a length that is no coincidence, or when
+most of their lines are the same. Lines are digested with volatile values masked; a tool counts by its
+name, so that an edited schema or another key order does not make another template.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from promptcache.detectors import mask_volatile
+from promptcache_gateway.observe.masking import stable_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from promptcache.segments import Segment
+
+_MIN_CHUNK = 12  # a shorter line ("## Tools") says nothing
+_MAX_CHUNKS = 4_096  # of a head, looked at
+_KEPT = 96  # digests kept: the smallest, so that the same lines are kept of similar heads
+_OPENINGS = (256, 512, 1_024, 2_048, 4_096)  # characters a common beginning must have
+_ALIKE = 0.5
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_TOOL_NAME = re.compile(r'"name":"([^"\\]{1,200})"')
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A head's digests.
+
+    Attributes:
+        key: of the head as a whole.
+        openings: of its beginning, shortest first.
+        chunks: a bounded sample of its lines, ascending.
+    """
+
+    key: int
+    openings: tuple[int, ...]
+    chunks: tuple[int, ...]
+
+    def is_like(self, other: Signature) -> bool:
+        """Whether most lines are the same, judged on the smallest digests of both together."""
+        mine, theirs = set(self.chunks), set(other.chunks)
+        sample = sorted(mine | theirs)[:_KEPT]
+        if not sample:
+            return False
+        return sum(digest in mine and digest in theirs for digest in sample) >= len(sample) * _ALIKE
+
+
+def sign(key: int, head: Sequence[Segment]) -> Signature:
+    """The signature of a head whose own key is known."""
+    instructions = [segment.text for segment in head if segment.kind != "tool"]
+    chunks = [chunk for text in instructions for chunk in _lines(text)][:_MAX_CHUNKS]
+    masked = [mask_volatile(chunk) for chunk in chunks]
+    tools = [_tool_name(segment.text) for segment in head if segment.kind == "tool"]
+    digests = {stable_digest(chunk) for chunk in [*masked, *tools]}
+    return Signature(key, tuple(_openings(masked)), tuple(sorted(digests)[:_KEPT]))
+
+
+def digest_of(parts: Iterable[Iterable[int]]) -> int:
+    """One 64-bit number for lists of such numbers, the same in every process."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        digest.update(b"".join(number.to_bytes(8, "big") for number in part))
+        digest.update(b"/")
+    return int.from_bytes(digest.digest(), "big")
+
+
+def _lines(text: str) -> list[str]:
+    parts = (part.strip() for part in _SENTENCE.split(text))
+    return [" ".join(part.split()) for part in parts if len(part) >= _MIN_CHUNK]
+
+
+def _openings(masked: Sequence[str]) -> list[int]:
+    """A digest of the beginning at each length in `_OPENINGS`, taken at the end of a line."""
+    openings: list[int] = []
+    digest, length = hashlib.blake2b(digest_size=8), 0
+    wanted = iter(_OPENINGS)
+    target = next(wanted, None)
+    for chunk in masked:
+        if target is None:
+            break
+        digest.update(chunk.encode("utf-8", "surrogatepass") + b"\n")
+        length += len(chunk)
+        if length >= target:
+            openings.append(int.from_bytes(digest.digest(), "big"))
+            target = next((size for size in wanted if size > length), None)
+    return openings
+
+
+def _tool_name(text: str) -> str:
+    found = _TOOL_NAME.search(text)
+    return f"tool {found.group(1) if found else text}"

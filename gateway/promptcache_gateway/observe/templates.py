@@ -1,0 +1,226 @@
+"""Which template a request belongs to: named by its caller, or learned from what requests share.
+
+A learned template is what its tools and instructions say once volatile values are masked, so a
+changing clock does not split it. A head that is new is laid beside the known ones: one that begins
+like a known head, or consists of mostly the same lines, joins it. Its name comes from the first
+head's own digest and is the same after a restart. Requests without instructions are known by how
+their first message begins. Only digests are kept, and only a bounded number of them: prompts that
+never recur end up in one bucket.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import Lock
+
+from promptcache_gateway.observe.signatures import Signature, digest_of, sign
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe.prompt import Prompt
+    from promptcache_gateway.observe.masking import Masker
+    from collections.abc import Iterable
+
+UNSTRUCTURED = "learned-unstructured"
+"""Requests that share neither instructions nor the beginning of a first message."""
+
+OVERFLOW = "learned-other"
+"""Requests for which no further template may be learned."""
+
+_MAX_NAME = 128
+_SEEN_ONCE = 2_048  # heads that came once, remembered in case they recur
+_KEYS = 8_192  # heads whose template is known at a glance
+_OPENING_CHARS = 256  # a first message with less than this is a question, not a template
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateName:
+    """The template of one request.
+
+    Attributes:
+        name: what it is called.
+        learned: False where the caller named it.
+        family: requests are compared within a family: one template, or all that have no instructions.
+    """
+
+    name: str
+    learned: bool
+    family: str
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedTemplate:
+    """What has to be kept of a learned template so that a restart finds it again."""
+
+    tenant: str
+    name: str
+    signature: Signature
+
+
+@dataclass(slots=True)
+class _Tenant:
+    by_key: OrderedDict[int, str] = field(default_factory=OrderedDict)
+    signatures: dict[str, Signature] = field(default_factory=dict)
+    openings: dict[int, set[str]] = field(default_factory=dict)
+    chunks: dict[int, set[str]] = field(default_factory=dict)
+    seen_once: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    named: set[str] = field(default_factory=set)
+    fresh: list[LearnedTemplate] = field(default_factory=list)
+
+
+class Templates:
+    """Names templates and learns them. Safe to share between threads."""
+
+    def __init__(
+        self,
+        masker: Masker,
+        *,
+        max_learned: int = 256,
+        max_named: int = 512,
+    ) -> None:
+        """The bounds hold for each tenant.
+
+        Half of ``max_learned`` is given to heads at their first sight, the rest only to heads that recur.
+        """
+        self._masker = masker
+        self._max_learned = max_learned
+        self._max_named = max_named
+        self._tenants: dict[str, _Tenant] = {}
+        self._lock = Lock()
+
+    def recall(self, known: Iterable[LearnedTemplate]) -> None:
+        """Know the templates of earlier runs again."""
+        with self._lock:
+            for template in known:
+                self._remember(self._tenant(template.tenant), template.name, template.signature)
+
+    def name(self, tenant: str, given: str | None, prompt: Prompt | None) -> TemplateName:
+        """The template of a request; ``given`` is the name its caller used, if any."""
+        cleaned = clean_name(given)
+        with self._lock:
+            owner = self._tenant(tenant)
+            if cleaned is not None:
+                return self._named(owner, cleaned)
+            if prompt is None or not prompt.segments:
+                return TemplateName(UNSTRUCTURED, learned=True, family=UNSTRUCTURED)
+            if prompt.head:
+                name = self._learn(tenant, owner, self._head_key(prompt), prompt)
+                return TemplateName(name, learned=True, family=name)
+            return TemplateName(self._by_opening(tenant, owner, prompt), learned=True, family=UNSTRUCTURED)
+
+    def take_learned(self) -> list[LearnedTemplate]:
+        """The templates learned since the last call, for the store."""
+        with self._lock:
+            taken = [template for owner in self._tenants.values() for template in owner.fresh]
+            for owner in self._tenants.values():
+                owner.fresh.clear()
+            return taken
+
+    def _tenant(self, tenant: str) -> _Tenant:
+        return self._tenants.setdefault(tenant, _Tenant())
+
+    def _named(self, owner: _Tenant, name: str) -> TemplateName:
+        if name not in owner.named:
+            if len(owner.named) >= self._max_named:
+                return TemplateName(OVERFLOW, learned=True, family=OVERFLOW)
+            owner.named.add(name)
+        return TemplateName(name, learned=False, family=f"named {name}")
+
+    def _head_key(self, prompt: Prompt) -> int:
+        digests = [self._masker.digests(segment.text) for segment in prompt.segments[: prompt.head]]
+        return digest_of(digests)
+
+    def _by_opening(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
+        text = prompt.segments[0].text
+        if len(text) < _OPENING_CHARS:
+            return UNSTRUCTURED
+        key = digest_of(
+            [self._masker.digests(text[: 2 * _OPENING_CHARS].rpartition(" ")[0][:_OPENING_CHARS])]
+        )
+        known = owner.by_key.get(key)
+        if known is not None:
+            owner.by_key.move_to_end(key)
+            return known
+        if not _recurs(owner, key, hash(text)):
+            return UNSTRUCTURED
+        return self._create(tenant, owner, key, Signature(key=key, openings=(), chunks=()))
+
+    def _learn(self, tenant: str, owner: _Tenant, key: int, prompt: Prompt) -> str:
+        known = owner.by_key.get(key)
+        if known is not None:
+            owner.by_key.move_to_end(key)
+            return known
+        signature = sign(key, prompt.segments[: prompt.head])
+        alike = _most_alike(owner, signature)
+        if alike is not None:
+            _put(owner.by_key, key, alike)
+            return alike
+        room = len(owner.signatures) < self._max_learned // 2
+        if not room and not _recurs(owner, key, None):
+            return OVERFLOW
+        return self._create(tenant, owner, key, signature)
+
+    def _create(self, tenant: str, owner: _Tenant, key: int, signature: Signature) -> str:
+        if len(owner.signatures) >= self._max_learned:
+            return OVERFLOW
+        name = _free_name(owner, key)
+        self._remember(owner, name, signature)
+        owner.fresh.append(LearnedTemplate(tenant, name, signature))
+        return name
+
+    def _remember(self, owner: _Tenant, name: str, signature: Signature) -> None:
+        owner.signatures[name] = signature
+        _put(owner.by_key, signature.key, name)
+        for opening in signature.openings:
+            owner.openings.setdefault(opening, set()).add(name)
+        for chunk in signature.chunks:
+            owner.chunks.setdefault(chunk, set()).add(name)
+
+
+def clean_name(given: str | None) -> str | None:
+    """A caller's name fit for a header and a page: printable, trimmed, bounded; None where nothing is left."""
+    if given is None:
+        return None
+    printable = "".join(character for character in given[: 4 * _MAX_NAME] if character.isprintable())
+    return printable.strip()[:_MAX_NAME] or None
+
+
+def _most_alike(owner: _Tenant, signature: Signature) -> str | None:
+    """The known template that begins like this head, or that has mostly its lines."""
+    for opening in reversed(signature.openings):
+        names = owner.openings.get(opening)
+        if names:
+            return min(names)
+    shared: dict[str, int] = {}
+    for chunk in signature.chunks:
+        for name in owner.chunks.get(chunk, ()):
+            shared[name] = shared.get(name, 0) + 1
+    alike = [name for name in shared if signature.is_like(owner.signatures[name])]
+    return max(alike, key=lambda name: (shared[name], name), default=None)
+
+
+def _recurs(owner: _Tenant, key: int, text: int | None) -> bool:
+    """Whether a key was seen before (in another text than this one, where a text is given)."""
+    before = owner.seen_once.get(key)
+    if before is None:
+        owner.seen_once[key] = text or 0
+        while len(owner.seen_once) > _SEEN_ONCE:
+            owner.seen_once.popitem(last=False)
+        return False
+    return text is None or before != text
+
+
+def _free_name(owner: _Tenant, key: int) -> str:
+    digits = f"{key:016x}"
+    for length in (4, 6, 8, 12, 16):
+        name = f"learned-{digits[:length]}"
+        if name not in owner.signatures:
+            return name
+    return OVERFLOW
+
+
+def _put(memory: OrderedDict[int, str], key: int, name: str) -> None:
+    memory[key] = name
+    while len(memory) > _KEYS:
+        memory.popitem(last=False)

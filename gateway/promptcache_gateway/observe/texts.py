@@ -1,0 +1,43 @@
+"""Where two texts agree: common prefix and suffix, without a Python step for each character."""
+
+from __future__ import annotations
+
+_STRIDE = 4_096
+
+
+def common_prefix(one: str, other: str) -> int:
+    """Number of leading characters two texts share.
+
+    >>> common_prefix("page one", "page two")
+    5
+    """
+    limit = min(len(one), len(other))
+    at = 0
+    while at < limit and one[at : at + _STRIDE] == other[at : at + _STRIDE]:
+        at += _STRIDE
+    if at >= limit:
+        return limit
+    low, high = at, min(at + _STRIDE, limit)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[at:middle] == other[at:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def common_suffix(one: str, other: str, *, limit: int) -> int:
+    """Number of trailing characters two texts share, at most ``limit``.
+
+    >>> common_suffix("page one", "line one", limit=8)
+    5
+    """
+    low, high = 0, min(len(one), len(other), limit)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[len(one) - middle :] == other[len(other) - middle :]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,141 @@
+"""From bytes to tokens: how much could have been read, how much was, and what was lost.
+
+With the built-in engine the position of the first difference is exact and anchors the rest; elsewhere
+the request's own ratio of bytes to tokens is used, and the numbers say that they are estimates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from promptcache.usage import Usage
+    from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.observe.evidence import Evidence
+
+_ESTIMATE_SLACK = 0.02  # share of an estimate that it may be wrong by before anyone is told of a loss
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The counts of one request. None is unknown.
+
+    Attributes:
+        prompt: tokens of the whole prompt.
+        cached: tokens read from the cache.
+        expected: what the bytes as sent allowed.
+        reusable: what would have matched had the differing spans been equal.
+        offset: tokens before the first difference.
+        tolerance: how far ``cached`` may stay below ``expected`` and still be a hit.
+        estimated: the counts rest on the byte-to-token ratio.
+    """
+
+    prompt: int | None = None
+    cached: int | None = None
+    expected: int | None = None
+    reusable: int | None = None
+    offset: int | None = None
+    tolerance: int = 0
+    estimated: bool = False
+
+    @property
+    def lost(self) -> int | None:
+        """``max(0, reusable - cached)``, None while either is unknown."""
+        if self.reusable is None or self.cached is None:
+            return None
+        return max(0, self.reusable - self.cached)
+
+    @property
+    def fell_short(self) -> bool:
+        """Whether less was read than the bytes as sent allowed."""
+        if self.expected is None or self.cached is None:
+            return False
+        return self.cached < self.expected - self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """A line from bytes to tokens through an anchor and the prompt's end."""
+
+    at_bytes: int
+    at_tokens: int
+    per_byte: float
+
+    def __call__(self, size: int) -> float:
+        return max(0.0, self.at_tokens + (size - self.at_bytes) * self.per_byte)
+
+
+def count_tokens(evidence: Evidence, usage: Usage | None, engine: EngineFacts | None) -> Tokens:
+    """The token counts of a request as far as the evidence allows."""
+    prompt, cached = _reported(usage, engine)
+    if evidence.prompt is None or prompt is None:
+        return Tokens(prompt=prompt, cached=cached)
+    if evidence.comparison is None:
+        known = cached or 0
+        return Tokens(prompt, cached, expected=known, reusable=known, tolerance=evidence.rules.granularity)
+    return _compared(evidence, prompt, cached, engine)
+
+
+def _reported(usage: Usage | None, engine: EngineFacts | None) -> tuple[int | None, int | None]:
+    if engine is not None:
+        return engine.prompt_tokens, engine.cached_tokens
+    if usage is None:
+        return None, None
+    return usage.total_input, usage.cache_read
+
+
+def _compared(evidence: Evidence, prompt: int, cached: int | None, engine: EngineFacts | None) -> Tokens:
+    comparison = evidence.comparison
+    assert comparison is not None
+    scale = _scale(evidence, prompt, engine)
+    floor = evidence.rules.floor
+    exact = _expected_exactly(engine)
+    expected = exact if exact is not None else min(floor(_expected(evidence, scale)), prompt)
+    reusable = min(floor(scale(comparison.matching_bytes)), prompt)
+    offset = _exact_offset(engine)
+    return Tokens(
+        prompt=prompt,
+        cached=cached,
+        expected=max(expected, 0),
+        reusable=max(reusable, expected, cached or 0),
+        offset=offset if offset is not None else round(scale(comparison.shared_bytes)),
+        tolerance=_tolerance(evidence, expected, exact=exact is not None),
+        estimated=offset is None,
+    )
+
+
+def _scale(evidence: Evidence, prompt: int, engine: EngineFacts | None) -> _Scale:
+    assert evidence.prompt is not None
+    assert evidence.comparison is not None
+    total = max(evidence.prompt.total_bytes, 1)
+    at_tokens, at_bytes = _exact_offset(engine), evidence.comparison.shared_bytes
+    if at_tokens is None or at_bytes >= total:
+        return _Scale(0, 0, prompt / total)
+    return _Scale(at_bytes, at_tokens, (prompt - at_tokens) / (total - at_bytes))
+
+
+def _exact_offset(engine: EngineFacts | None) -> int | None:
+    """Where the engine saw the first token it remembers nothing of; None where it remembers nothing."""
+    return engine.diverged_at or None if engine is not None else None
+
+
+def _expected_exactly(engine: EngineFacts | None) -> int | None:
+    if engine is None:
+        return None
+    known = engine.reused + engine.evicted + engine.isolated + engine.granularity + engine.window
+    return max(engine.cached_tokens, min(known, engine.prompt_tokens - 1))
+
+
+def _expected(evidence: Evidence, scale: _Scale) -> float:
+    comparison = evidence.comparison
+    assert comparison is not None
+    whole = comparison.living_full
+    if whole is not None and whole.prompt_tokens is not None:
+        return whole.prompt_tokens
+    return scale(comparison.living_bytes)
+
+
+def _tolerance(evidence: Evidence, expected: int, *, exact: bool) -> int:
+    step = evidence.rules.granularity
+    return step if exact else step + round(expected * _ESTIMATE_SLACK)

@@ -1,0 +1,232 @@
+"""What was recorded, read back in the shapes of the admin API. Writes nothing."""
+
+from __future__ import annotations
+
+from typing import Any, TYPE_CHECKING
+
+import orjson
+from sqlalchemy import Engine, Select, Table, func, select
+
+from promptcache_gateway.store.learned import LearnedRow
+from promptcache_gateway.store.schema import (
+    hours,
+    learned_templates,
+    requests,
+    template_causes,
+    templates,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Json = dict[str, Any]
+
+_SUMMED = [column.name for column in templates.columns if column.name not in {"tenant", "name", "learned"}]
+_USAGE = (
+    "prompt_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "uncached_tokens",
+    "output_tokens",
+    "reported",
+)
+_DIAGNOSIS = (
+    "cause",
+    "causes",
+    "hit",
+    "path",
+    "char_offset",
+    "token_offset",
+    "expected_cached_tokens",
+    "reusable_tokens",
+    "lost_tokens",
+    "lost_usd",
+    "losses",
+    "estimated",
+    "before",
+    "after",
+    "compared_with",
+    "summary",
+    "remedy",
+    "attribution",
+)
+_OWN = (
+    "id",
+    "time",
+    "template",
+    "learned",
+    "tenant",
+    "upstream",
+    "model",
+    "dialect",
+    "status",
+    "error",
+)
+_TIMES = ("ttft_ms", "duration_ms", "response_id", "saved_usd")
+
+
+class Reader:
+    """Questions to the database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def templates(self, *, tenant: str | None = None, name: str | None = None) -> list[Json]:
+        """Every template's totals, most prompt tokens first; tenants with one name are added up."""
+        sums = [_merge(templates, column) for column in _SUMMED]
+        statement = select(templates.c.name, func.min(templates.c.learned).label("learned"), *sums)
+        statement = _of(statement.group_by(templates.c.name), templates, tenant, name)
+        with self._engine.connect() as connection:
+            rows = connection.execute(statement).mappings().all()
+        causes = self._causes(tenant, name)
+        found = [template_json(row, causes.get(row["name"], [])) for row in rows]
+        return sorted(found, key=lambda row: (-row["prompt_tokens"], row["name"]))
+
+    def hours(self, name: str, *, tenant: str | None = None, limit: int = 168) -> list[Json]:
+        """One template's totals by the hour, oldest first."""
+        sums = [_merge(hours, column) for column in _SUMMED if column not in {"first_seen", "last_seen"}]
+        statement = _of(select(hours.c.hour, *sums), hours, tenant, name)
+        statement = statement.group_by(hours.c.hour).order_by(hours.c.hour.desc()).limit(limit)
+        with self._engine.connect() as connection:
+            rows = connection.execute(statement).mappings().all()
+        return [{"time": row["hour"] * 3600, **_totals(row)} for row in reversed(rows)]
+
+    def requests(
+        self,
+        *,
+        template: str | None = None,
+        cause: str | None = None,
+        tenant: str | None = None,
+        limit: int = 50,
+        before: int | None = None,
+    ) -> tuple[list[Json], int | None]:
+        """Requests, newest first, and the cursor of the next page (None on the last)."""
+        statement = select(requests).order_by(requests.c.seq.desc()).limit(limit + 1)
+        if template is not None:
+            statement = statement.where(requests.c.template == template)
+        if tenant is not None:
+            statement = statement.where(requests.c.tenant == tenant)
+        if cause is not None:
+            statement = statement.where(requests.c.causes.contains(f",{cause},", autoescape=True))
+        if before is not None:
+            statement = statement.where(requests.c.seq < before)
+        with self._engine.connect() as connection:
+            rows = connection.execute(statement).mappings().all()
+        following = rows[limit - 1]["seq"] if len(rows) > limit else None
+        return [request_json(row) for row in rows[:limit]], following
+
+    def request(self, request_id: str) -> Json | None:
+        """One request, or None."""
+        with self._engine.connect() as connection:
+            statement = select(requests).where(requests.c.id == request_id)
+            row = connection.execute(statement).mappings().first()
+        return None if row is None else request_json(row)
+
+    def learned(self) -> list[LearnedRow]:
+        """Every learned template."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(learned_templates)).mappings()
+            return [LearnedRow.unpacked(dict(row)) for row in rows]
+
+    def known_causes(self) -> set[tuple[str, str, str]]:
+        """Tenant, template and code of every cause that was ever seen."""
+        columns = (template_causes.c.tenant, template_causes.c.name, template_causes.c.code)
+        with self._engine.connect() as connection:
+            return {(row[0], row[1], row[2]) for row in connection.execute(select(*columns))}
+
+    def _causes(self, tenant: str | None, name: str | None) -> dict[str, list[Json]]:
+        columns = template_causes.c
+        statement = select(
+            columns.name,
+            columns.code,
+            func.max(columns.attribution).label("attribution"),
+            func.sum(columns.requests).label("requests"),
+            func.sum(columns.lost_tokens).label("lost_tokens"),
+            func.sum(columns.lost_usd).label("lost_usd"),
+            func.min(columns.first_seen).label("first_seen"),
+            func.max(columns.last_seen).label("last_seen"),
+        ).group_by(columns.name, columns.code)
+        found: dict[str, list[Json]] = {}
+        with self._engine.connect() as connection:
+            for row in connection.execute(_of(statement, template_causes, tenant, name)).mappings():
+                entry = dict(row)
+                found.setdefault(entry.pop("name"), []).append(entry)
+        for rows in found.values():
+            rows.sort(key=_cost, reverse=True)
+        return found
+
+
+def template_json(row: Mapping[str, Any], causes: Iterable[Json]) -> Json:
+    """One template as the admin API shows it."""
+    return {
+        "name": row["name"],
+        "learned": bool(row["learned"]),
+        **_totals(row),
+        "first_seen": row["first_seen"],
+        "last_seen": row["last_seen"],
+        "causes": list(causes),
+    }
+
+
+def request_json(row: Mapping[str, Any]) -> Json:
+    """One request as the admin API shows it; the excerpts are not in the database."""
+    values = {**row, "before": None, "after": None}
+    values["causes"] = [code for code in row["causes"].split(",") if code]
+    values["losses"] = orjson.loads(row["losses"])
+    return {
+        **{name: values[name] for name in _OWN},
+        "usage": {name: values[name] for name in _USAGE},
+        **{name: values[name] for name in _TIMES},
+        "diagnosis": {name: values[name] for name in _DIAGNOSIS},
+    }
+
+
+def _totals(row: Mapping[str, Any]) -> Json:
+    """Sums and rates. A rate is None where nothing was reported: unknown is not zero."""
+    reported = row["reported_prompt_tokens"]
+    known = row["reported"] > 0
+    return {
+        "requests": row["requests"],
+        "failed_requests": row["failed"],
+        "reported_requests": row["reported"],
+        "hits": row["hits"],
+        "misses": row["misses"],
+        "prompt_tokens": row["prompt_tokens"],
+        "reported_prompt_tokens": reported,
+        "cached_tokens": row["cached_tokens"] if known else None,
+        "cache_write_tokens": row["cache_write_tokens"] if known else None,
+        "uncached_tokens": row["uncached_tokens"] if known else None,
+        "output_tokens": row["output_tokens"],
+        "hit_rate": _rate(row["cached_tokens"], reported),
+        "achievable_hit_rate": _rate(row["reusable_tokens"], reported),
+        "lost_tokens": row["lost_tokens"] if known else None,
+        "lost_usd": row["lost_usd"],
+        "saved_usd": row["saved_usd"],
+        "ttft_ms": {
+            "hit": _mean(row["ttft_hit_ms"], row["ttft_hit_count"]),
+            "miss": _mean(row["ttft_miss_ms"], row["ttft_miss_count"]),
+        },
+    }
+
+
+def _rate(part: int, whole: int) -> float | None:
+    return min(1.0, part / whole) if whole else None
+
+
+def _mean(total: float, count: int) -> float | None:
+    return total / count if count else None
+
+
+def _cost(row: Json) -> tuple[float, int, int]:
+    return (row["lost_usd"] or 0.0, row["lost_tokens"], row["requests"])
+
+
+def _merge(table: Table, name: str) -> Any:
+    combine = {"first_seen": func.min, "last_seen": func.max}.get(name, func.sum)
+    return combine(table.c[name]).label(name)
+
+
+def _of(statement: Select[Any], table: Table, tenant: str | None, name: str | None) -> Select[Any]:
+    if tenant is not None:
+        statement = statement.where(table.c.tenant == tenant)
+    return statement if name is None else statement.where(table.c.name == name)
