@@ -15,8 +15,8 @@ from torch.nn import functional
 QUERY_TILE = 64
 """Query rows that attend together: bounds the score matrix and skips most of what causality masks."""
 
-QUERY_ROWS = 16
-"""Rows are padded to a multiple of this in deterministic attention."""
+ROW_MULTIPLE = 8
+"""Rows of a product in deterministic attention are padded to a multiple of this: BLAS treats 1 to 3 apart."""
 
 KEY_TILE = 256
 """Keys per product in deterministic attention; a fixed size, so that the order of summation is fixed."""
@@ -43,7 +43,9 @@ def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def silu_mul(gate_up: Tensor) -> Tensor:
     """``silu(gate) * up`` for rows [T, 2I] that hold the gate's I values before the up projection's I."""
     gate, up = gate_up.chunk(2, dim=-1)
-    return torch.nn.functional.silu(gate) * up
+    wide = gate.float()
+    # torch's silu rounds the last values of a piece of work differently; exp does not.
+    return (wide / (1 + torch.exp(-wide))).to(gate.dtype) * up
 
 
 def write_kv(keys: Tensor, values: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor) -> None:
@@ -102,33 +104,34 @@ def _attend(query: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor, 
 
 
 def _attend_tiled(query: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor, scale: float) -> Tensor:
-    """As ``_attend``, with products of one shape only: QUERY_TILE rows by KEY_TILE keys.
+    """As ``_attend``, with products over KEY_TILE keys and a multiple of ROW_MULTIPLE rows only.
 
-    Slots are repeated to fill the last key tile and masked; rows are padded with zeros. Keys a row may not
-    see add exact zeros to its sums, so their number does not matter.
+    The last slot is repeated to fill the last key tile, and masked. Keys that a row may not see add exact
+    zeros to its sums, so their number does not matter.
     """
     count, _, dim = query.shape
     context = slots.shape[0]
     padded = functional.pad(slots[None], (0, -context % KEY_TILE), mode="replicate")[0]
     keys, values = _gather(key_pool, padded, dim), _gather(value_pool, padded, dim)
     kv_heads = keys.shape[0]
-    folded = functional.pad(_fold(query * scale, kv_heads), (0, 0, 0, -count % QUERY_ROWS))
+    folded = _fold(query * scale, kv_heads)
     parts = []
-    for low in range(0, folded.shape[2], QUERY_TILE):
-        high = min(low + QUERY_TILE, folded.shape[2])
-        last = min(context - count + high, context)
+    for low in range(0, count, QUERY_TILE):
+        high = min(low + QUERY_TILE, count)
+        seen = context - count + high
         rows = folded[:, :, low:high].reshape(kv_heads, -1, dim)
-        tiles = range(0, last, KEY_TILE)
-        scores = torch.cat([torch.bmm(rows, keys[:, at : at + KEY_TILE].transpose(1, 2)) for at in tiles], -1)
-        own = torch.arange(context - count + low, context - count + high, device=query.device)
-        hidden = torch.arange(scores.shape[-1], device=query.device) > own.clamp_(max=context - 1)[:, None]
-        scores.view(kv_heads, -1, *hidden.shape).masked_fill_(hidden, float("-inf"))
+        used = rows.shape[1]
+        rows = functional.pad(rows, (0, 0, 0, -used % ROW_MULTIPLE))
+        tiles = [slice(at, at + KEY_TILE) for at in range(0, seen, KEY_TILE)]
+        scores = torch.cat([torch.bmm(rows, keys[:, tile].transpose(1, 2)) for tile in tiles], dim=-1)
+        scores[..., seen:] = float("-inf")
+        _mask_future(scores[:, :used, :seen].view(kv_heads, -1, high - low, seen))
         weights = torch.softmax(scores, dim=-1)
         mixed = torch.zeros_like(rows)
-        for at in tiles:
-            mixed.baddbmm_(weights[:, :, at : at + KEY_TILE], values[:, at : at + KEY_TILE])
-        parts.append(_unfold(mixed, high - low))
-    return torch.cat(parts)[:count]
+        for tile in tiles:
+            mixed.baddbmm_(weights[..., tile], values[:, tile])
+        parts.append(_unfold(mixed[:, :used], high - low))
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def _gather(pool: Tensor, slots: Tensor, dim: int) -> Tensor:

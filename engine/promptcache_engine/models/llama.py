@@ -14,6 +14,7 @@ from torch.nn import functional
 from promptcache_engine.kernels import reference
 from promptcache_engine.models.batch import ForwardBatch
 from promptcache_engine.models.config import ModelConfig
+from promptcache_engine.models.determinism import find_row_multiple
 from promptcache_engine.models.kv_pool import KVPool
 from promptcache_engine.models.rope import RotaryTable
 
@@ -47,8 +48,10 @@ class LlamaModel:
     """A Llama-shaped decoder over a paged KV pool.
 
     With ``deterministic``, a token's logits depend on its sequence's tokens alone, bit for bit: not on what
-    was cached, on how a prompt was cut into chunks, or on what else is in the step. Rows are then padded to
-    multiples of ``row_multiple`` and attention works in tiles of fixed size.
+    was cached, on how a prompt was cut into chunks, or on what else is in the step. Rows are then padded, to
+    a multiple that is found by trying products with these weights, and attention works in tiles of fixed
+    size. Set the number of torch's threads before: another number may round differently. The cost is small
+    for chunks of dozens of tokens; a step of one token takes about twice as long.
     """
 
     def __init__(
@@ -58,13 +61,14 @@ class LlamaModel:
         rope: RotaryTable,
         *,
         deterministic: bool = False,
-        row_multiple: int = 16,
     ) -> None:
         self.config = config
         self.weights = weights
         self.deterministic = deterministic
         self._rope = rope
-        self._row_multiple = row_multiple if deterministic else 1
+        self._row_multiple = 1
+        if deterministic:
+            self._row_multiple = find_row_multiple(_products(config, weights), self.dtype, self.device)
         self._scale = config.head_dim**-0.5
 
     @property
@@ -125,3 +129,10 @@ class LlamaModel:
     def _pad(self, rows: Tensor) -> Tensor:
         missing = -rows.shape[0] % self._row_multiple
         return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
+
+
+def _products(config: ModelConfig, weights: LlamaWeights) -> list[tuple[Linear, int]]:
+    """One product of each shape in the model, with the width of its rows."""
+    layer, hidden = weights.layers[0], config.hidden_size
+    widths = [(layer.qkv, hidden), (layer.output, config.query_width), (layer.gate_up, hidden)]
+    return [*widths, (layer.down, config.intermediate_size), (weights.head, hidden)]
