@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Literal, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from threading import RLock
-
-from promptcache_gateway.observe.texts import common_prefix
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.texts import common_prefix
+
 if TYPE_CHECKING:
-    from promptcache_gateway.observe.prompt import Prompt
     from collections.abc import Iterator
+
+    from promptcache_gateway.observe.prompt import Prompt
 
 _NEAR_MESSAGES = 8  # messages before the newest turn that are looked up one by one
 _SCANNED = 32  # recent requests whose differing segment is compared character by character

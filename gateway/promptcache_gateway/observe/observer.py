@@ -24,6 +24,7 @@ from promptcache_gateway.observe.templates import UNSTRUCTURED, TemplateName, Te
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import Call, EngineFacts, Outcome
     from promptcache_gateway.observe.journal import Journal

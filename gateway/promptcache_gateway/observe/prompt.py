@@ -16,6 +16,7 @@ from promptcache.segments import Segment, cut_request, newest_turn_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
     from promptcache_gateway.observe.masking import Masker
 
 _CONTENT_KEYS = frozenset({"messages", "system", "tools", "prompt", "instructions", "input", "functions"})

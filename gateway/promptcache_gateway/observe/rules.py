@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache.providers import MARK_TTL_S, find_model
 

@@ -17,6 +17,7 @@ from promptcache_gateway.observe.masking import stable_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
     from promptcache.segments import Segment
 
 _MIN_CHUNK = 12  # a shorter line ("## Tools") says nothing

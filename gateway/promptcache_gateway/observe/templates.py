@@ -13,14 +13,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import Lock
-
-from promptcache_gateway.observe.signatures import Signature, digest_of, sign
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.signatures import Signature, digest_of, sign
+
 if TYPE_CHECKING:
-    from promptcache_gateway.observe.prompt import Prompt
-    from promptcache_gateway.observe.masking import Masker
     from collections.abc import Iterable
+
+    from promptcache_gateway.observe.masking import Masker
+    from promptcache_gateway.observe.prompt import Prompt
 
 UNSTRUCTURED = "learned-unstructured"
 """Requests that share neither instructions nor the beginning of a first message."""
@@ -179,7 +180,7 @@ class Templates:
 
 
 def clean_name(given: str | None) -> str | None:
-    """A caller's name fit for a header and a page: printable, trimmed, bounded; None where nothing is left."""
+    """A caller's name fit for a header and a page: printable and short; None where nothing is left."""
     if given is None:
         return None
     printable = "".join(character for character in given[: 4 * _MAX_NAME] if character.isprintable())

@@ -6,7 +6,7 @@ transactions leaves the last complete one.
 
 from __future__ import annotations
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError

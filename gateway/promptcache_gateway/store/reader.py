@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from sqlalchemy import Engine, Select, Table, func, select
@@ -79,7 +79,7 @@ class Reader:
         with self._engine.connect() as connection:
             rows = connection.execute(statement).mappings().all()
         causes = self._causes(tenant, name)
-        found = [template_json(row, causes.get(row["name"], [])) for row in rows]
+        found = [template_json(dict(row), causes.get(row["name"], [])) for row in rows]
         return sorted(found, key=lambda row: (-row["prompt_tokens"], row["name"]))
 
     def hours(self, name: str, *, tenant: str | None = None, limit: int = 168) -> list[Json]:
@@ -89,7 +89,7 @@ class Reader:
         statement = statement.group_by(hours.c.hour).order_by(hours.c.hour.desc()).limit(limit)
         with self._engine.connect() as connection:
             rows = connection.execute(statement).mappings().all()
-        return [{"time": row["hour"] * 3600, **_totals(row)} for row in reversed(rows)]
+        return [{"time": row["hour"] * 3600, **_totals(dict(row))} for row in reversed(rows)]
 
     def requests(
         self,
@@ -113,14 +113,14 @@ class Reader:
         with self._engine.connect() as connection:
             rows = connection.execute(statement).mappings().all()
         following = rows[limit - 1]["seq"] if len(rows) > limit else None
-        return [request_json(row) for row in rows[:limit]], following
+        return [request_json(dict(row)) for row in rows[:limit]], following
 
     def request(self, request_id: str) -> Json | None:
         """One request, or None."""
         with self._engine.connect() as connection:
             statement = select(requests).where(requests.c.id == request_id)
             row = connection.execute(statement).mappings().first()
-        return None if row is None else request_json(row)
+        return None if row is None else request_json(dict(row))
 
     def learned(self) -> list[LearnedRow]:
         """Every learned template."""
@@ -222,8 +222,9 @@ def _cost(row: Json) -> tuple[float, int, int]:
 
 
 def _merge(table: Table, name: str) -> Any:
-    combine = {"first_seen": func.min, "last_seen": func.max}.get(name, func.sum)
-    return combine(table.c[name]).label(name)
+    column = table.c[name]
+    merged = {"first_seen": func.min(column), "last_seen": func.max(column)}.get(name, func.sum(column))
+    return merged.label(name)
 
 
 def _of(statement: Select[Any], table: Table, tenant: str | None, name: str | None) -> Select[Any]:

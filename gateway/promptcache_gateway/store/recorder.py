@@ -23,6 +23,7 @@ from promptcache_gateway.store.totals import add_totals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
     from promptcache_gateway.observe.record import RequestRecord
 
 _log = logging.getLogger(__name__)

@@ -10,10 +10,10 @@ from promptcache_gateway.store.reader import Reader
 from promptcache_gateway.store.recorder import Recorder
 
 if TYPE_CHECKING:
-    from promptcache_gateway.store.learned import LearnedRow
     from sqlalchemy import Engine
 
     from promptcache_gateway.observe.record import RequestRecord
+    from promptcache_gateway.store.learned import LearnedRow
 
 _FLUSH_S = 5.0
 

@@ -15,10 +15,10 @@ from promptcache_gateway.store.schema import hours, template_causes, templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
     from promptcache_gateway.observe.record import RequestRecord
 
 _MONEY = frozenset({"lost_usd", "saved_usd"})
-_SPANS = {"first_seen": func.min, "last_seen": func.max}
 
 Key = tuple[Any, ...]
 Row = dict[str, Any]
@@ -119,8 +119,10 @@ def _upsert(connection: Connection, table: Table, keys: tuple[str, ...], rows: M
 
 def _merged(table: Table, excluded: Any, name: str) -> Any:
     old, new = table.c[name], excluded[name]
-    if name in _SPANS:
-        return _SPANS[name](old, new)
+    if name == "first_seen":
+        return func.min(old, new)
+    if name == "last_seen":
+        return func.max(old, new)
     if name in {"learned", "attribution"}:
         return new
     if name in _MONEY:

@@ -1,0 +1,5 @@
+"""The admin API: templates, requests, events, the cache, and the page for Prometheus."""
+
+from promptcache_gateway.admin.router import PREFIX, create_router
+
+__all__ = ["PREFIX", "create_router"]

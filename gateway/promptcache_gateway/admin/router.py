@@ -1,0 +1,212 @@
+"""The admin API under ``/promptcache/v1``, and ``/metrics``.
+
+What was recorded is read from the store; a request that has only just ended may still be in memory,
+with the excerpts that are never written down. Shapes are those of the public face's documentation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from promptcache.causes import CAUSES
+from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_caches, warm_cache
+from promptcache_gateway.admin.feed import feed
+from promptcache_gateway.admin.routes import AdminRoute
+from promptcache_gateway.errors import ApiError, invalid_request
+from promptcache_gateway.metrics import CONTENT_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from promptcache_gateway.observe import Journal, Observer
+    from promptcache_gateway.upstreams.base import Upstream
+
+PREFIX = "/promptcache/v1"
+
+_MAX_PAGE = 1_000
+_MAX_WARM_BYTES = 32 * 1024 * 1024
+_CLOSING_S = 0.5  # how long a request that is just ending is waited for
+
+
+def create_router(observer: Observer, upstreams: Sequence[Upstream] = ()) -> APIRouter:
+    """The admin API over an observer that has a journal."""
+    journal = observer.journal
+    assert journal is not None, "the admin API reads the journal"
+    if upstreams:
+        journal.metrics.watch_engines(lambda: engine_stats(upstreams))
+    router = APIRouter(route_class=AdminRoute)
+    _add_templates(router, journal)
+    _add_requests(router, observer, journal)
+    _add_events(router, journal)
+    _add_cache(router, observer, upstreams)
+
+    @router.get("/metrics")
+    async def metrics() -> Response:
+        """Everything counted, in Prometheus' text format."""
+        return Response(journal.metrics.render(), media_type=CONTENT_TYPE)
+
+    @router.get(f"{PREFIX}/causes")
+    async def causes() -> JSONResponse:
+        """The catalogue of causes."""
+        return JSONResponse([_cause(code) for code in CAUSES])
+
+    return router
+
+
+def _add_templates(router: APIRouter, journal: Journal) -> None:
+    @router.get(f"{PREFIX}/templates")
+    async def templates(tenant: str | None = None) -> JSONResponse:
+        """Every template's totals, most prompt tokens first."""
+        return JSONResponse(await _read(journal, lambda: journal.store.read.templates(tenant=tenant)))
+
+    @router.get(f"{PREFIX}/templates/{{name:path}}")
+    async def template(name: str, tenant: str | None = None) -> JSONResponse:
+        """One template's totals, and the same by the hour."""
+        read = journal.store.read
+        found = await _read(journal, lambda: read.templates(tenant=tenant, name=name))
+        if not found:
+            raise ApiError(404, f"There is no template named {name[:128]!r}.", code="not_found")
+        hours = await asyncio.to_thread(read.hours, name, tenant=tenant)
+        return JSONResponse({**found[0], "hours": hours})
+
+
+def _add_requests(router: APIRouter, observer: Observer, journal: Journal) -> None:
+    @router.get(f"{PREFIX}/requests")
+    async def requests(
+        template: str | None = None,
+        cause: str | None = None,
+        tenant: str | None = None,
+        limit: Annotated[int, Query(ge=1, le=_MAX_PAGE)] = 50,
+        before: str | None = None,
+    ) -> JSONResponse:
+        """Requests, newest first, a page at a time: ``next`` is the next page's ``before``."""
+        rows, following = await _read(
+            journal,
+            lambda: journal.store.read.requests(
+                template=template,
+                cause=_code(cause),
+                tenant=tenant,
+                limit=limit,
+                before=_cursor(before),
+            ),
+        )
+        return JSONResponse({"data": rows, "next": None if following is None else str(following)})
+
+    @router.get(f"{PREFIX}/requests/{{request_id}}")
+    async def request(request_id: str) -> JSONResponse:
+        """One request with its diagnosis, and the excerpts while they are in memory."""
+        for _ in range(int(_CLOSING_S / 0.01)):
+            if not observer.is_open(request_id):
+                break
+            await asyncio.sleep(0.01)
+        recent = journal.recent.get(request_id)
+        if recent is not None:
+            return JSONResponse(recent.to_dict())
+        found = await _read(journal, lambda: journal.store.read.request(request_id))
+        if found is None:
+            raise ApiError(404, f"There is no request {request_id[:64]!r} here.", code="not_found")
+        return JSONResponse(found)
+
+
+def _add_events(router: APIRouter, journal: Journal) -> None:
+    async def describe(name: str) -> Mapping[str, Any] | None:
+        found = await _read(journal, lambda: journal.store.read.templates(name=name))
+        return found[0] if found else None
+
+    @router.get(f"{PREFIX}/events")
+    async def events(last_event_id: Annotated[str | None, Header()] = None) -> StreamingResponse:
+        """What happens, as server-sent events: ``request``, ``template`` and ``alert``."""
+        after = (
+            int(last_event_id)
+            if last_event_id and last_event_id.isascii() and last_event_id.isdigit()
+            else None
+        )
+        return StreamingResponse(
+            feed(journal.events, describe, after=after),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        )
+
+
+def _add_cache(router: APIRouter, observer: Observer, upstreams: Sequence[Upstream]) -> None:
+    @router.post(f"{PREFIX}/cache/reset")
+    async def reset() -> JSONResponse:
+        """Empty the cache: 409 while requests use it."""
+        success = await reset_caches(observer, upstreams)
+        return JSONResponse({"success": success}, status_code=200 if success else 409)
+
+    @router.post(f"{PREFIX}/cache/warm")
+    async def warm(
+        request: Request, x_promptcache_template: Annotated[str | None, Header()] = None
+    ) -> JSONResponse:
+        """Compute a request's prompt and keep it, without answering."""
+        payload = await _payload(request)
+        return JSONResponse(await warm_cache(observer, upstreams, payload, template=x_promptcache_template))
+
+    @router.get(f"{PREFIX}/engine")
+    async def engine() -> JSONResponse:
+        """The built-in engine's pages and counters."""
+        return JSONResponse(engine_view(upstreams))
+
+
+async def _read(journal: Journal, question: Any) -> Any:
+    """Ask the store off the event loop, after what is queued has been written."""
+
+    def ask() -> Any:
+        journal.store.flush()
+        return question()
+
+    return await asyncio.to_thread(ask)
+
+
+async def _payload(request: Request) -> Mapping[str, Any]:
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > _MAX_WARM_BYTES:
+            raise ApiError(413, "The request body is too large.", code="request_too_large")
+    try:
+        payload = orjson.loads(bytes(body))
+    except orjson.JSONDecodeError as error:
+        raise invalid_request(f"The body is not valid JSON: {error.msg}.", code="invalid_json") from None
+    if not isinstance(payload, dict):
+        raise invalid_request("The body must be a JSON object.", code="invalid_type")
+    return payload
+
+
+def _code(cause: str | None) -> str | None:
+    if cause is None:
+        return None
+    code = cause.upper()
+    if code not in CAUSES:
+        raise invalid_request(f"There is no cause {cause[:32]!r}.", "cause", "invalid_value")
+    return code
+
+
+def _cursor(before: str | None) -> int | None:
+    if before is None:
+        return None
+    if not _is_number(before):
+        raise invalid_request("'before' must be the 'next' of an earlier page.", "before", "invalid_value")
+    return int(before)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number that the database can hold."""
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+def _cause(code: str) -> dict[str, str]:
+    cause = CAUSES[code]
+    return {
+        "code": cause.code,
+        "name": cause.name,
+        "title": cause.title,
+        "explanation": cause.explanation,
+        "remedy": cause.remedy,
+    }
