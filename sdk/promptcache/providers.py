@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DATED",
     "LOOKBACK_BLOCKS",
+    "MAX_BREAKPOINTS",
     "MARK_TTL_S",
-    "MAX_MARKS",
     "ModelFacts",
     "find_model",
     "prompt_parameters",
@@ -38,7 +38,7 @@ _DATA = _load()
 DATED: str = _DATA["dated"]
 """Month for which the numbers hold."""
 
-MAX_MARKS: int = _DATA["marks"]["max"]
+MAX_BREAKPOINTS: int = _DATA["marks"]["max"]
 """Breakpoints a request may carry (Anthropic, Qwen, OpenAI from GPT-5.6)."""
 
 LOOKBACK_BLOCKS: int = _DATA["marks"]["lookback_blocks"]

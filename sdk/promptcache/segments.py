@@ -14,14 +14,22 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from promptcache.errors import MalformedRequestError
-from promptcache.shapes import MARKS, compact_json, expect_list, expect_object, mark_of, name_of, without_mark
+from promptcache.shapes import (
+    BREAKPOINT_KEYS,
+    breakpoint_of,
+    compact_json,
+    expect_list,
+    expect_object,
+    name_of,
+    without_breakpoint,
+)
 
 __all__ = ["Kind", "Segment", "chain_hashes", "cut_request", "newest_turn_start"]
 
 Kind = Literal["tool", "system", "message"]
 
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
-_MESSAGE_META = frozenset({"role", "content", "tool_calls", "type", "id", "status", *MARKS})
+_MESSAGE_META = frozenset({"role", "content", "tool_calls", "type", "id", "status", *BREAKPOINT_KEYS})
 _INSTRUCTING_ROLES = frozenset({"system", "developer"})
 _RESULT_ROLES = frozenset({"tool", "function"})
 
@@ -84,7 +92,7 @@ def cut_request(body: Mapping[str, Any]) -> tuple[Segment, ...]:
             remedy="Send a chat, responses or completion body.",
         )
     mark = body.get("cache_control")  # at the top of a body it stands for the last block
-    return _with_mark(segments, mark if isinstance(mark, Mapping) else None)
+    return _with_breakpoint(segments, mark if isinstance(mark, Mapping) else None)
 
 
 def chain_hashes(segments: Sequence[Segment]) -> tuple[bytes, ...]:
@@ -130,7 +138,7 @@ def _tools(tools: object) -> list[Segment]:
     segments = []
     for index, tool in enumerate(expect_list(tools, "tools")):
         path = f"tools[{index}]"
-        content, mark = without_mark(expect_object(tool, path))
+        content, mark = without_breakpoint(expect_object(tool, path))
         segments.append(Segment(path, "tool", "", compact_json(content), mark))
     return segments
 
@@ -163,15 +171,17 @@ def _message(message: Mapping[str, Any], path: str, index: int) -> list[Segment]
     content = message.get("content")
     segments: list[Segment] = []
     if isinstance(content, str):
-        segments.append(Segment(path, "message", role, f"{role}\n{content}", mark_of(message), index, extra))
+        segments.append(
+            Segment(path, "message", role, f"{role}\n{content}", breakpoint_of(message), index, extra)
+        )
     elif content is not None:
         segments = _content(content, path, role, index, extra)
-        segments = list(_with_mark(segments, mark_of(message)))
+        segments = list(_with_breakpoint(segments, breakpoint_of(message)))
     calls = message.get("tool_calls")
     for number, call in enumerate(expect_list(calls, f"{path}.tool_calls") if calls else ()):
         text = f"{role}\n{compact_json(call)}"
         segments.append(Segment(f"{path}.tool_calls[{number}]", "message", role, text, None, index, extra))
-    return segments or [Segment(path, "message", role, f"{role}\n", mark_of(message), index, extra)]
+    return segments or [Segment(path, "message", role, f"{role}\n", breakpoint_of(message), index, extra)]
 
 
 def _content(content: object, path: str, role: str, index: int, extra: str) -> list[Segment]:
@@ -192,8 +202,8 @@ def _block(block: object, path: str) -> tuple[str, Mapping[str, Any] | None]:
         text = block.get("text")
         if not isinstance(text, str):
             raise MalformedRequestError(f"{path}.text", f"expected a string, found {name_of(text)}")
-        return text, mark_of(block)
-    content, mark = without_mark(block)
+        return text, breakpoint_of(block)
+    content, mark = without_breakpoint(block)
     return compact_json(content), mark
 
 
@@ -223,7 +233,7 @@ def _input(items: object) -> list[Segment]:
 def _item(item: Mapping[str, Any], path: str, index: int) -> Segment:
     """A responses item that is no message: a call, its output, reasoning, a reference."""
     role = "tool" if str(item.get("type")).endswith("_output") else "assistant"
-    content, mark = without_mark(item)
+    content, mark = without_breakpoint(item)
     return Segment(path, "message", role, f"{role}\n{compact_json(content)}", mark, index)
 
 
@@ -250,7 +260,7 @@ def _token_text(tokens: Sequence[object]) -> str:
 # --- the whole ---
 
 
-def _with_mark(segments: list[Segment], mark: Mapping[str, Any] | None) -> tuple[Segment, ...]:
+def _with_breakpoint(segments: list[Segment], mark: Mapping[str, Any] | None) -> tuple[Segment, ...]:
     """Put ``mark`` on the last segment, unless one stands there already."""
     if mark is not None and segments and segments[-1].breakpoint is None:
         segments = [*segments[:-1], replace(segments[-1], breakpoint=mark)]

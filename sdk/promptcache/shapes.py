@@ -14,9 +14,17 @@ import orjson
 
 from promptcache.errors import MalformedRequestError
 
-__all__ = ["MARKS", "compact_json", "expect_list", "expect_object", "mark_of", "name_of", "without_mark"]
+__all__ = [
+    "BREAKPOINT_KEYS",
+    "breakpoint_of",
+    "compact_json",
+    "expect_list",
+    "expect_object",
+    "name_of",
+    "without_breakpoint",
+]
 
-MARKS = ("cache_control", "prompt_cache_breakpoint")
+BREAKPOINT_KEYS = ("cache_control", "prompt_cache_breakpoint")
 """Keys that mark a breakpoint. They steer the cache and are no part of the content."""
 
 
@@ -37,24 +45,24 @@ def _slow_json(value: object) -> str:
         raise MalformedRequestError("$", f"a value is not JSON ({error})") from None
 
 
-def mark_of(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def breakpoint_of(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the breakpoint that stands on ``block`` itself, or None."""
-    for key in MARKS:
+    for key in BREAKPOINT_KEYS:
         if key in block and isinstance(mark := block[key], Mapping):
             return mark
     return None
 
 
-def without_mark(block: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+def without_breakpoint(block: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     """Return the block without marks on itself or on the blocks it holds, and the (last) mark found."""
-    mark = mark_of(block)
+    mark = breakpoint_of(block)
     nested = block.get("content")
-    if isinstance(nested, list) and any(isinstance(part, Mapping) and mark_of(part) for part in nested):
-        parts = [without_mark(part) if isinstance(part, Mapping) else (part, None) for part in nested]
+    if isinstance(nested, list) and any(isinstance(part, Mapping) and breakpoint_of(part) for part in nested):
+        parts = [without_breakpoint(part) if isinstance(part, Mapping) else (part, None) for part in nested]
         mark = mark or [found for _, found in parts if found][-1]
         block = {**block, "content": [content for content, _ in parts]}
-    if any(key in block for key in MARKS):
-        block = {key: value for key, value in block.items() if key not in MARKS}
+    if any(key in block for key in BREAKPOINT_KEYS):
+        block = {key: value for key, value in block.items() if key not in BREAKPOINT_KEYS}
     return block, mark
 
 

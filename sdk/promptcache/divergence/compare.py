@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
+from promptcache.divergence.breakpoints import breakpoint_findings, breakpoint_on_dynamic
 from promptcache.divergence.evidence import Finding, alike, common_prefix, excerpt
 from promptcache.divergence.head import head_findings
 from promptcache.divergence.history import history_findings, newest_turn_findings
-from promptcache.divergence.marks import mark_findings, mark_on_dynamic
 from promptcache.divergence.parameters import parameter_findings
 from promptcache.divergence.result import Divergence
 from promptcache.divergence.severity import severity_of
@@ -70,7 +70,7 @@ def compare_segments(
     content = [] if place is None else _content_findings(earlier, later, place)
     findings = _ordered(parameters, content, place, earlier, later)
     if place is None or place.in_newest_turn:
-        findings += mark_findings(earlier, later, len(earlier) if place is None else place.index, usage)
+        findings += breakpoint_findings(earlier, later, len(earlier) if place is None else place.index, usage)
     return _result(findings, place, earlier, later)
 
 
@@ -114,7 +114,7 @@ def _content_findings(earlier: Sequence[Segment], later: Sequence[Segment], plac
             findings += [] if findings else newest_turn_findings(old.talk, new.talk, start)
         else:
             findings += history_findings(old.talk, new.talk, start)
-    if findings and findings[0].code < "PC2" and (mark := mark_on_dynamic(earlier, later, place.index)):
+    if findings and findings[0].code < "PC2" and (mark := breakpoint_on_dynamic(earlier, later, place.index)):
         findings.append(mark)
     return findings
 

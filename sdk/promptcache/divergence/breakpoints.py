@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from promptcache.segments import Segment
     from promptcache.usage import Usage
 
-__all__ = ["mark_findings", "mark_on_dynamic"]
+__all__ = ["breakpoint_findings", "breakpoint_on_dynamic"]
 
 _UNMARKED_CHARS = 4096  # about a thousand tokens, the usual minimum of an entry
 _REFUTED = 0.9
 
 
-def mark_on_dynamic(earlier: Sequence[Segment], later: Sequence[Segment], index: int) -> Finding | None:
+def breakpoint_on_dynamic(earlier: Sequence[Segment], later: Sequence[Segment], index: int) -> Finding | None:
     """PC601 when every breakpoint stands on or behind the segment that changed."""
     marks = [number for segments in (earlier, later) for number in _marks(segments)]
     if not marks or min(marks) < index:
@@ -31,7 +31,7 @@ def mark_on_dynamic(earlier: Sequence[Segment], later: Sequence[Segment], index:
     return Finding("PC601", {"first_mark": min(marks), "changed": index})
 
 
-def mark_findings(
+def breakpoint_findings(
     earlier: Sequence[Segment], later: Sequence[Segment], shared: int, usage: Usage | None
 ) -> list[Finding]:
     """Judge the marks of two requests whose first ``shared`` segments agree.

@@ -1,0 +1,178 @@
+"""Pre-flight check of one request: will a provider accept its breakpoints, and can it be cached?
+
+Judges what a single body shows. Lengths are estimated from characters and only speak where the estimate
+leaves no doubt. What changed since an earlier request is `promptcache.divergence`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from promptcache.breakpoints import Breakpoint, breakpoints_in
+from promptcache.detectors import find_volatile
+from promptcache.divergence.evidence import excerpt
+from promptcache.providers import MAX_BREAKPOINTS, MARK_TTL_S, ModelFacts, find_model
+from promptcache.segments import Segment, cut_request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from promptcache.divergence.evidence import Severity
+
+__all__ = ["CheckFinding", "CheckReport", "check_request"]
+
+_FEWEST_CHARS_PER_TOKEN = 2.5
+_MOST_CHARS_PER_TOKEN = 5.0
+_CERTAIN = frozenset({"PC101", "PC102", "PC103", "PC106", "PC107"})
+_RANK = {"error": 0, "warning": 1, "info": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One thing to know before sending; ``path`` is where, ``message`` what, in one sentence."""
+
+    code: str
+    path: str
+    message: str
+    severity: Severity
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the finding as JSON."""
+        return {"code": self.code, "path": self.path, "message": self.message, "severity": self.severity}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a check found. ``valid`` is False when the provider would refuse the request."""
+
+    valid: bool
+    findings: tuple[CheckFinding, ...]
+    breakpoints: int
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """The codes of all findings, the most severe first."""
+        return tuple(dict.fromkeys(finding.code for finding in self.findings))
+
+    @property
+    def cause(self) -> str | None:
+        """The most severe finding's code, or None."""
+        return self.causes[0] if self.findings else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON."""
+        findings = [finding.to_dict() for finding in self.findings]
+        return {
+            "valid": self.valid,
+            "cause": self.cause,
+            "breakpoints": self.breakpoints,
+            "findings": findings,
+        }
+
+
+def check_request(body: Mapping[str, Any]) -> CheckReport:
+    """Check a decoded request body. Raises `MalformedRequestError` when it cannot be cut."""
+    segments = cut_request(body)
+    marks = breakpoints_in(body)
+    model = body.get("model")
+    facts = find_model(model) if isinstance(model, str) else None
+    findings = [
+        *_mark_count(marks),
+        *_lifetimes(marks),
+        *_missing_marks(body, marks, segments, facts),
+        *_too_short(segments, marks, facts),
+        *_volatile(segments),
+    ]
+    findings.sort(key=lambda finding: _RANK[finding.severity])
+    valid = not any(finding.severity == "error" for finding in findings)
+    return CheckReport(valid, tuple(findings), len(marks))
+
+
+def _mark_count(marks: Sequence[Breakpoint]) -> Iterator[CheckFinding]:
+    if len(marks) > MAX_BREAKPOINTS:
+        message = f"{len(marks)} breakpoints; a request may carry {MAX_BREAKPOINTS}."
+        yield CheckFinding("PC603", marks[MAX_BREAKPOINTS].path, message, "error")
+
+
+def _lifetimes(marks: Sequence[Breakpoint]) -> Iterator[CheckFinding]:
+    """Longer lifetimes come first; a lifetime no provider offers is refused."""
+    shortest: Breakpoint | None = None
+    for mark in marks:
+        seconds = MARK_TTL_S.get(mark.ttl)
+        if seconds is None:
+            message = f"lifetime {mark.ttl!r} is unknown; use one of {', '.join(MARK_TTL_S)}."
+            yield CheckFinding("PC603", mark.path, message, "error")
+        elif shortest is not None and seconds > MARK_TTL_S[shortest.ttl] and mark.key == "cache_control":
+            message = f"a {mark.ttl} breakpoint stands behind the {shortest.ttl} one at {shortest.path}."
+            yield CheckFinding("PC603", mark.path, message, "error")
+        else:
+            shortest = mark
+
+
+def _missing_marks(
+    body: Mapping[str, Any],
+    marks: Sequence[Breakpoint],
+    segments: Sequence[Segment],
+    facts: ModelFacts | None,
+) -> Iterator[CheckFinding]:
+    if marks or not segments:
+        return
+    options = body.get("prompt_cache_options")
+    if isinstance(options, Mapping) and options.get("mode") == "explicit":
+        message = "explicit mode without a breakpoint turns caching off."
+        yield CheckFinding("PC602", "prompt_cache_options", message, "warning")
+    elif facts and facts.control == "marks" and not _surely_short(segments, facts):
+        message = f"{facts.name} caches only up to a breakpoint, and there is none."
+        yield CheckFinding("PC602", segments[-1].path, message, "warning")
+    elif facts and facts.control == "both":
+        message = "without an explicit breakpoint the boundary falls on the newest message."
+        yield CheckFinding("PC606", segments[-1].path, message, "info")
+
+
+def _too_short(
+    segments: Sequence[Segment], marks: Sequence[Breakpoint], facts: ModelFacts | None
+) -> Iterator[CheckFinding]:
+    """The longest cacheable prefix is below the model's minimum even if it were the densest text."""
+    if facts is None or facts.min_tokens is None or (not marks and facts.control == "marks"):
+        return
+    last = max(
+        (i for i, segment in enumerate(segments) if segment.breakpoint is not None), default=len(segments) - 1
+    )
+    prefix = segments[: last + 1]
+    if prefix and _surely_short(prefix, facts):
+        tokens = round(sum(len(segment.text) for segment in prefix) / 4)
+        message = f"about {tokens} tokens; {facts.name} caches nothing below {facts.min_tokens}."
+        yield CheckFinding("PC604", prefix[-1].path, message, "info")
+
+
+def _surely_short(segments: Sequence[Segment], facts: ModelFacts) -> bool:
+    chars = sum(len(segment.text) for segment in segments)
+    return facts.min_tokens is not None and chars / _FEWEST_CHARS_PER_TOKEN < facts.min_tokens
+
+
+def _volatile(segments: Sequence[Segment]) -> Iterator[CheckFinding]:
+    """Values in tools and system prompt that look as if they change from call to call."""
+    changing: int | None = None
+    for number, segment in enumerate(segments):
+        if segment.kind == "message" and segment.role not in {"system", "developer"}:
+            break
+        for code, (span, sure) in _spans(segment).items():
+            message = f"{span!r} looks like a value that changes from call to call."
+            yield CheckFinding(code, segment.path, message, "warning" if sure else "info")
+            if sure and changing is None:
+                changing = number
+    marked = [number for number, segment in enumerate(segments) if segment.breakpoint is not None]
+    if changing is not None and marked and marked[0] >= changing:
+        message = f"every breakpoint stands on or behind {segments[changing].path}, which changes."
+        yield CheckFinding("PC601", segments[marked[0]].path, message, "warning")
+
+
+def _spans(segment: Segment) -> dict[str, tuple[str, bool]]:
+    """The first span of each cause in a segment, and whether it leaves little doubt."""
+    found: dict[str, tuple[str, bool]] = {}
+    for span in find_volatile(segment.body):
+        sure = span.labelled or span.code in _CERTAIN
+        if span.code not in found or (sure and not found[span.code][1]):
+            found[span.code] = (excerpt(span.text, 0), sure)
+    return found

@@ -1,0 +1,102 @@
+"""`CounterRecord`: what a log line tells about one request when the prompt itself is not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from promptcache.usage import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["CounterRecord"]
+
+_READ = ("cache_read", "read")
+_WRITE = ("cache_creation", "cache_write", "write")
+_IDENTITY = ("body_sha", "sha_prefix", "prefix_sha", "sha")
+_ROUTE = ("route", "backend", "replica", "account")
+_KEY = ("cache_key", "prompt_cache_key", "cache_salt", "salt", "tenant")
+
+
+@dataclass(frozen=True, slots=True)
+class CounterRecord:
+    """One request as its counters show it; None where the log says nothing.
+
+    ``t`` is the request's number or time label; ``start_s``, ``first_byte_s`` and ``end_s`` are seconds,
+    ``ttl_s`` the entry's lifetime. ``identity`` is a hash of the body or prefix, ``route`` where it was sent,
+    ``key`` the cache key, salt or tenant. ``marks`` are breakpoints as token positions. Counts are tokens.
+    """
+
+    t: int | float | str | None = None
+    start_s: float | None = None
+    first_byte_s: float | None = None
+    end_s: float | None = None
+    ttl_s: float | None = None
+    model: str | None = None
+    route: str | None = None
+    key: str | None = None
+    identity: str | None = None
+    append_only: bool | None = None
+    total_input: int | None = None
+    uncached: int | None = None
+    read: int | None = None
+    write: int | None = None
+    marks: tuple[int, ...] = ()
+    step: int | None = None
+    min_tokens: int | None = None
+
+    @classmethod
+    def from_mapping(cls, line: Mapping[str, Any]) -> CounterRecord:
+        """Read a log line: times and labels beside the usage, flat or under ``usage``."""
+        usage = Usage.from_response(line)
+        read = _first(line, _READ, usage.cache_read)
+        write = _first(line, _WRITE, usage.cache_write)
+        return cls(
+            t=line.get("t"),
+            start_s=line.get("start_s"),
+            first_byte_s=line.get("first_byte_s"),
+            end_s=line.get("end_s"),
+            ttl_s=line.get("ttl_s"),
+            model=line.get("model"),
+            route=_text(line, _ROUTE),
+            key=_text(line, _KEY),
+            identity=_text(line, _IDENTITY),
+            append_only=line.get("append_only"),
+            total_input=_total(line, usage, read, write),
+            uncached=usage.uncached if usage.reported else line.get("input_tokens"),
+            read=read,
+            write=write,
+            marks=tuple(line.get("marks_at_tokens", ())),
+            step=line.get("step"),
+            min_tokens=line.get("min_cacheable_tokens"),
+        )
+
+    @property
+    def cached_after(self) -> int | None:
+        """Tokens a cache can hold once this request is done: all of its input."""
+        if self.total_input is not None:
+            return self.total_input
+        if self.read is None and self.write is None:
+            return None
+        return (self.read or 0) + (self.write or 0)
+
+
+def _total(line: Mapping[str, Any], usage: Usage, read: int | None, write: int | None) -> int | None:
+    for name in ("total_input", "prompt_tokens"):
+        if isinstance(line.get(name), int) and not usage.reported:
+            return int(line[name])
+    if usage.reported and usage.total_input is not None:
+        return usage.total_input
+    if isinstance(line.get("input_tokens"), int):
+        return int(line["input_tokens"]) + (read or 0) + (write or 0)
+    total = line.get("total_tokens")
+    return total if isinstance(total, int) else None
+
+
+def _first(line: Mapping[str, Any], names: tuple[str, ...], otherwise: int | None) -> int | None:
+    return next((line[name] for name in names if isinstance(line.get(name), int)), otherwise)
+
+
+def _text(line: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((str(line[name]) for name in names if line.get(name) is not None), None)
