@@ -6,17 +6,18 @@ leaves no doubt. What changed since an earlier request is `promptcache.divergenc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache.breakpoints import Breakpoint, breakpoints_in
 from promptcache.detectors import find_volatile
 from promptcache.divergence.evidence import excerpt
-from promptcache.providers import MAX_BREAKPOINTS, MARK_TTL_S, ModelFacts, find_model
+from promptcache.providers import MARK_TTL_S, MAX_BREAKPOINTS, ModelFacts, find_model
 from promptcache.segments import Segment, cut_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from promptcache.divergence.evidence import Severity
 

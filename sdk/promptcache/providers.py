@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DATED",
     "LOOKBACK_BLOCKS",
-    "MAX_BREAKPOINTS",
     "MARK_TTL_S",
+    "MAX_BREAKPOINTS",
     "ModelFacts",
     "find_model",
     "prompt_parameters",

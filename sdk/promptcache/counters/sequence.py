@@ -32,6 +32,11 @@ class SequenceDiagnosis:
     alarm: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def counts_as_miss(self) -> bool:
+        """Whether requests missed that could have hit; not so where nothing could or nobody reports."""
+        return self.cause not in {None, "PC604", "PC810", "PC811"}
+
 
 def diagnose_sequence(records: Sequence[CounterRecord]) -> SequenceDiagnosis:
     """Return what the counters of consecutive requests point at."""
