@@ -1,0 +1,65 @@
+"""The memory of what was cached once: nodes of the tree without pages, oldest forgotten first.
+
+It makes "evicted" a reason the cache can give, and costs tokens, not pages.
+"""
+
+from collections import deque
+
+from promptcache_engine.cache.node import Node
+from promptcache_engine.cache.tree import RadixTree
+
+
+class GhostMemory:
+    """Bounds how many bytes of packed tokens are remembered without pages."""
+
+    def __init__(self, tree: RadixTree, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self._tree = tree
+        self._queue: deque[Node] = deque()
+
+    def remember(self, node: Node, size: int) -> None:
+        """``size`` bytes of the run of ``node`` have no page from now on."""
+        self.size += size
+        self.enqueue(node)
+
+    def enqueue(self, node: Node) -> None:
+        """Put a node with remembered bytes in line to be forgotten."""
+        if not node.queued:
+            node.queued = True
+            self._queue.append(node)
+
+    def recall(self, size: int) -> None:
+        """``size`` remembered bytes have pages again, or are gone."""
+        self.size -= size
+
+    def trim(self) -> None:
+        """Forget the oldest until the limit is kept."""
+        while self.size > self.limit and self._queue:
+            node = self._queue.popleft()
+            node.queued = False
+            size = self.size_of(node)
+            if node.parent is None or not size:
+                continue
+            if node.children:  # what continues it came later and is forgotten first
+                self.enqueue(node)
+                continue
+            self.size -= size
+            self._forget(node)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._queue.clear()
+        self.size = 0
+
+    def size_of(self, node: Node) -> int:
+        """How many bytes of ``node`` are only remembered."""
+        return max(len(node.run) - len(node.pages) * self._tree.page_bytes, 0)
+
+    def _forget(self, node: Node) -> None:
+        if node.pages:
+            node.run = node.run[: len(node.pages) * self._tree.page_bytes]
+            return
+        parent = self._tree.detach(node)
+        if not parent.children and not parent.locks and parent.parent is None:
+            self._tree.drop_root(parent)

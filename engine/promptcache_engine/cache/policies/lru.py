@@ -1,0 +1,33 @@
+"""Least recently used first."""
+
+from collections import OrderedDict
+
+from promptcache_engine.cache.node import Node
+
+
+class LruPolicy:
+    """Evicts what was released longest ago.
+
+    Since a parent is released after its children, the oldest node never has younger pages below it: the
+    order of release alone yields leaves.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: OrderedDict[Node, None] = OrderedDict()
+
+    def release(self, node: Node) -> None:
+        """Make ``node`` the youngest."""
+        self._nodes[node] = None
+        self._nodes.move_to_end(node)
+
+    def hold(self, node: Node) -> None:
+        """Take ``node`` out of the order."""
+        self._nodes.pop(node, None)
+
+    def victim(self) -> Node | None:
+        """Return the oldest node."""
+        return next(iter(self._nodes), None)
+
+    def clear(self) -> None:
+        """Forget every node."""
+        self._nodes.clear()
