@@ -1,0 +1,53 @@
+"""The linter's errors, in one tree.
+
+    LintError
+    ├── MissingPathError      a path that was asked for does not exist
+    ├── UnknownSelectorError  --select or --ignore names no known code
+    └── UnreadableFileError   a file that cannot be decoded or parsed (becomes a PC900 finding)
+
+Every error carries the data it speaks of and a ``remedy``.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LintError", "MissingPathError", "UnknownSelectorError", "UnreadableFileError"]
+
+
+class LintError(Exception):
+    """Root of what the linter raises on purpose; ``remedy`` says what to do next."""
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".rstrip()
+
+
+class MissingPathError(LintError):
+    """A path that was asked for does not exist; ``path`` is how it was written."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: no such file or folder.", remedy="Check the spelling of the path.")
+        self.path = path
+
+
+class UnknownSelectorError(LintError):
+    """A selector that no rule's code begins with; ``selector`` is how it was written."""
+
+    def __init__(self, selector: str) -> None:
+        super().__init__(
+            f"{selector!r} selects no rule.", remedy="List the codes that exist with `promptcache rule`."
+        )
+        self.selector = selector
+
+
+class UnreadableFileError(LintError):
+    """A file that cannot be decoded or parsed; ``row`` and ``column`` are from 1."""
+
+    def __init__(self, problem: str, *, row: int = 1, column: int = 1) -> None:
+        super().__init__(problem, remedy="Correct the file, or exclude it.")
+        self.problem = problem
+        self.row = row
+        self.column = column

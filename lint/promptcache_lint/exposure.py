@@ -1,0 +1,126 @@
+"""Which holes of a prompt cost hits, and how much static text stands behind each.
+
+A hole in a system prompt or a tool always costs: everything after it, the conversation included, is new to
+the cache when its value changes. In a prompt of which nothing says the role, a hole costs by the static text
+behind it, and nothing any more behind a value that is new in every turn anyway.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Branch, Hole, Stability, Text, estimate_tokens, flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.prompts import Prompt, Segment, Trait
+
+__all__ = ["Exposed", "count_words", "exposed_branches", "exposed_holes"]
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_ENOUGH_WORDS = 3
+"""Fewer words behind a hole than this are a label or a full stop, not text worth caching."""
+
+
+def count_words(text: str) -> int:
+    """How many words (two letters or more) the text holds."""
+    return len(_WORD.findall(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """A hole or branch in a part of the prompt that should be reused, with what stands around it.
+
+    ``behind`` is the static text after it, in characters and words; ``before`` the characters in front.
+    ``turn_before``: a value that is new in every turn stands before it.
+    """
+
+    segment: Segment
+    part: Hole | Branch
+    before: int
+    behind: int
+    words_behind: int
+    turn_before: bool
+
+    @property
+    def hole(self) -> Hole:
+        """The part, when it is a hole."""
+        assert isinstance(self.part, Hole)
+        return self.part
+
+    @property
+    def stranded_tokens(self) -> int:
+        """An estimate of the static tokens behind the part."""
+        return estimate_tokens(self.behind)
+
+    @property
+    def where(self) -> str:
+        """The segment in words."""
+        match self.segment.role:
+            case "system":
+                return "the system prompt"
+            case "tool":
+                return "a tool definition"
+            case "prompt":
+                return "the prompt"
+            case role:
+                return f"an earlier {role} message"
+
+    @property
+    def cost(self) -> str:
+        """A subordinate clause on the static text behind, or nothing."""
+        if self.words_behind == 0:
+            return "."
+        return f"; about {self.stranded_tokens} static tokens behind it cannot be reused."
+
+    def costs(self, trait: Trait) -> bool:
+        """Whether a value with this trait costs hits here."""
+        if self.segment.role != "prompt":
+            return True
+        if self.turn_before:
+            return False
+        return trait.mark.bulk or self.words_behind >= _ENOUGH_WORDS
+
+
+def exposed_holes(prompt: Prompt) -> Iterator[Exposed]:
+    """The holes in the reusable part of the prompt, in order."""
+    return (exposed for exposed in _exposed(prompt) if isinstance(exposed.part, Hole))
+
+
+def exposed_branches(prompt: Prompt) -> Iterator[Exposed]:
+    """The conditional sections in the reusable part of the prompt, in order."""
+    return (exposed for exposed in _exposed(prompt) if isinstance(exposed.part, Branch))
+
+
+def _exposed(prompt: Prompt) -> Iterator[Exposed]:
+    rows = [(segment, part) for segment in prompt.reusable() for part in flatten(segment.parts)]
+    total = sum(len(part.text) for _, part in rows if isinstance(part, Text))
+    words = sum(count_words(part.text) for _, part in rows if isinstance(part, Text))
+    seen = seen_words = 0
+    turn_before = False
+    for segment, part in rows:
+        if isinstance(part, Text):
+            seen += len(part.text)
+            seen_words += count_words(part.text)
+            continue
+        inside, inside_words = _inside(part)
+        yield Exposed(
+            segment, part, seen, total - seen - inside, words - seen_words - inside_words, turn_before
+        )
+        if isinstance(part, Hole) and part.stability == Stability.TURN and _is_input(part):
+            turn_before = True
+
+
+def _inside(part: Hole | Branch) -> tuple[int, int]:
+    if isinstance(part, Hole):
+        return 0, 0
+    texts = [inner.text for option in part.options for inner in flatten(option) if isinstance(inner, Text)]
+    return sum(map(len, texts)), sum(map(count_words, texts))
+
+
+def _is_input(hole: Hole) -> bool:
+    """Whether the hole holds what the turn is about, so that nothing behind it was ever reusable."""
+    return any(trait.mark.code in {"PC401", "PC402"} for trait in hole.traits)

@@ -1,0 +1,38 @@
+"""What the rules about order share: dynamic text is reported with the static text it strands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from promptcache_lint.exposure import exposed_holes
+from promptcache_lint.rule import SignRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.findings import Finding
+    from promptcache_lint.prompts import Prompt
+
+__all__ = ["LayoutRule"]
+
+_ENOUGH_WORDS = 25
+_SHARE = 0.4
+"""The static text behind must be this much of all static text: a closing reminder is no fault."""
+
+
+class LayoutRule(SignRule):
+    """Reports the first value with the rule's mark that stands in front of much static text."""
+
+    def check(self, prompt: Prompt) -> Iterator[Finding]:
+        """At most one finding for a prompt."""
+        if not prompt.layout:
+            return
+        for exposed in exposed_holes(prompt):
+            for trait in exposed.hole.traits:
+                if trait.mark.code != self.code or exposed.turn_before:
+                    continue
+                if exposed.words_behind < _ENOUGH_WORDS:
+                    return
+                if exposed.behind >= _SHARE * (exposed.before + exposed.behind):
+                    yield self.finding(prompt, exposed, trait)
+                return

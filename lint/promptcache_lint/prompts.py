@@ -1,0 +1,183 @@
+"""The model every reader produces and every rule reads: a prompt is an ordered list of segments.
+
+Segments stand in the order in which a provider matches them (tools, system, messages). A segment is made
+of parts: text that is written down, holes that are filled at run time, and branches of which one is taken.
+A hole carries traits, one for each fault that a value in it is known to bring along.
+
+    "You are Ada. It is {now}."  →  Text("You are Ada. It is "), Hole("now", traits=(PC101,)), Text(".")
+
+What a trait means, and whether it matters where it stands, is the rules' business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, Literal
+
+from promptcache_lint.findings import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from promptcache_lint.places import Place
+
+__all__ = [
+    "Branch",
+    "Hole",
+    "Mark",
+    "Part",
+    "Prompt",
+    "Role",
+    "Segment",
+    "Stability",
+    "Text",
+    "Trait",
+    "estimate_tokens",
+    "flatten",
+]
+
+Role = Literal["system", "user", "assistant", "tool", "prompt"]
+"""Who speaks; ``"prompt"`` where the prompt is one text and nothing says which role it gets."""
+
+
+class Stability(IntEnum):
+    """How long a part keeps its value; larger is less stable."""
+
+    STATIC = 0
+    DEPLOYMENT = 1
+    PROCESS = 2
+    USER = 3
+    CONVERSATION = 4
+    TURN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a rule says of a kind of value: the fault it brings, how grave, and how often it changes.
+
+    ``order``: the fault is in the order of the items, so sorting cures it. ``bulk``: the value is a text of
+    some length, so that losing it alone costs something.
+    """
+
+    code: str
+    severity: Severity
+    stability: Stability
+    order: bool = False
+    bulk: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """One fault carried by a value: what it is, where it comes from, and by which way it came here.
+
+    ``once``: the value is computed once in the life of a process. ``guessed``: only a name suggests it.
+    ``built``: a function wrote it into a text of its own on the way, so the text is made when it is called.
+    """
+
+    mark: Mark
+    origin: Place
+    label: str
+    flow: tuple[Place, ...] = ()
+    once: bool = False
+    guessed: bool = False
+    built: bool = False
+
+    def through(self, place: Place) -> Trait:
+        """The same trait, one step further on its way."""
+        if place == self.origin or (self.flow and self.flow[-1] == place):
+            return self
+        return replace(self, flow=(*self.flow, place)) if len(self.flow) < 32 else self
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text that stands in the source as it will stand in the prompt.
+
+    ``open``: it is a plain literal of a program, in which placeholders may still be filled later.
+    """
+
+    text: str
+    place: Place
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A place that is filled at run time; ``label`` is how the source spells what fills it."""
+
+    label: str
+    place: Place
+    traits: tuple[Trait, ...] = ()
+    stability: Stability | None = None
+    words: str = ""
+    """The name in words joined by ``_`` (``user_name``), where there is a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A section of which one option is rendered; an option may be empty.
+
+    ``test`` is the condition's text, empty where it decides nothing about the prompt's shape. ``written``:
+    the condition stands in the prompt itself, as template syntax, and not in the code around it.
+    """
+
+    test: str
+    place: Place
+    options: tuple[tuple[Part, ...], ...]
+    written: bool = True
+
+
+Part = Text | Hole | Branch
+
+
+def flatten(parts: Iterable[Part]) -> Iterator[Text | Hole | Branch]:
+    """All parts in order; a branch comes first, then the parts of all its options."""
+    for part in parts:
+        yield part
+        if isinstance(part, Branch):
+            for option in part.options:
+                yield from flatten(option)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of parts that a provider sees as one piece; ``path`` as in a request (``messages[0]``).
+
+    ``newest``: it is the last message of the user, whose content is new to the cache in any case.
+    ``breakpoint``: a cacheable prefix is declared to end here.
+    """
+
+    path: str
+    role: Role
+    parts: tuple[Part, ...]
+    newest: bool = False
+    breakpoint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """An ordered list of segments, found at ``place``; ``name`` is what the source calls it.
+
+    ``certain``: the source sends it to a model; otherwise a name or the wording suggests so.
+    ``layout``: the order of its parts is final, so rules about order apply.
+    """
+
+    name: str
+    place: Place
+    segments: tuple[Segment, ...]
+    certain: bool = True
+    layout: bool = True
+
+    def reusable(self) -> Iterator[Segment]:
+        """The segments a cache could give back: up to the last declared breakpoint, else all but the newest."""
+        last = max((i for i, segment in enumerate(self.segments) if segment.breakpoint), default=None)
+        for index, segment in enumerate(self.segments):
+            if segment.newest or (last is not None and index > last):
+                continue
+            yield segment
+
+
+def estimate_tokens(characters: int) -> int:
+    """Tokens in English text of so many characters, by the usual four characters a token."""
+    return (characters + 3) // 4

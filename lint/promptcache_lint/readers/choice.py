@@ -1,0 +1,92 @@
+"""Which reader a file gets, by its name and, for files whose name says little, by what is in it.
+
+A file that was named on the command line is always read. In a folder, text and data files are read only where
+something says that they hold prompts: a README is not one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.data import DataReader
+from promptcache_lint.readers.jinja import JinjaReader, is_jinja
+from promptcache_lint.readers.placeholders import has_placeholder
+from promptcache_lint.readers.python.reader import PythonReader
+from promptcache_lint.readers.text import TextReader
+from promptcache_lint.wording import opens_like_prompt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from promptcache_lint.readers.reading import Reader
+
+__all__ = ["READ_SUFFIXES", "choose_reader"]
+
+_PYTHON = {".py", ".pyi"}
+_JINJA = {".j2", ".jinja", ".jinja2"}
+_TEXT = {".txt", ".md", ".markdown", ".prompt", ".prompty", ".hbs", ".handlebars", ".mustache", ".tmpl", ".tpl", ".mdc"}
+_DATA = {".json", ".yaml", ".yml", ".toml"}
+READ_SUFFIXES = frozenset(_PYTHON | _JINJA | _TEXT | _DATA)
+"""Endings of the files that are looked at in a folder."""
+
+_PROMPT_PATH = re.compile(r"prompt|system[_-]?message|instruction|persona|\bagents?\b|\bskills?\b", re.IGNORECASE)
+_DOCUMENT = re.compile(
+    r"(?:readme|changelog|changes|license|licence|contributing|code_of_conduct|security|history|authors|"
+    r"notice|todo|release|roadmap|install|requirements)\b.*",
+    re.IGNORECASE,
+)
+_DATA_HINT = re.compile(r"prompt|[\"']?role[\"']?\s*:|system|instructions|messages|template", re.IGNORECASE)
+_NOT_PROMPTS = re.compile(
+    r"(?:package(?:-lock)?|tsconfig.*|composer|pnpm-lock|docker-compose.*|mkdocs|\.pre-commit-config|pyproject|"
+    r"cargo|poetry|uv|renovate|dependabot|codecov)\.(?:json|ya?ml|toml|lock)",
+    re.IGNORECASE,
+)
+_LARGEST = 2_000_000
+
+
+def choose_reader(path: Path, relative: str, text: str, *, asked: bool) -> Reader | None:
+    """The reader for a file with ``text``; None where it holds no prompt. ``relative`` is its path in the tree."""
+    suffix = path.suffix.lower()
+    if suffix in _PYTHON:
+        return PythonReader()
+    if len(text) > _LARGEST and not asked:
+        return None
+    if suffix in _JINJA:
+        return JinjaReader() if asked or _may_be_prompt(path, relative, text) else None
+    if suffix in _DATA:
+        return DataReader() if asked or _may_be_data(path, text) else None
+    if suffix in _TEXT or asked:
+        if not asked and not _is_prompt_text(path, relative, text):
+            return None
+        return JinjaReader() if is_jinja(text) else TextReader()
+    return None
+
+
+def _may_be_prompt(path: Path, relative: str, text: str) -> bool:
+    """Whether a Jinja2 template makes a prompt and no page, mail or configuration file."""
+    inner = path.name.removesuffix(path.suffix)
+    if re.search(r"\.(?:html?|xml|css|js|ts|py|conf|cfg|ini|sql|sh|service|ya?ml|json|toml|rst)$", inner):
+        return False
+    if re.search(r"<html|<!doctype|<body|<div\b", text[:4000], re.IGNORECASE):
+        return False
+    return _PROMPT_PATH.search(relative) is not None or opens_like_prompt(_start(text)) or "messages" in text
+
+
+def _may_be_data(path: Path, text: str) -> bool:
+    return not _NOT_PROMPTS.fullmatch(path.name) and _DATA_HINT.search(text) is not None
+
+
+def _is_prompt_text(path: Path, relative: str, text: str) -> bool:
+    if _DOCUMENT.fullmatch(path.name):
+        return False
+    if path.suffix.lower() in {".prompt", ".prompty"}:
+        return True
+    if not has_placeholder(text) and not is_jinja(text):
+        return False
+    return _PROMPT_PATH.search(relative) is not None or opens_like_prompt(_start(text))
+
+
+def _start(text: str) -> str:
+    """The beginning of a text after comments and statements."""
+    return re.sub(r"\A(?:\s|\{#.*?#\}|\{%.*?%\}|<!--.*?-->)+", "", text[:4000], flags=re.DOTALL)

@@ -1,0 +1,118 @@
+"""Prompts in Jinja2 templates, read with Jinja2's own parser and never rendered.
+
+The parser gives structure and lines; columns come from matching its output expressions, in order, with the
+``{{`` tokens of its lexer. Variables set in the template, macros, includes and imports of files beside it
+are followed. Tags the environment does not know are skipped over.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import jinja2
+from jinja2 import nodes
+from jinja2.ext import Extension
+
+from promptcache_lint.errors import UnreadableFileError
+from promptcache_lint.prompts import Prompt, Segment
+from promptcache_lint.readers.jinja_parts import TemplateWalker
+from promptcache_lint.readers.text import (
+    FRONT_MATTER,
+    ROLE_MARKER,
+    html_comments,
+    role_of_file,
+    segments_by_role,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from jinja2.parser import Parser
+
+    from promptcache_lint.places import Place, Source
+    from promptcache_lint.prompts import Part
+    from promptcache_lint.readers.reading import InputFile, Workspace
+
+__all__ = ["JinjaReader", "is_jinja", "parse_template"]
+
+_STATEMENT = re.compile(r"\{%[-+]?\s*[a-z]\w*")
+_UNKNOWN_TAG = re.compile(r"unknown tag '(\w+)'", re.IGNORECASE)
+_CHAT_TEMPLATE = re.compile(r"add_generation_prompt|\bbos_token\b|\{%[-+]?\s*for\s+\w+\s+in\s+messages\b")
+_MOST_UNKNOWN_TAGS = 20
+
+
+def is_jinja(text: str) -> bool:
+    """Whether the text uses Jinja2's statements (``{{ x }}`` alone could be any dialect)."""
+    return _STATEMENT.search(text) is not None
+
+
+def _tolerate(tag: str, *, closed: bool) -> type[Extension]:
+    """An extension that reads over ``{% tag … %}``, keeping the body up to ``{% endtag %}`` if there is one."""
+
+    def parse(self: Extension, parser: Parser) -> nodes.Node | list[nodes.Node]:
+        line = next(parser.stream).lineno
+        while parser.stream.current.type != "block_end":
+            next(parser.stream)
+        if not closed:
+            return nodes.Scope([], lineno=line)
+        body = parser.parse_statements((f"name:end{tag}",), drop_needle=True)
+        while parser.stream.current.type != "block_end":
+            next(parser.stream)
+        return nodes.Scope(body, lineno=line)
+
+    return type(f"Tolerate_{tag}", (Extension,), {"tags": {tag}, "parse": parse})
+
+
+def parse_template(text: str) -> tuple[jinja2.Environment, nodes.Template]:
+    """Parse a template; raises `UnreadableFileError` where it is not valid Jinja2."""
+    extensions: list[str | type[Extension]] = ["jinja2.ext.do", "jinja2.ext.loopcontrols", "jinja2.ext.i18n"]
+    for _ in range(_MOST_UNKNOWN_TAGS):
+        environment = jinja2.Environment(extensions=extensions, autoescape=False, keep_trailing_newline=True)  # noqa: S701 - parsed, never rendered
+        try:
+            return environment, environment.parse(text)
+        except jinja2.TemplateSyntaxError as error:
+            unknown = _UNKNOWN_TAG.search(error.message or "")
+            if unknown is None or unknown[1].startswith("end"):
+                raise UnreadableFileError(f"Not a valid Jinja2 template: {error.message}", row=error.lineno) from error
+            closed = re.search(r"\{%[-+]?\s*end" + re.escape(unknown[1]) + r"\b", text) is not None
+            extensions.append(_tolerate(unknown[1], closed=closed))
+        except RecursionError as error:
+            raise UnreadableFileError("The template is nested too deeply.") from error
+    raise UnreadableFileError("The template uses too many unknown tags.")
+
+
+class JinjaReader:
+    """Reads Jinja2 templates."""
+
+    def read(self, file: InputFile, workspace: Workspace) -> Iterable[Prompt]:
+        """One prompt for the whole template."""
+        source = file.source
+        text = source.text.replace("\r\n", "\n")
+        matter = FRONT_MATTER.match(text)
+        start = matter.end() if matter else 0
+        blanked = re.sub(r"[^\n]", " ", text[:start]) + text[start:]
+        walker = TemplateWalker(workspace, file.path, source)
+        chat_template = _CHAT_TEMPLATE.search(text) is not None
+        role = role_of_file(file.path.name)
+        if not chat_template and ROLE_MARKER.search(text, start):
+            segments = segments_by_role(blanked, start, role, _pieces(walker, blanked))
+        else:
+            path = role if role == "system" else "messages[0]"
+            segments = (Segment(path, role, walker.parts(blanked), newest=role == "user"),)
+        place = source.place(start, len(source.text))
+        yield Prompt(file.path.name, place, segments, layout=not chat_template)
+
+    def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
+        """Jinja and HTML comments."""
+        return html_comments(source)
+
+
+def _pieces(walker: TemplateWalker, text: str) -> Callable[[int, int], tuple[Part, ...]]:
+    """Cuts the parts of a whole template at offsets: role markers stand in its text, not in its statements."""
+    parts = walker.parts(text)
+
+    def between(begin: int, end: int) -> tuple[Part, ...]:
+        first, last = walker.source.position(begin), walker.source.position(end)
+        return tuple(part for part in parts if first <= (part.place.row, part.place.column) < last)
+
+    return between

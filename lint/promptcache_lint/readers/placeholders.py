@@ -1,0 +1,168 @@
+"""Placeholders in plain text: ``{x}``, ``{{x}}``, ``${x}``, ``%(x)s``, ``<%= x %>``, and Handlebars sections.
+
+One scanner with offsets for all of them, because prompt files rarely say which dialect they are in. Jinja2
+statements are left to `readers.jinja`. Nothing is ever rendered.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Branch, Hole, Text, Trait
+from promptcache_lint.rulebook import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Mark, Part
+    from promptcache_lint.rulebook import Vocabulary
+
+    Locate = Callable[[int, int], Place]
+
+__all__ = ["PLACEHOLDER", "date_only", "has_placeholder", "named_hole", "template_parts"]
+
+_NAME = r"[A-Za-z_][\w-]*(?:\.[A-Za-z_]\w*|\[[\w'\"]+\]|\(\))*"
+
+PLACEHOLDER = re.compile(
+    rf"""
+    \{{\{{!(?:--.*?--|.*?)\}}\}}                                       # {{{{! comment }}}}
+  | \{{\{{\{{?\s*(?P<tag>[#^/]\s*[\w.-]*|else)(?P<rest>[^{{}}\n]*)\}}\}}\}}?   # {{{{#if x}}}} {{{{/if}}}} {{{{else}}}}
+  | \{{\{{\{{?[-~&\s]*(?P<mustache>[A-Za-z_$@][^{{}}\n]{{0,200}}?)[-~\s]*\}}\}}\}}?   # {{{{x}}}} {{{{random::a}}}}
+  | (?<![\\$])\$\{{\s*(?P<dollar>{_NAME})[^{{}}\n]{{0,80}}\}}                 # ${{x}}
+  | <%[=-]\s*(?P<erb>[^%\n]{{1,200}}?)\s*-?%>                         # <%= x %>
+  | %\((?P<percent>\w+)\)[-+ #0\d.]*[sdrfi]                          # %(x)s
+  | (?<![{{\\$])\{{(?P<brace>{_NAME})(?:![rsa])?(?P<spec>:[^{{}}\n"']{{0,60}})?\}}(?!\}})   # {{x}} {{x:%H}}
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n]*)\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
+_PROSE_FENCES = {"", "text", "txt", "markdown", "md", "prompt", "xml", "jinja", "jinja2", "handlebars", "hbs"}
+_STRFTIME_TIME = re.compile(r"%[-#0]?[HIMSfsXcTRrpN]|\b[HhKk]{1,2}[:.]?m{2}|\bmm\b")
+_STRFTIME_DAY = re.compile(r"%[-#0]?[aAdejuwxDFUVW]|\b(?:d|dd|ddd|DD|D)\b")
+
+
+def has_placeholder(text: str) -> bool:
+    """Whether the text holds any placeholder."""
+    return PLACEHOLDER.search(text) is not None
+
+
+def date_only(mark: Mark, pattern: str, vocabulary: Vocabulary) -> Mark | None:
+    """What is left of a clock's mark when it is written with a format: the time, a date, or only a month."""
+    if mark.code not in {"PC101", "PC109"} or _STRFTIME_TIME.search(pattern):
+        return mark
+    if _STRFTIME_DAY.search(pattern):
+        return vocabulary.mark("PC109")
+    return None if "%" in pattern else mark
+
+
+def named_hole(name: str, label: str, place: Place, vocabulary: Vocabulary, *, guessed: bool = False) -> Hole:
+    """A hole of which only a name is known."""
+    mark = vocabulary.name(name)
+    if mark is None:
+        return Hole(label, place, words=in_words(name))
+    trait = Trait(mark, place, label, guessed=guessed)
+    return Hole(label, place, (trait,), mark.stability, in_words(name))
+
+
+@dataclass
+class _Section:
+    """A section that has been opened and not yet closed."""
+
+    test: str
+    place: Place
+    options: list[list[Part]] = field(default_factory=lambda: [[]])
+
+
+@dataclass
+class _Builder:
+    """Collects parts while sections open and close."""
+
+    done: list[Part] = field(default_factory=list)
+    open: list[_Section] = field(default_factory=list)
+
+    def add(self, part: Part) -> None:
+        """Append to the innermost open option."""
+        (self.open[-1].options[-1] if self.open else self.done).append(part)
+
+    def close(self) -> None:
+        """End the innermost section; one that never closes is closed at the end of the text."""
+        section = self.open.pop()
+        if not section.test:
+            for part in section.options[0]:
+                self.add(part)
+            return
+        options = tuple(tuple(option) for option in section.options)
+        self.add(Branch(section.test, section.place, (*options, ()) if len(options) == 1 else options))
+
+
+def template_parts(
+    text: str, locate: Locate, vocabulary: Vocabulary, *, prose: bool = False
+) -> tuple[Part, ...]:
+    """The parts of ``text``; ``locate`` turns offsets in it into a place.
+
+    ``prose``: the text is Markdown, whose fenced code is an example and no template.
+    """
+    builder = _Builder()
+    fences = _code_fences(text) if prose and ("```" in text or "~~~" in text) else ()
+    at = 0
+    for match in PLACEHOLDER.finditer(text):
+        if any(start <= match.start() < end for start, end in fences):
+            continue
+        if match.start() > at:
+            builder.add(Text(text[at : match.start()], locate(at, match.start())))
+        at = match.end()
+        _add_placeholder(builder, match, locate(match.start(), match.end()), vocabulary)
+    if at < len(text):
+        builder.add(Text(text[at:], locate(at, len(text))))
+    while builder.open:
+        builder.close()
+    return tuple(builder.done)
+
+
+def _code_fences(text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (match.start(), match.end())
+        for match in _FENCE.finditer(text)
+        if match[3].strip().split(" ")[0].lower() not in _PROSE_FENCES
+    )
+
+
+def _add_placeholder(builder: _Builder, match: re.Match[str], place: Place, vocabulary: Vocabulary) -> None:
+    groups = match.groupdict()
+    if groups["tag"]:
+        _section(builder, groups["tag"], groups["rest"].strip(), place)
+        return
+    name = next((groups[kind] for kind in ("mustache", "dollar", "erb", "percent", "brace") if groups[kind]), "")
+    if not name:
+        return
+    bare = re.split(r"::|:|\||\s", name.strip(), maxsplit=1)[0].rstrip("()") if name else ""
+    hole = named_hole(bare, match[0], place, vocabulary)
+    spec = (groups["spec"] or "")[1:]
+    builder.add(_formatted(hole, spec, vocabulary) if "%" in spec else hole)
+
+
+def _formatted(hole: Hole, spec: str, vocabulary: Vocabulary) -> Hole:
+    traits = []
+    for trait in hole.traits:
+        mark = date_only(trait.mark, spec, vocabulary)
+        if mark is not None:
+            traits.append(replace(trait, mark=mark))
+    return replace(hole, traits=tuple(traits))
+
+
+def _section(builder: _Builder, tag: str, rest: str, place: Place) -> None:
+    sigil, word = tag[0], tag[1:].strip()
+    if tag == "else":
+        if builder.open:
+            builder.open[-1].options.append([])
+    elif sigil == "/":
+        if builder.open:
+            builder.close()
+    elif sigil == "^" or word in {"if", "unless"}:
+        builder.open.append(_Section(rest or word or "else", place))
+    else:
+        builder.open.append(_Section("", place))

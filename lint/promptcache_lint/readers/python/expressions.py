@@ -1,0 +1,362 @@
+"""Running expressions: every kind of node gives a value; calls are left to `calls`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Text, Trait
+from promptcache_lint.readers.python import calls, strings
+from promptcache_lint.readers.python.program import Class, Function, Module
+from promptcache_lint.readers.python.values import (
+    Instance,
+    Map,
+    Ref,
+    Seq,
+    Str,
+    Thing,
+    Traits,
+    element_of,
+    merge,
+    traits_of,
+    with_traits,
+)
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.frame import Frame
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["dotted_name", "evaluate", "spelling"]
+
+
+def spelling(node: ast.expr) -> str:
+    """A name or chain of attributes as text (``self.tools``); empty for anything else."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(names)])
+
+
+def evaluate(machine: Interpreter, node: ast.expr, frame: Frame) -> Value:  # noqa: C901 - one case a node
+    """The value of ``node`` in ``frame``."""
+    match node:
+        case ast.Constant():
+            return _constant(node, frame)
+        case ast.Name():
+            return _name(machine, node, frame)
+        case ast.Attribute():
+            return _attribute(machine, node, frame)
+        case ast.JoinedStr():
+            return strings.joined(machine, node, frame)
+        case ast.Call():
+            return calls.call(machine, node, frame)
+        case ast.BinOp():
+            return _operation(machine, node, frame)
+        case ast.BoolOp():
+            values = [evaluate(machine, value, frame) for value in node.values]
+            return _either(values, node, frame)
+        case ast.IfExp():
+            evaluate(machine, node.test, frame)
+            values = [evaluate(machine, node.body, frame), evaluate(machine, node.orelse, frame)]
+            return merge(*values, frame.module.place(node), frame.module.label(node.test))
+        case ast.Dict():
+            return _dict(machine, node, frame)
+        case ast.List() | ast.Tuple() | ast.Set():
+            return _display(machine, node, frame)
+        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+            return _comprehension(machine, node, frame)
+        case ast.Subscript():
+            return _subscript(machine, node, frame)
+        case ast.Await() | ast.YieldFrom():
+            return evaluate(machine, node.value, frame)
+        case ast.Yield():
+            return _yield(machine, node, frame)
+        case ast.NamedExpr():
+            value = evaluate(machine, node.value, frame)
+            frame.set(node.target.id, value)
+            return value
+        case ast.Lambda():
+            return Ref("lambda", Function(node, frame.module))
+        case ast.Starred():
+            return evaluate(machine, node.value, frame)
+        case ast.UnaryOp():
+            value = evaluate(machine, node.operand, frame)
+            return Thing(frame.module.label(node), () if isinstance(node.op, ast.Not) else traits_of(value))
+        case ast.Compare():
+            evaluate(machine, node.left, frame)
+            for other in node.comparators:
+                evaluate(machine, other, frame)
+            return Thing("", settled=True)
+        case _:
+            return Thing()
+
+
+def _constant(node: ast.Constant, frame: Frame) -> Value:
+    if isinstance(node.value, str):
+        return Str((Text(node.value, frame.module.place(node), open=True),) if node.value else ())
+    return Thing(constant=repr(node.value) if not isinstance(node.value, bytes) else None, settled=True)
+
+
+def _yield(machine: Interpreter, node: ast.Yield, frame: Frame) -> Value:
+    if node.value is not None:
+        value = evaluate(machine, node.value, frame)
+        items = next((old for old, _ in frame.returned if isinstance(old, Seq)), Seq((), partial=True))
+        frame.returned[:] = [(Seq((*items.items, value)[-100:], partial=True), frame.module.place(node))]
+    return Thing()
+
+
+def _name(machine: Interpreter, node: ast.Name, frame: Frame) -> Value:
+    name = node.id
+    value = frame.find(name)
+    if value is not None:
+        return value
+    nested = frame.find_nested(name)
+    if nested is not None:
+        return Ref(name, nested, bound=None)
+    module = frame.module
+    value = machine.global_value(module, name, frame)
+    if value is not None:
+        return value
+    if name in module.functions:
+        return Ref(name, module.functions[name])
+    if name in module.classes:
+        return Ref(name, module.classes[name])
+    imported = frame.imports.get(name) or module.imports.get(name)
+    if imported is not None:
+        return imported_value(machine, imported, frame)
+    return Ref(name)
+
+
+def imported_value(machine: Interpreter, dotted: str, frame: Frame) -> Value:
+    """What an imported name stands for: a definition or variable of the tree, or a foreign name."""
+    found = machine.program.resolve(dotted, frame.module)
+    if isinstance(found, tuple):
+        module, name = found
+        value = machine.global_value(module, name, frame)
+        return value if value is not None else Ref(dotted)
+    return Ref(dotted, found)
+
+
+def dotted_name(value: Value) -> str:
+    """The dotted name by which the rules know a value: of itself, or of what made it."""
+    match value:
+        case Ref():
+            return value.dotted
+        case Thing():
+            return value.type
+        case Str():
+            return "str"
+        case _:
+            return ""
+
+
+def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value:
+    path = spelling(node)
+    if path and (value := frame.find(path)) is not None:
+        return value
+    base = evaluate(machine, node.value, frame)
+    place = frame.module.place(node)
+    match base:
+        case Ref(target=Module() as module):
+            return _module_member(machine, module, f"{base.dotted}.{node.attr}", node.attr, frame)
+        case Ref(target=Class() as cls):
+            method = machine.method(cls, node.attr)
+            if method is not None:
+                return Ref(f"{base.dotted}.{node.attr}", method)
+            value = machine.attribute(Instance(cls), node.attr, frame, place)
+            return value if value is not None else Thing(path or node.attr)
+        case Ref(target=None):
+            dotted = f"{base.dotted}.{node.attr}"
+            mark = machine.vocabulary.attribute(dotted)
+            if mark is not None:
+                return Thing(dotted, (Trait(mark, place, dotted),), dotted)
+            found = machine.program.resolve(dotted, frame.module) if "." in base.dotted else None
+            if isinstance(found, Function | Class | Module):
+                return Ref(dotted, found)
+            return Ref(dotted)
+        case Instance():
+            value = machine.attribute(base, node.attr, frame, place)
+            return value if value is not None else Thing(path or node.attr)
+        case Thing():
+            return Thing(path or node.attr, base.traits, settled=base.settled and bool(base.traits))
+        case _:
+            return Thing(path or node.attr, traits_of(base))
+
+
+def _module_member(machine: Interpreter, module: Module, dotted: str, name: str, frame: Frame) -> Value:
+    found = machine.program.member(module, [name])
+    if isinstance(found, tuple):
+        value = machine.global_value(found[0], found[1], frame)
+        return value if value is not None else Ref(dotted)
+    return Ref(dotted, found)
+
+
+def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
+    left = evaluate(machine, node.left, frame)
+    if isinstance(node.op, ast.Mod) and isinstance(left, Str):
+        return strings.percent(machine, node, left, frame)
+    right = evaluate(machine, node.right, frame)
+    match left, right:
+        case (Str(), _) | (_, Str()) if isinstance(node.op, ast.Add):
+            return Str(
+                (
+                    *strings.parts_of(machine, left, node.left, frame),
+                    *strings.parts_of(machine, right, node.right, frame),
+                )
+            )
+        case (Str() as text, _) | (_, Str() as text) if isinstance(node.op, ast.Mult):
+            return text
+        case Seq(), Seq() if isinstance(node.op, ast.Add):
+            partial = left.partial or right.partial
+            return Seq((*left.items, *right.items)[:200], left.traits + right.traits, left.kind, partial)
+        case (Seq(), _) | (_, Seq()) if isinstance(node.op, ast.Add):
+            known = left if isinstance(left, Seq) else right
+            assert isinstance(known, Seq)
+            other = right if known is left else left
+            items = (*known.items, other) if known is left else (other, *known.items)
+            return Seq(items, known.traits + traits_of(other), known.kind, partial=True)
+        case Map(), Map():
+            merged = left
+            for key, value in right.pairs:
+                merged = merged.set(key, value)
+            return merged
+        case (Seq(kind="set"), _) | (_, Seq(kind="set")):
+            items = tuple(item for side in (left, right) if isinstance(side, Seq) for item in side.items)
+            return Seq(items, _order_traits(left) + _order_traits(right), "set", partial=True)
+        case Ref() | Thing(type="pathlib.Path"), _ if isinstance(node.op, ast.Div):
+            return Thing(frame.module.label(node), traits_of(left) + traits_of(right), "pathlib.Path")
+    both = tuple(dict.fromkeys(traits_of(left) + traits_of(right)))
+    kept = _arithmetic(both, node.op)
+    return Thing(frame.module.label(node), kept, settled=_is_settled(left) and _is_settled(right))
+
+
+def _arithmetic(traits: Traits, operator: ast.operator) -> Traits:
+    """A calculation keeps what changes its operands; orders do not survive it."""
+    if isinstance(operator, ast.BitAnd | ast.BitOr | ast.BitXor | ast.Add):
+        return traits
+    return tuple(trait for trait in traits if not trait.mark.order)
+
+
+def _order_traits(value: Value) -> Traits:
+    return tuple(trait for trait in traits_of(value) if trait.mark.order)
+
+
+def _is_settled(value: Value) -> bool:
+    return isinstance(value, Thing) and value.settled
+
+
+def _either(values: list[Value], node: ast.expr, frame: Frame) -> Value:
+    merged = values[0]
+    for value in values[1:]:
+        merged = merge(merged, value, frame.module.place(node))
+    return merged
+
+
+def _dict(machine: Interpreter, node: ast.Dict, frame: Frame) -> Value:
+    result = Map(())
+    for key, item in zip(node.keys, node.values, strict=True):
+        value = evaluate(machine, item, frame)
+        if key is None:
+            if isinstance(value, Map):
+                for name, inner in value.pairs:
+                    result = result.set(name, inner)
+            result = Map(result.pairs, result.traits, partial=True)
+            continue
+        name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+        if name is None:
+            evaluate(machine, key, frame)
+        result = result.set(name, value)
+    machine.sinks.built_dict(result, node, frame)
+    return result
+
+
+def _display(machine: Interpreter, node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
+    items: list[Value] = []
+    traits: Traits = ()
+    partial = False
+    for element in node.elts:
+        value = evaluate(machine, element, frame)
+        if isinstance(element, ast.Starred):
+            partial = True
+            if isinstance(value, Seq):
+                items += value.items
+                traits += value.traits
+                continue
+        items.append(value)
+    if isinstance(node, ast.Set):
+        return calls.as_set(machine, tuple(items), node, frame)
+    sequence = Seq(tuple(items), traits, "tuple" if isinstance(node, ast.Tuple) else "list", partial)
+    machine.sinks.built_list(sequence, node, frame)
+    return sequence
+
+
+def _comprehension(
+    machine: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, frame: Frame
+) -> Value:
+    from promptcache_lint.readers.python.statements import assign  # noqa: PLC0415 - statements hold expressions
+
+    saved = dict(frame.names)
+    traits: Traits = ()
+    for generator in node.generators:
+        iterable = evaluate(machine, generator.iter, frame)
+        traits += _order_traits(iterable) if not isinstance(iterable, Seq | Map) else iterable.traits
+        assign(machine, generator.target, element_of(iterable), frame)
+        for condition in generator.ifs:
+            evaluate(machine, condition, frame)
+    traits = tuple(dict.fromkeys(traits))
+    if isinstance(node, ast.DictComp):
+        key = evaluate(machine, node.key, frame)
+        value = evaluate(machine, node.value, frame)
+        result: Value = Map(((None, with_traits(value, traits_of(key))),), traits, partial=True)
+    else:
+        item = evaluate(machine, node.elt, frame)
+        if isinstance(node, ast.SetComp):
+            result = calls.as_set(machine, (item,), node, frame)
+        else:
+            result = Seq((item,), traits, partial=True)
+    inner = frame.names
+    frame.names = saved | {name: value for name, value in inner.items() if name in saved and _mutated(saved[name], value)}
+    return result
+
+
+def _mutated(before: Value, after: Value) -> bool:
+    """Whether a list of the surrounding function grew inside a comprehension."""
+    return isinstance(before, Seq) and isinstance(after, Seq) and before.items == after.items[: len(before.items)]
+
+
+def _subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
+    base = evaluate(machine, node.value, frame)
+    index = node.slice
+    label = frame.module.label(node)
+    if isinstance(index, ast.Slice):
+        return base if isinstance(base, Str | Seq) else Thing(label, traits_of(base))
+    key = evaluate(machine, index, frame)
+    match base:
+        case Map() if isinstance(index, ast.Constant) and isinstance(index.value, str):
+            value = base.get(index.value)
+            return value if value is not None else Thing(label)
+        case Map():
+            return element_of(Seq(tuple(value for _, value in base.pairs), base.traits)) if base.pairs else Thing(label)
+        case Seq():
+            return _seq_item(base, index)
+        case Thing() if base.type == "os.environ":
+            return calls.environment(machine, key, node, frame)
+        case Thing():
+            return Thing(label, base.traits, settled=base.settled)
+        case _:
+            return Thing(label, traits_of(base))
+
+
+def _seq_item(base: Seq, index: ast.expr) -> Value:
+    position = None
+    if isinstance(index, ast.Constant) and isinstance(index.value, int):
+        position = index.value
+    elif isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
+        position = -index.operand.value if isinstance(index.operand.value, int) else None
+    if position is not None and not base.partial and -len(base.items) <= position < len(base.items):
+        return with_traits(base.items[position], base.traits)
+    return element_of(base)

@@ -1,0 +1,287 @@
+"""The abstract machine: runs modules and functions on abstract values, each call with its real arguments.
+
+A call of a function of the program runs its body, to a limited depth, with results kept for equal arguments.
+How each kind of node runs stands in `expressions`, `statements` and `calls`.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.exposure import count_words
+from promptcache_lint.findings import Severity
+from promptcache_lint.prompts import Text, flatten
+from promptcache_lint.readers.python import expressions, statements
+from promptcache_lint.readers.python.frame import Frame
+from promptcache_lint.readers.python.program import Class, Function
+from promptcache_lint.readers.python.values import (
+    Instance,
+    Map,
+    Ref,
+    Seq,
+    Str,
+    Thing,
+    map_traits,
+    moved,
+)
+
+if TYPE_CHECKING:
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Trait
+    from promptcache_lint.readers.python.program import Module, Program
+    from promptcache_lint.readers.python.sinks import Sinks
+    from promptcache_lint.readers.python.values import Value
+    from promptcache_lint.rulebook import Vocabulary
+
+__all__ = ["Interpreter"]
+
+_DEEPEST = 7
+_MOST_CALLS = 4000
+_CACHING = {"cache", "lru_cache", "cached_property", "cached"}
+
+
+class Interpreter:
+    """Runs the functions of a program; ``sinks`` is told of every value that may become a prompt."""
+
+    def __init__(self, program: Program, vocabulary: Vocabulary, sinks: Sinks) -> None:
+        self.program = program
+        self.vocabulary = vocabulary
+        self.sinks = sinks
+        self._modules: dict[Module, Frame] = {}
+        self._results: dict[tuple[object, ...], Frame] = {}
+        self._running: list[Function] = []
+        self._fields: dict[tuple[Class, str], Value | None] = {}
+        self._calls = 0
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
+        """The value of an expression."""
+        return expressions.evaluate(self, node, frame)
+
+    @staticmethod
+    def spelling(node: ast.expr) -> str:
+        """A name or chain of attributes as text (``self.tools``); empty for anything else."""
+        return expressions.spelling(node)
+
+    def module_frame(self, module: Module) -> Frame:
+        """The names of a module after its body has run; while it is running, those so far."""
+        frame = self._modules.get(module)
+        if frame is None:
+            frame = self._modules[module] = Frame(module, imports=dict(module.imports))
+            statements.run(self, module.tree.body, frame)
+        return frame
+
+    def run_alone(self, function: Function) -> Frame:
+        """Run a function that nobody is known to call: its parameters are what their names suggest."""
+        return self._run(function, {}, None, None, 0)
+
+    def run_alone_inside(self, function: Function, outer: Frame) -> Frame:
+        """Run a nested function by itself, with the names of the function around it."""
+        return self._run(function, {}, None, outer, 0)
+
+    def global_value(self, module: Module, name: str, frame: Frame) -> Value | None:
+        """A module variable, as a function sees it: computed once in the life of the process."""
+        value = self.module_frame(module).names.get(name)
+        if value is None or (frame.at_module_level and frame.module is module):
+            return value
+        return settled(value)
+
+    def invoke(
+        self,
+        function: Function,
+        arguments: list[Value],
+        named: dict[str, Value],
+        frame: Frame,
+        place: Place,
+        bound: Value | None = None,
+        outer: Frame | None = None,
+    ) -> tuple[Value, Frame | None]:
+        """Call a function; its result as it arrives at ``place``, and the frame it left behind."""
+        self._calls += 1
+        too_deep = frame.depth >= _DEEPEST or self._calls > _MOST_CALLS or function in self._running
+        if too_deep:
+            return Thing(f"{function.name}()"), None
+        bindings = self._bind(function, arguments, named, bound)
+        key = (function, tuple(bindings.items()), outer is None)
+        left = self._results.get(key) if outer is None else None
+        if left is None:
+            left = self._run(function, bindings, bound, outer, frame.depth + 1)
+            if outer is None:
+                self._results[key] = left
+        value = left.result() or Thing(constant="None")
+        value = moved(value, place)
+        if _builds_text(value):
+            value = map_traits(value, lambda trait: replace(trait, built=True))
+        if any(name in _CACHING for name in function.decorators) and not arguments and not named:
+            value = map_traits(value, lambda trait: replace(trait, once=True))
+        return value, left
+
+    def _bind(
+        self, function: Function, arguments: list[Value], named: dict[str, Value], bound: Value | None
+    ) -> dict[str, Value]:
+        parameters = function.node.args
+        names = [parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args)]
+        given = list(arguments)
+        if bound is not None and names and "staticmethod" not in function.decorators:
+            given.insert(0, bound)
+        bindings = dict(zip(names, given, strict=False))
+        if parameters.vararg is not None:
+            bindings[parameters.vararg.arg] = Seq(tuple(given[len(names) :]), kind="tuple", partial=True)
+        known = {*names, *(parameter.arg for parameter in parameters.kwonlyargs)}
+        bindings |= {name: value for name, value in named.items() if name in known}
+        if parameters.kwarg is not None:
+            rest = tuple((name, value) for name, value in named.items() if name not in known)
+            bindings[parameters.kwarg.arg] = Map(rest, partial=True)
+        return bindings
+
+    def _run(
+        self,
+        function: Function,
+        bindings: dict[str, Value],
+        bound: Value | None,
+        outer: Frame | None,
+        depth: int,
+    ) -> Frame:
+        frame = Frame(function.module, function, function.owner, outer, depth)
+        self._parameters(function, bindings, frame, called=depth > 0)
+        if isinstance(bound, Instance):
+            first = next(iter((*function.node.args.posonlyargs, *function.node.args.args)), None)
+            if first is not None:
+                frame.names |= {f"{first.arg}.{name}": value for name, value in bound.attributes}
+        self._running.append(function)
+        try:
+            if isinstance(function.node, ast.Lambda):
+                frame.returned.append(
+                    (self.evaluate(function.node.body, frame), frame.module.place(function.node))
+                )
+            else:
+                statements.run(self, function.node.body, frame)
+        finally:
+            self._running.pop()
+        return frame
+
+    def _parameters(
+        self, function: Function, bindings: dict[str, Value], frame: Frame, *, called: bool
+    ) -> None:
+        parameters = function.node.args
+        positional = [*parameters.posonlyargs, *parameters.args]
+        defaults = [*[None] * (len(positional) - len(parameters.defaults)), *parameters.defaults]
+        pairs = [*zip(positional, defaults, strict=True), *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)]
+        for index, (parameter, default) in enumerate(pairs):
+            name = parameter.arg
+            if name in bindings:
+                frame.names[name] = bindings[name]
+            elif index == 0 and function.owner is not None and name in {"self", "cls"}:
+                frame.names[name] = Instance(function.owner)
+            elif default is not None and called:
+                frame.names[name] = settled(self.evaluate(default, Frame(function.module, function)))
+            else:
+                frame.names[name] = Thing(name)
+        if parameters.vararg:
+            frame.names[parameters.vararg.arg] = bindings.get(
+                parameters.vararg.arg, Thing(parameters.vararg.arg)
+            )
+        if parameters.kwarg:
+            frame.names[parameters.kwarg.arg] = bindings.get(parameters.kwarg.arg, Map((), partial=True))
+
+    def instantiate(
+        self, cls: Class, arguments: list[Value], named: dict[str, Value], frame: Frame, place: Place
+    ) -> Value:
+        """An object of a class of the program, with the attributes its constructor gives it."""
+        constructor = self.method(cls, "__init__")
+        if constructor is None:
+            fields = [name for name, _ in cls.fields.items()]
+            attributes = {**dict(zip(fields, arguments, strict=False)), **named}
+            return Instance(cls, tuple(attributes.items()))
+        _, left = self.invoke(constructor, arguments, named, frame, place, bound=Instance(cls))
+        return Instance(cls, own_attributes(left) if left is not None else ())
+
+    def method(self, cls: Class, name: str, depth: int = 0) -> Function | None:
+        """A method of a class or of its bases in the tree."""
+        if name in cls.methods:
+            return cls.methods[name]
+        for base in self.bases(cls) if depth < _DEEPEST else ():
+            found = self.method(base, name, depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def bases(self, cls: Class) -> list[Class]:
+        """The base classes that the tree defines."""
+        found = []
+        for node in cls.node.bases:
+            value = self.evaluate(node, self._definition_frame(cls))
+            if isinstance(value, Ref) and isinstance(value.target, Class) and value.target is not cls:
+                found.append(value.target)
+        return found
+
+    def attribute(self, instance: Instance, name: str, frame: Frame, place: Place) -> Value | None:
+        """An attribute of an object: given, a property, set by a method, or a field of the class."""
+        value = instance.get(name)
+        if value is not None:
+            return value
+        cls: Class = instance.cls
+        method = self.method(cls, name)
+        if method is not None:
+            if "property" in method.decorators or "cached_property" in method.decorators:
+                return self.invoke(method, [], {}, frame, place, bound=instance)[0]
+            return Ref(f"{cls.name}.{name}", method, instance)
+        return self._stored(cls, name)
+
+    def _stored(self, cls: Class, name: str, depth: int = 0) -> Value | None:
+        key = (cls, name)
+        if key in self._fields:
+            return self._fields[key]
+        self._fields[key] = None
+        value = self._assigned_by_methods(cls, name)
+        if value is None and cls.fields.get(name) is not None:
+            expression = cls.fields[name]
+            assert expression is not None
+            value = settled(self.evaluate(expression, self._definition_frame(cls)))
+        if value is None and depth < _DEEPEST:
+            found = (self._stored(base, name, depth + 1) for base in self.bases(cls))
+            value = next((inner for inner in found if inner is not None), None)
+        self._fields[key] = value
+        return value
+
+    def _assigned_by_methods(self, cls: Class, name: str) -> Value | None:
+        methods = sorted(cls.methods.values(), key=lambda method: method.name != "__init__")
+        needle = f"self.{name}"
+        for method in methods:
+            if method in self._running or needle not in method.module.segment(method.node):
+                continue
+            frame = self.run_alone(method)
+            value = frame.names.get(needle)
+            if value is not None:
+                return value
+        return None
+
+    @staticmethod
+    def _definition_frame(cls: Class) -> Frame:
+        return Frame(cls.module, owner=cls)
+
+
+def own_attributes(left: Frame) -> tuple[tuple[str, Value], ...]:
+    """What a constructor or method has stored on ``self``."""
+    return tuple((name[5:], value) for name, value in left.names.items() if name.startswith("self."))
+
+
+def settled(value: Value) -> Value:
+    """A value computed once, when its module was loaded. What a function built as text is only made milder."""
+
+    def once(trait: Trait) -> Trait:
+        if trait.built:
+            return replace(trait, mark=replace(trait.mark, severity=min(trait.mark.severity, Severity.WARNING)))
+        return replace(trait, once=True) if not trait.mark.order else trait
+
+    if isinstance(value, Thing) and value.constant is None and not value.traits:
+        return replace(value, settled=True)
+    return map_traits(value, once)
+
+
+def _builds_text(value: Value) -> bool:
+    """Whether a result is a text with words of its own, not just a formatted value."""
+    if not isinstance(value, Str):
+        return False
+    return any(isinstance(part, Text) and count_words(part.text) > 0 for part in flatten(value.parts))

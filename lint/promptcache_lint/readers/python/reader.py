@@ -1,0 +1,75 @@
+"""Reads Python files: picks those that can hold a prompt, and runs their modules and functions abstractly."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python.interpreter import Interpreter
+from promptcache_lint.readers.python.program import Program, parse_module
+from promptcache_lint.readers.python.sinks import Sinks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from promptcache_lint.places import Place, Source
+    from promptcache_lint.prompts import Prompt
+    from promptcache_lint.readers.python.program import Module
+    from promptcache_lint.readers.reading import InputFile, Workspace
+
+__all__ = ["PythonReader", "may_hold_prompt"]
+
+_HINT = re.compile(
+    r"prompt|instructions|persona\b|preamble|system_message|SystemMessage|[\"']role[\"']|\bSYSTEM|\bsystem\s*="
+    r"|_section\b|You are |you are an? |generate_content|completions?\.create|messages\.create"
+    r"|responses\.create|\bcompletion\(|[\"']system[\"']",
+    re.IGNORECASE,
+)
+
+
+def may_hold_prompt(text: str) -> bool:
+    """Whether anything in a file hints at prompts; most files of a tree are ruled out here, unparsed."""
+    return _HINT.search(text) is not None
+
+
+class PythonReader:
+    """Reads ``.py`` files."""
+
+    def read(self, file: InputFile, workspace: Workspace) -> Iterable[Prompt]:
+        """The prompts in the file, with what reaches them from other modules of the tree."""
+        program = workspace.shared.setdefault("python", Program(workspace))
+        assert isinstance(program, Program)
+        module = parse_module(file.path, file.source)
+        if not may_hold_prompt(file.source.text):
+            return []
+        program.add(module)
+        return _prompts(module, program, workspace)
+
+    def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
+        """Real comments, so that the same words in a string suppress nothing."""
+        lines = io.StringIO(source.text).readline
+        try:
+            for token in tokenize.generate_tokens(lines):
+                if token.type == tokenize.COMMENT:
+                    start = source.offset(token.start[0], token.start[1] + 1)
+                    yield source.place(start, start + len(token.string)), token.string
+        except (tokenize.TokenError, SyntaxError, IndentationError):
+            return
+
+
+def _prompts(module: Module, program: Program, workspace: Workspace) -> list[Prompt]:
+    sinks = Sinks()
+    machine = Interpreter(program, workspace.vocabulary, sinks)
+    sinks.machine = machine
+    machine.module_frame(module)
+    functions = list(module.functions.values())
+    for cls in module.classes.values():
+        functions += cls.methods.values()
+    for function in functions:
+        frame = machine.run_alone(function)
+        sinks.returned(function, frame)
+        for nested in list(frame.nested.values()):
+            sinks.returned(nested, machine.run_alone_inside(nested, frame))
+    return sinks.prompts

@@ -1,0 +1,191 @@
+"""Running statements: bindings, branches (both ways, then merged), loops (once), definitions, returns."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python.program import Function, add_imports
+from promptcache_lint.readers.python.values import Map, Seq, Thing, element_of, merge
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.frame import Frame
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["assign", "run"]
+
+
+def run(machine: Interpreter, body: list[ast.stmt], frame: Frame) -> bool:
+    """Run statements in order; True when control never reaches the end of ``body``."""
+    return any(_statement(machine, statement, frame) for statement in body)
+
+
+def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # noqa: C901 - one case a statement
+    match node:
+        case ast.Expr():
+            machine.evaluate(node.value, frame)
+        case ast.Assign():
+            value = machine.evaluate(node.value, frame)
+            for target in node.targets:
+                assign(machine, target, value, frame)
+        case ast.AnnAssign():
+            if node.value is not None:
+                assign(machine, node.target, machine.evaluate(node.value, frame), frame)
+        case ast.AugAssign():
+            _augment(machine, node, frame)
+        case ast.Return():
+            value = machine.evaluate(node.value, frame) if node.value else Thing(constant="None")
+            frame.returned.append((value, frame.module.place(node)))
+            return True
+        case ast.If():
+            return _branch(machine, node, frame)
+        case ast.For() | ast.AsyncFor():
+            iterable = machine.evaluate(node.iter, frame)
+            assign(machine, node.target, element_of(iterable), frame)
+            run(machine, node.body, frame)
+            run(machine, node.orelse, frame)
+        case ast.While():
+            machine.evaluate(node.test, frame)
+            run(machine, node.body, frame)
+            run(machine, node.orelse, frame)
+        case ast.With() | ast.AsyncWith():
+            for item in node.items:
+                value = machine.evaluate(item.context_expr, frame)
+                if item.optional_vars is not None:
+                    assign(machine, item.optional_vars, value, frame)
+            return run(machine, node.body, frame)
+        case ast.Try() | ast.TryStar():
+            return _try(machine, node, frame)
+        case ast.Match():
+            _match(machine, node, frame)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            if not frame.at_module_level:
+                frame.nested[node.name] = Function(node, frame.module, frame.owner)
+                frame.names.pop(node.name, None)
+        case ast.Import() | ast.ImportFrom():
+            add_imports(frame.imports, node)
+        case ast.Raise() | ast.Break() | ast.Continue():
+            return True
+        case _:
+            return False
+    return False
+
+
+def assign(machine: Interpreter, target: ast.expr, value: Value, frame: Frame) -> None:
+    """Bind a target: a name, an attribute, an item, or a tuple of targets."""
+    match target:
+        case ast.Name():
+            frame.set(target.id, value)
+            machine.sinks.assigned(target.id, value, target, frame)
+        case ast.Attribute():
+            spelling = machine.spelling(target)
+            if spelling:
+                frame.set(spelling, value)
+            machine.sinks.assigned(target.attr, value, target, frame)
+        case ast.Subscript():
+            _store_item(machine, target, value, frame)
+        case ast.Tuple() | ast.List():
+            for index, inner in enumerate(target.elts):
+                assign(machine, inner, _item(value, index), frame)
+        case ast.Starred():
+            assign(machine, target.value, value, frame)
+        case _:
+            return
+
+
+def _item(value: Value, index: int) -> Value:
+    if isinstance(value, Seq) and value.kind == "tuple" and index < len(value.items):
+        return value.items[index]
+    if isinstance(value, Seq) and not value.partial and index < len(value.items):
+        return value.items[index]
+    return element_of(value)
+
+
+def _store_item(machine: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -> None:
+    spelling = machine.spelling(target.value)
+    if not spelling:
+        return
+    container = machine.evaluate(target.value, frame)
+    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    if isinstance(container, Map):
+        frame.set(spelling, container.set(key if isinstance(key, str) else None, value))
+    elif isinstance(container, Seq):
+        frame.set(spelling, Seq((*container.items, value), container.traits, container.kind, partial=True))
+    if isinstance(key, str):
+        machine.sinks.assigned(key, value, target, frame)
+
+
+def _augment(machine: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
+    left = ast.copy_location(_loading(node.target), node.target)
+    combined = ast.copy_location(ast.BinOp(left=left, op=node.op, right=node.value), node)
+    assign(machine, node.target, machine.evaluate(combined, frame), frame)
+
+
+def _loading(target: ast.expr) -> ast.expr:
+    match target:
+        case ast.Name():
+            return ast.Name(id=target.id, ctx=ast.Load())
+        case ast.Attribute():
+            return ast.Attribute(value=target.value, attr=target.attr, ctx=ast.Load())
+        case ast.Subscript():
+            return ast.Subscript(value=target.value, slice=target.slice, ctx=ast.Load())
+        case _:
+            return target
+
+
+def _branch(machine: Interpreter, node: ast.If, frame: Frame) -> bool:
+    machine.evaluate(node.test, frame)
+    place = frame.module.place(node.test)
+    test = frame.module.label(node.test)
+    before = dict(frame.names)
+    body_ends = run(machine, node.body, frame)
+    after_body = frame.names
+    frame.names = dict(before)
+    else_ends = run(machine, node.orelse, frame)
+    if body_ends and else_ends:
+        return True
+    if body_ends:
+        return False
+    if else_ends:
+        frame.names = after_body
+        return False
+    frame.join(before, after_body, place, test)
+    return False
+
+
+def _try(machine: Interpreter, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
+    before = dict(frame.names)
+    ends = run(machine, node.body, frame)
+    if not ends:
+        ends = run(machine, node.orelse, frame)
+    names = frame.names
+    for handler in node.handlers:
+        frame.names = dict(before)
+        if not run(machine, handler.body, frame):
+            handled = frame.names
+            if ends:
+                names, ends = handled, False
+            else:
+                place = frame.module.place(node)
+                for name, value in handled.items():
+                    names[name] = merge(names[name], value, place) if name in names else value
+    frame.names = names
+    return run(machine, node.finalbody, frame) or ends
+
+
+def _match(machine: Interpreter, node: ast.Match, frame: Frame) -> None:
+    machine.evaluate(node.subject, frame)
+    before = dict(frame.names)
+    merged: dict[str, Value] | None = None
+    for case in node.cases:
+        frame.names = dict(before)
+        for pattern in ast.walk(case.pattern):
+            if isinstance(pattern, ast.MatchAs | ast.MatchStar) and pattern.name:
+                frame.set(pattern.name, Thing(pattern.name))
+        if run(machine, case.body, frame):
+            continue
+        if merged is not None:
+            frame.join(before, merged, frame.module.place(node), "")
+        merged = frame.names
+    frame.names = merged if merged is not None else before

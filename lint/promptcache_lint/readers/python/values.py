@@ -1,0 +1,292 @@
+"""Abstract values of a Python program: enough of each to know what text it becomes and what it brings along.
+
+    f"Hi {name}" → Str(Text("Hi "), Hole("name"));  {"a": 1} → Map;  datetime.now() → Thing(traits=(PC101,))
+
+All are frozen: a change to a list or a dict is a new value under the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from promptcache_lint.prompts import Branch, Hole, Text, Trait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Part
+
+__all__ = [
+    "Instance",
+    "Map",
+    "Ref",
+    "Seq",
+    "Str",
+    "Thing",
+    "Traits",
+    "Value",
+    "element_of",
+    "map_traits",
+    "merge",
+    "moved",
+    "traits_of",
+    "with_traits",
+    "without_order",
+]
+
+Traits = tuple[Trait, ...]
+_MOST_PARTS = 300
+_MOST_ITEMS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Str:
+    """A text of known parts."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A value of which little is known. ``type`` is the dotted name of what made it.
+
+    ``constant``: the text of a number, boolean or None. ``settled``: it does not change from call to call,
+    so its name suggests nothing.
+    """
+
+    label: str = ""
+    traits: Traits = ()
+    type: str = ""
+    constant: str | None = None
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """A list, tuple or set, or what a loop goes through; ``traits`` are those of its order.
+
+    ``partial``: there may be more items than are known.
+    """
+
+    items: tuple[Value, ...]
+    traits: Traits = ()
+    kind: Literal["list", "tuple", "set"] = "list"
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A dict; keys that are no literal strings are None."""
+
+    pairs: tuple[tuple[str | None, Value], ...]
+    traits: Traits = ()
+    partial: bool = False
+
+    def get(self, key: str) -> Value | None:
+        """The value last stored under ``key``."""
+        return next((value for name, value in reversed(self.pairs) if name == key), None)
+
+    def set(self, key: str | None, value: Value) -> Map:
+        """The map with ``key`` stored."""
+        kept = tuple(pair for pair in self.pairs if key is None or pair[0] != key)
+        return replace(self, pairs=(*kept[:_MOST_ITEMS], (key, value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a class of the program, with the attributes that are known."""
+
+    cls: Any
+    attributes: tuple[tuple[str, Value], ...] = ()
+
+    def get(self, name: str) -> Value | None:
+        """The attribute ``name``."""
+        return next((value for key, value in reversed(self.attributes) if key == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A function, class or module: by dotted name, and with its definition where the program has it.
+
+    ``bound`` is the object a method belongs to; ``given`` are arguments fixed by `functools.partial`.
+    """
+
+    dotted: str
+    target: Any = None
+    bound: Value | None = None
+    given: tuple[Value, ...] = ()
+    named: tuple[tuple[str, Value], ...] = ()
+
+
+Value = Str | Thing | Seq | Map | Instance | Ref
+
+
+def _union(groups: Iterable[Traits]) -> Traits:
+    return tuple(dict.fromkeys(trait for group in groups for trait in group))[:24]
+
+
+def traits_of(value: Value) -> Traits:
+    """All traits in a value, however deep."""
+    match value:
+        case Str(parts):
+            return _union(_part_traits(part) for part in parts)
+        case Thing():
+            return value.traits
+        case Seq():
+            return _union((value.traits, *(traits_of(item) for item in value.items)))
+        case Map():
+            return _union((value.traits, *(traits_of(item) for _, item in value.pairs)))
+        case Instance():
+            return ()
+        case Ref():
+            return ()
+
+
+def _part_traits(part: Part) -> Traits:
+    match part:
+        case Hole():
+            return part.traits
+        case Branch():
+            return _union(_part_traits(inner) for option in part.options for inner in option)
+        case Text():
+            return ()
+
+
+def map_traits(value: Value, change: Callable[[Trait], Trait | None]) -> Value:
+    """The value with each of its traits changed, or dropped where ``change`` gives None."""
+
+    def changed(traits: Traits) -> Traits:
+        return tuple(new for trait in traits if (new := change(trait)) is not None) if traits else traits
+
+    def in_part(part: Part) -> Part:
+        match part:
+            case Hole() if part.traits:
+                traits = changed(part.traits)
+                return part if traits == part.traits else replace(part, traits=traits)
+            case Branch():
+                return replace(part, options=tuple(tuple(map(in_part, option)) for option in part.options))
+            case _:
+                return part
+
+    match value:
+        case Str(parts):
+            return Str(tuple(map(in_part, parts)))
+        case Thing():
+            return replace(value, traits=changed(value.traits)) if value.traits else value
+        case Seq():
+            items = tuple(map_traits(item, change) for item in value.items)
+            return replace(value, items=items, traits=changed(value.traits))
+        case Map():
+            pairs = tuple((key, map_traits(item, change)) for key, item in value.pairs)
+            return replace(value, pairs=pairs, traits=changed(value.traits))
+        case _:
+            return value
+
+
+def without_order(value: Value) -> Value:
+    """The value once it has been sorted: what only disturbed its order is gone."""
+    return map_traits(value, lambda trait: None if trait.mark.order else trait)
+
+
+def with_traits(value: Value, traits: Traits, label: str = "…") -> Value:
+    """The value with traits added: those of the list it was taken from, or of the call that made it."""
+    if not traits:
+        return value
+    match value:
+        case Str(parts):
+            place = parts[0].place if parts else traits[0].origin
+            mine = traits_of(value)
+            new = tuple(trait for trait in traits if trait not in mine)
+            return Str((*parts, Hole(label, place, new, new[0].mark.stability))) if new else value
+        case Thing():
+            return replace(value, traits=_union((value.traits, traits)), constant=None)
+        case Seq() | Map():
+            return replace(value, traits=_union((value.traits, traits)))
+        case _:
+            return Thing(label, traits)
+
+
+def element_of(value: Value) -> Value:
+    """One item of what is iterated over, standing for all of them."""
+    match value:
+        case Seq():
+            if not value.items:
+                return Thing("", value.traits)
+            others = _union(traits_of(item) for item in value.items[1:])
+            return with_traits(value.items[0], _union((value.traits, others)))
+        case Map():
+            return Thing("", value.traits, settled=not value.partial)
+        case Thing():
+            return Thing(value.label and f"{value.label}[…]", value.traits, settled=value.settled)
+        case Str():
+            return Thing("", traits_of(value), settled=True)
+        case _:
+            return Thing()
+
+
+def moved(value: Value, place: Place) -> Value:
+    """The value as it arrives at ``place``, from a function called there: its holes stand there now."""
+
+    def in_part(part: Part) -> Part:
+        match part:
+            case Hole():
+                return replace(
+                    part, place=place, traits=tuple(t.through(part.place).through(place) for t in part.traits)
+                )
+            case Branch():
+                options = tuple(tuple(map(in_part, option)) for option in part.options)
+                return replace(part, place=place, options=options)
+            case Text():
+                return part
+
+    match value:
+        case Str(parts):
+            return Str(tuple(map(in_part, parts)))
+        case Seq():
+            items = tuple(moved(item, place) for item in value.items)
+            return replace(value, items=items, traits=tuple(t.through(place) for t in value.traits))
+        case Map():
+            pairs = tuple((key, moved(item, place)) for key, item in value.pairs)
+            return replace(value, pairs=pairs, traits=tuple(t.through(place) for t in value.traits))
+        case _:
+            return map_traits(value, lambda trait: trait.through(place))
+
+
+def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
+    """The value of a name after a branch: one or the other."""
+    if first == second:
+        return first
+    match first, second:
+        case Str(), Str():
+            return _merge_texts(first.parts, second.parts, place, test)
+        case Seq(), Seq():
+            longer, shorter = (first, second) if len(first.items) >= len(second.items) else (second, first)
+            items = longer.items
+            if shorter.items != longer.items[: len(shorter.items)]:
+                items = (*longer.items, *(item for item in shorter.items if item not in longer.items))
+            return Seq(items[:_MOST_ITEMS], _union((first.traits, second.traits)), longer.kind, partial=True)
+        case Map(), Map():
+            merged = first
+            for key, value in second.pairs:
+                mine = merged.get(key) if key is not None else None
+                merged = merged.set(key, value if mine is None else merge(mine, value, place, test))
+            return replace(merged, traits=_union((first.traits, second.traits)), partial=True)
+        case Thing(), Thing():
+            known = first if first.traits or not second.traits else second
+            return replace(known, traits=_union((first.traits, second.traits)), constant=None)
+        case (Thing(constant="None" | "''"), other) | (other, Thing(constant="None" | "''")):
+            return other
+        case (Str() as text, Thing() as thing) | (Thing() as thing, Str() as text):
+            return with_traits(text, thing.traits, thing.label or "…")
+        case _:
+            return first if traits_of(first) or not traits_of(second) else second
+
+
+def _merge_texts(first: tuple[Part, ...], second: tuple[Part, ...], place: Place, test: str) -> Str:
+    same = 0
+    while same < min(len(first), len(second)) and first[same] == second[same]:
+        same += 1
+    branch = Branch(test, place, (first[same:], second[same:]), written=False)
+    return Str((*first[:same], branch)[:_MOST_PARTS])

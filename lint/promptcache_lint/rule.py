@@ -1,0 +1,87 @@
+"""What a rule is: a code, the signs by which values with its fault are known, and a check on prompts.
+
+A rule is one module under `promptcache_lint.rules` with one subclass of `Rule`. The module's docstring is
+the rule's documentation and, through its examples, its first test. `SignRule` is the common case: report
+each value that carries the rule's mark where it costs something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from promptcache_lint.exposure import exposed_holes
+from promptcache_lint.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.exposure import Exposed
+    from promptcache_lint.prompts import Mark, Prompt, Trait
+
+__all__ = ["Rule", "Sign", "SignRule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """How values that deserve ``mark`` look in source.
+
+    ``python``: dotted names whose call yields such a value (``datetime.datetime.now``); a name that begins
+    with a dot is a method of any object (``.iterdir``). ``attributes``: dotted names that are such a value
+    without being called. ``environment``: names of environment variables (regular expressions).
+    ``names``: regular expressions for whole names, in words joined by ``_`` (``current_time``), as they
+    occur in placeholders, template variables and parameters. ``filters``: Jinja2 filters whose result is such
+    a value.
+    """
+
+    mark: Mark
+    python: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+
+
+class Rule:
+    """A fault that can be seen in a prompt. Subclasses say ``code`` and `check`."""
+
+    code: ClassVar[str]
+    signs: ClassVar[tuple[Sign, ...]] = ()
+
+    def check(self, prompt: Prompt) -> Iterator[Finding]:
+        """Yield the findings of this rule in ``prompt``; nothing by default."""
+        yield from ()
+
+
+class SignRule(Rule):
+    """Reports each value that carries a mark with the rule's code and stands where it costs hits.
+
+    ``what`` completes the sentence "… reaches the system prompt".
+    """
+
+    what: ClassVar[str]
+
+    def check(self, prompt: Prompt) -> Iterator[Finding]:
+        """One finding for each value of this kind in the part of the prompt that should be reused."""
+        for exposed in exposed_holes(prompt):
+            for trait in exposed.hole.traits:
+                if trait.mark.code == self.code and not trait.once and exposed.costs(trait):
+                    yield self.finding(prompt, exposed, trait)
+
+    def finding(self, prompt: Prompt, exposed: Exposed, trait: Trait) -> Finding:
+        """The finding for one trait of one exposed hole."""
+        return Finding(
+            code=self.code,
+            severity=_severity(prompt, trait),
+            message=f"{self.what} ({trait.label}) reaches {exposed.where}{exposed.cost}",
+            place=exposed.hole.place,
+            source=None if trait.origin.start == exposed.hole.place.start else trait.origin,
+            flow=(trait.origin, *trait.flow) if trait.flow else (),
+            segment=exposed.segment.path,
+            stranded_tokens=exposed.stranded_tokens,
+        )
+
+
+def _severity(prompt: Prompt, trait: Trait) -> Severity:
+    doubtful = trait.guessed and not prompt.certain
+    return min(trait.mark.severity, Severity.WARNING) if doubtful else trait.mark.severity

@@ -1,0 +1,57 @@
+"""# Date in the prefix
+
+## What it does
+Finds today's date, without the time of day, in the part of a prompt that should stay the same.
+
+## Why is this bad?
+The date changes at midnight. Until then the prefix holds, so this is a warning and no error: the first
+request of each day, in each conversation that runs on, misses. Dates that are written down are fine.
+
+## Example
+```python
+from datetime import date
+
+SYSTEM_TEMPLATE = "You are a travel agent. Today is {today}. Never book without asking."
+
+def system_prompt():
+    return SYSTEM_TEMPLATE.format(today=date.today().isoformat())
+```
+```text
+You are a travel agent. Today is {current_date}. Never book without asking.
+```
+
+## Use instead
+```python
+from datetime import date
+
+SYSTEM = "You are a travel agent. Never book without asking. Our terms are valid since 2024-03-01."
+
+def turn(question):
+    return {"role": "user", "content": f"Today is {date.today()}. {question}"}
+```
+"""
+
+from __future__ import annotations
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.prompts import Mark, Stability
+from promptcache_lint.rule import Sign, SignRule
+
+
+class DateInPrefix(SignRule):
+    """PC109."""
+
+    code = "PC109"
+    what = "Today's date"
+    signs = (
+        Sign(
+            Mark("PC109", Severity.WARNING, Stability.CONVERSATION),
+            python=("datetime.date.today", "pendulum.today", "arrow.Arrow.today"),
+            names=(
+                r"(?:the_)?(?:current|today|todays|today_s|local|system|present|utc)_?"
+                r"(?:date|day|weekday|week)(?:_(?:utc|iso|str|string|text|formatted))?",
+                r"date|today|iso_?date|date_(?:str|string|today|now|iso)|day_?of_?(?:the_?)?week|weekday",
+                r"get_(?:current_|today_?s?_)?date|strftime_now",
+            ),
+        ),
+    )

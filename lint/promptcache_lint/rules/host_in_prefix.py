@@ -1,0 +1,116 @@
+"""# Host, environment or working directory in the prefix
+
+## What it does
+Finds what differs between machines, processes and folders (host name, process id, working and temporary
+directories, login name, the environment) in the part of a prompt that should stay the same.
+
+## Why is this bad?
+Replicas of one service stop sharing a cache, and each restart or each folder begins a new prefix. A process
+that runs alone keeps hitting, so this is a warning.
+
+## Example
+```python
+import os
+import socket
+
+def system_prompt():
+    return f"Host: {socket.gethostname()}, folder: {os.getcwd()}\\nYou are a coding agent. Run the tests first."
+```
+```text
+You work in {cwd}.
+You are a coding agent. Run the tests first.
+```
+
+## Use instead
+```python
+import os
+
+SYSTEM = "You are a coding agent. Run the tests first."
+
+def first_turn(task):
+    return {"role": "user", "content": f"{task}\\n\\nWorking directory: {os.getcwd()}"}
+```
+"""
+
+from __future__ import annotations
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.prompts import Mark, Stability
+from promptcache_lint.rule import Sign, SignRule
+
+
+class HostInPrefix(SignRule):
+    """PC105."""
+
+    code = "PC105"
+    what = "A fact of the machine or process"
+    signs = (
+        Sign(
+            Mark("PC105", Severity.WARNING, Stability.PROCESS),
+            python=(
+                "socket.gethostname",
+                "socket.getfqdn",
+                "platform.node",
+                "platform.uname",
+                "platform.platform",
+                "os.uname",
+                "os.getpid",
+                "os.getppid",
+                "os.getcwd",
+                "os.getlogin",
+                "pathlib.Path.cwd",
+                "pathlib.Path.home",
+                "pathlib.Path.absolute",
+                "os.path.abspath",
+                "os.path.realpath",
+                "os.path.expanduser",
+                "getpass.getuser",
+                "threading.get_ident",
+                "threading.current_thread",
+                "uuid.getnode",
+                "os.cpu_count",
+                "psutil.virtual_memory",
+                "psutil.cpu_percent",
+                "psutil.disk_usage",
+                "os.getloadavg",
+                "shutil.disk_usage",
+            ),
+            attributes=("os.environ",),
+            environment=(
+                r"HOST(?:NAME)?|COMPUTERNAME|USER(?:NAME)?|LOGNAME|HOME|USERPROFILE|PWD|OLDPWD|TMPDIR|TEMP|TMP",
+                r"POD_(?:NAME|IP|UID)|NODE_NAME|K8S_\w+|KUBERNETES_\w+|DYNO|INSTANCE_ID|REPLICA_ID|GIT_\w+",
+                r"(?:BUILD|RUN|JOB|REQUEST|TRACE|SESSION)_ID|AWS_LAMBDA_\w+|HEROKU_\w+|XDG_\w+|SHELL|TERM|PATH",
+            ),
+            names=(
+                r"(?:host|machine|computer|node|pod|container|instance)_?name|host|fqdn",
+                r"cwd|pwd|(?:current_?)?working_?(?:dir|directory|folder)|current_(?:dir|directory|folder|path)",
+                r"home_?(?:dir|directory)|temp_?(?:dir|directory)|tmp_?dir|pid|process_id|ip_address",
+                r"(?:project|workspace|repo|git)_?(?:root|dir|directory)",
+                r"environ|env_?vars|environment_variables|get_?cwd|get_?hostname|getpid",
+            ),
+        ),
+        Sign(
+            Mark("PC105", Severity.ERROR, Stability.TURN),
+            python=(
+                "tempfile.mkdtemp",
+                "tempfile.mkstemp",
+                "tempfile.mktemp",
+                "tempfile.NamedTemporaryFile",
+                "tempfile.TemporaryDirectory",
+            ),
+        ),
+        Sign(
+            Mark("PC105", Severity.INFO, Stability.DEPLOYMENT),
+            python=(
+                "platform.system",
+                "platform.machine",
+                "platform.release",
+                "platform.version",
+                "platform.python_version",
+                "locale.getlocale",
+                "locale.getdefaultlocale",
+            ),
+            attributes=("sys.platform", "sys.version", "sys.executable", "os.name"),
+            environment=(r".*",),
+        ),
+    )

@@ -1,0 +1,83 @@
+"""# Randomness in the prefix
+
+## What it does
+Finds values that are drawn at random, and lists that are sampled or shuffled, in the part of a prompt that
+should stay the same.
+
+## Why is this bad?
+Each draw gives another prefix. Sampling few-shot examples afresh for every request is the usual form: the
+examples, often the longest part of the prompt, and everything behind them are never reused.
+
+## Example
+```python
+import random
+
+def prompt(question):
+    shots = random.sample(EXAMPLES, k=3)
+    return "Answer with a number.\\n" + "\\n".join(shots) + f"\\nQ: {question}\\nA:"
+```
+```jinja
+You are {{ ["cheerful", "stern"] | random }} and work in a bakery. Recommend one cake at a time.
+```
+
+## Use instead
+Choose once and keep the choice, or draw with a fixed seed.
+```python
+import random
+
+SHOTS = random.Random(7).sample(["1+1=2", "2+2=4", "3+3=6"], k=2)
+
+def prompt(question):
+    return "Answer with a number.\\n" + "\\n".join(SHOTS) + f"\\nQ: {question}\\nA:"
+```
+"""
+
+from __future__ import annotations
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.prompts import Mark, Stability
+from promptcache_lint.rule import Sign, SignRule
+
+_DRAWS = (
+    "random",
+    "randint",
+    "randrange",
+    "uniform",
+    "gauss",
+    "normalvariate",
+    "triangular",
+    "betavariate",
+    "choice",
+    "choices",
+    "sample",
+    "shuffle",
+    "getrandbits",
+    "randbytes",
+)
+
+
+class RandomInPrefix(SignRule):
+    """PC103."""
+
+    code = "PC103"
+    what = "A random choice"
+    signs = (
+        Sign(
+            Mark("PC103", Severity.ERROR, Stability.TURN, bulk=True),
+            python=(
+                *(f"random.{draw}" for draw in _DRAWS),
+                *(f"random.Random.{draw}" for draw in _DRAWS),
+                *(f"random.SystemRandom.{draw}" for draw in _DRAWS),
+                "secrets.choice",
+                "secrets.randbelow",
+                "secrets.randbits",
+                "os.urandom",
+                *(f"numpy.random.{draw}" for draw in ("rand", "randn", "randint", "random", "random_sample")),
+                *(f"numpy.random.{draw}" for draw in ("choice", "shuffle", "permutation", "uniform", "normal")),
+                *(f"numpy.random.default_rng.{draw}" for draw in ("choice", "permutation", "integers")),
+                *(f"numpy.random.default_rng.{draw}" for draw in ("random", "normal", "shuffle")),
+            ),
+            names=(r"random|rand|rand_?int|random_?(?:number|int|value|seed|string|choice)|roll|dice|pick",),
+            filters=("random", "shuffle"),
+        ),
+    )

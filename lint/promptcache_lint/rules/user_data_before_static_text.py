@@ -1,0 +1,82 @@
+"""# User data before static text
+
+## What it does
+Finds data of a user, customer or tenant in a system prompt, in front of text that is the same for everybody.
+
+## Why is this bad?
+Every user gets a prefix of their own, so the text behind can be shared by nobody: each user pays for it
+again. With the user's data last, all users share everything in front of it.
+
+## Example
+```python
+def system_prompt(user_name):
+    return (
+        f"You are talking to {user_name}. "
+        "You are the help desk of a bicycle shop. Be brief. Never promise a delivery date. "
+        "Repairs take three working days; spare parts are listed in the catalogue."
+    )
+```
+```jinja
+Customer: {{ customer.name }}
+You are the help desk of a bicycle shop. Be brief. Never promise a delivery date.
+Repairs take three working days; spare parts are listed in the catalogue.
+```
+
+## Use instead
+```python
+def system_prompt(user_name):
+    return (
+        "You are the help desk of a bicycle shop. Be brief. Never promise a delivery date. "
+        "Repairs take three working days; spare parts are listed in the catalogue. "
+        f"You are talking to {user_name}."
+    )
+```
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from promptcache_lint.exposure import exposed_holes
+from promptcache_lint.findings import Severity
+from promptcache_lint.prompts import Mark, Stability
+from promptcache_lint.rule import Sign, SignRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.findings import Finding
+    from promptcache_lint.prompts import Prompt
+
+_ENOUGH_WORDS = 10
+_PERSON = r"(?:user|customer|client|visitor|patient|student|member|employee|buyer|guest|account|tenant)"
+
+
+class UserDataBeforeStaticText(SignRule):
+    """PC104."""
+
+    code = "PC104"
+    what = "User data"
+    signs = (
+        Sign(
+            Mark("PC104", Severity.WARNING, Stability.USER),
+            names=(
+                rf"(?:the_|current_)?{_PERSON}"
+                r"(?:_(?:name|first_name|last_name|full_name|id|email|profile|info|data|details|record|prefs"
+                r"|preferences|memory|memories|facts|bio|context|location|address|plan|tier|role|language))?",
+                r"(?:first|last|full|display)_name|e_?mail(?:_address)?|phone(?:_number)?|user_?name|login",
+                r"(?:tenant|org|organi[sz]ation|company|workspace|team)_(?:id|name)",
+            ),
+        ),
+    )
+
+    def check(self, prompt: Prompt) -> Iterator[Finding]:
+        """One finding: the first such value in front of enough static text."""
+        if not prompt.layout:
+            return
+        for exposed in exposed_holes(prompt):
+            for trait in exposed.hole.traits:
+                if trait.mark.code == self.code and exposed.words_behind >= _ENOUGH_WORDS:
+                    if not exposed.turn_before:
+                        yield self.finding(prompt, exposed, trait)
+                    return
