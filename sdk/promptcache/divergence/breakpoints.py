@@ -37,7 +37,8 @@ def breakpoint_findings(
     """Judge the marks of two requests whose first ``shared`` segments agree.
 
     PC602 when the entry the earlier request left is not marked any more, or a long history never was;
-    PC605 when the next mark stands further away than the provider looks back.
+    PC610 when the last breakpoint stays early in it; PC605 when the next one stands further away than the
+    provider looks back.
     """
     left = [number for number in _marks(earlier) if number < shared]
     marks = _marks(later)
@@ -45,7 +46,7 @@ def breakpoint_findings(
         return []
     entry = left[-1]
     found = _reach_finding(entry, marks, later) or _unmarked_finding(entry, marks, later, shared)
-    if found is None or _read(usage, later, entry + 1 if found.code != "PC602" else shared):
+    if found is None or _read(usage, later, entry + 1 if found.code == "PC605" else shared):
         return []
     return [found]
 
@@ -63,11 +64,12 @@ def _reach_finding(entry: int, marks: list[int], later: Sequence[Segment]) -> Fi
 
 
 def _unmarked_finding(entry: int, marks: list[int], later: Sequence[Segment], shared: int) -> Finding | None:
-    """A history that grows behind marks which all stand on tools and system."""
-    if any(later[mark].kind == "message" for mark in marks):
-        return None
+    """A long history behind the last breakpoint: PC610 where that stood still, PC602 where none is in it."""
     tail = sum(len(segment.text) for segment in later[entry + 1 : shared])
-    return Finding("PC602", {"unmarked_chars": tail}, severity="warning") if tail >= _UNMARKED_CHARS else None
+    if tail < _UNMARKED_CHARS or marks[-1] > entry:
+        return None
+    code = "PC610" if later[entry].kind == "message" else "PC602"
+    return Finding(code, {"unmarked_chars": tail, "last_mark": later[entry].path}, severity="warning")
 
 
 def _read(usage: Usage | None, later: Sequence[Segment], segments: int) -> bool:

@@ -6,7 +6,7 @@ first. How each kind of evidence is read stands in the modules beside this one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
@@ -18,6 +18,7 @@ from promptcache.divergence.parameters import parameter_findings
 from promptcache.divergence.result import Divergence
 from promptcache.divergence.severity import severity_of
 from promptcache.divergence.tools import tool_findings, tool_name
+from promptcache.providers import find_model
 from promptcache.segments import Segment, cut_request, newest_turn_start
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ def compare_segments(
     place = _first_difference(earlier, later)
     parameters = parameter_findings(earlier_body, later_body) if earlier_body and later_body else []
     content = [] if place is None else _content_findings(earlier, later, place)
+    if later_body and _takes_both_shapes(later_body.get("model")):
+        content = [
+            replace(found, severity="info") if "shape" in found.details else found for found in content
+        ]
     findings = _ordered(parameters, content, place, earlier, later)
     if place is None or place.in_newest_turn:
         findings += breakpoint_findings(earlier, later, len(earlier) if place is None else place.index, usage)
@@ -159,12 +164,14 @@ def _related(earlier: Sequence[Segment], later: Sequence[Segment], old: _Parts, 
     names = {tool_name(tool) for tool in new.tools}
     if any(tool_name(tool) in names for tool in old.tools):
         return True
-    pairs = (
-        [*zip(old.head, new.head, strict=False), *zip(old.talk[:1], new.talk[:1], strict=True)]
-        if old.talk and new.talk
-        else [*zip(old.head, new.head, strict=False)]
-    )
+    pairs = [*zip(old.head, new.head, strict=False), *zip(old.talk[:1], new.talk[:1], strict=False)]
     return any(alike(first.body, second.body) or first.body == second.body for first, second in pairs)
+
+
+def _takes_both_shapes(model: object) -> bool:
+    """Whether the model's provider reads a string and a list with that one text as the same."""
+    facts = find_model(model) if isinstance(model, str) else None
+    return facts is not None and facts.provider == "anthropic"
 
 
 # --- the answer -----------------------------------------------------------------------------------------

@@ -11,15 +11,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["Finding", "Severity", "alike", "common_prefix", "common_suffix", "excerpt", "fold"]
+__all__ = [
+    "Finding",
+    "Severity",
+    "alike",
+    "common_prefix",
+    "common_suffix",
+    "excerpt",
+    "fold",
+    "looks_like_files",
+]
 
 Severity = Literal["error", "warning", "info"]
 
 _EXCERPT_BEFORE, _EXCERPT_AFTER = 24, 56
 _FOLDED_AWAY = re.compile(r"[\s\u00ad\u200b-\u200d\u2060\ufeff]+")
 _SAMPLE = 4096
+_FILE = re.compile(
+    r"[\w.-]+[/\\][\w./\\-]+|\b[\w-]+\.(?:md|txt|py|json|ya?ml|toml|js|ts|go|rs|c|h|html|css|pdf|csv)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +90,8 @@ def excerpt(text: str, offset: int) -> str:
     """Return a short piece of ``text`` around ``offset``, with an ellipsis where it was cut."""
     start, end = max(0, offset - _EXCERPT_BEFORE), min(len(text), offset + _EXCERPT_AFTER)
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+
+
+def looks_like_files(items: Iterable[str]) -> bool:
+    """Whether every item reads like a path or a file's name."""
+    return all(_FILE.search(item) for item in items)

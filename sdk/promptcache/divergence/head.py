@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.divergence.alignment import content_key, first_step
 from promptcache.divergence.evidence import Finding, common_prefix
-from promptcache.divergence.text import drift_finding, text_findings
+from promptcache.divergence.text import drift_finding, stranded_chars, text_findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["head_findings"]
 
+_STRANDED = 256
+_SHAPE_ONLY = ("PC201", "PC202", "PC203", "PC204", "PC205", "PC206")  # the text would be static, written once
 _SUMMARIZE = re.compile(r"\b(summari[sz]e|summari[sz]ing|compact|condense)\b", re.IGNORECASE)
 
 
@@ -35,12 +37,10 @@ def head_findings(
         return [Finding("PC506")]
     if len(old) != len(new):
         return _section_findings(old, new)
-    findings = [
-        found
-        for first, second in zip(old, new, strict=True)
-        if first.body != second.body
-        for found in text_findings(first.body, second.body, common_prefix(first.body, second.body))
-    ]
+    findings: list[Finding] = []
+    for number, (first, second) in enumerate(zip(old, new, strict=True)):
+        if first.body != second.body:
+            findings += _block_findings(first, second, _equal_chars(old[number + 1 :], new[number + 1 :]))
     return findings or [Finding("PC403")]
 
 
@@ -62,8 +62,25 @@ def _section_findings(old: Sequence[Segment], new: Sequence[Segment]) -> list[Fi
     if step is None or step.kind != "replaced":
         return [Finding("PC404", {"blocks_before": len(old), "blocks_after": len(new)})]
     first, second = next((a, b) for a, b in zip(old, new, strict=False) if a.body != b.body)
+    return _block_findings(first, second, 0) or [Finding("PC403")]
+
+
+def _block_findings(first: Segment, second: Segment, behind: int) -> list[Finding]:
+    """Explain one block, and say what stands stranded behind the change (PC401).
+
+    A plain edit with static text behind it shows that this text is dynamic: it stands too early.
+    """
     offset = common_prefix(first.body, second.body)
-    return text_findings(first.body, second.body, offset) or [Finding("PC403")]
+    findings = text_findings(first.body, second.body, offset)
+    stranded = behind + stranded_chars(first.body, second.body, offset)
+    if not findings or stranded < _STRANDED or findings[0].code in _SHAPE_ONLY:
+        return findings
+    layout = Finding("PC401", {"stranded_chars": stranded})
+    return [layout, *findings] if findings[0].code == "PC403" else [*findings, layout]
+
+
+def _equal_chars(old: Sequence[Segment], new: Sequence[Segment]) -> int:
+    return sum(len(a.body) for a, b in zip(old, new, strict=False) if a.body == b.body)
 
 
 def _compaction(whole: tuple[str, str], old_talk: Sequence[Segment], new_talk: Sequence[Segment]) -> bool:

@@ -1,7 +1,7 @@
 """Evidence in JSON: texts that hold the same value, written in another way.
 
 Finds the JSON value around a difference on both sides and compares what it says: key order (PC201), array
-order (PC202), the way numbers are written (PC205).
+order (PC202 to PC204), the way numbers are written (PC205).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from promptcache.divergence.evidence import Finding
+from promptcache.divergence.evidence import Finding, looks_like_files
 
 __all__ = ["json_finding", "same_json"]
 
@@ -65,8 +65,30 @@ def _difference(first: Any, second: Any) -> str | None:
     if first == second:
         return "PC205"
     if _unordered(first) == _unordered(second):
-        return "PC202"
+        return _shuffled_by(first, second)
     return None
+
+
+def _shuffled_by(first: Any, second: Any) -> str:
+    """Guess from the first shuffled array what shuffled it: a listing, a collection of rows, a set."""
+    shuffled = _first_shuffled(first, second) or []
+    if all(isinstance(item, dict | list) for item in shuffled):
+        return "PC204"
+    return "PC203" if looks_like_files(str(item) for item in shuffled) else "PC202"
+
+
+def _first_shuffled(first: Any, second: Any) -> list[Any] | None:
+    if isinstance(first, dict) and isinstance(second, dict):
+        pairs = [(item, second.get(key)) for key, item in first.items()]
+    elif isinstance(first, list) and isinstance(second, list):
+        if _unordered(first) == _unordered(second) and [*map(_unordered, first)] != [
+            *map(_unordered, second)
+        ]:
+            return first
+        pairs = list(zip(first, second, strict=False))
+    else:
+        return None
+    return next((found for pair in pairs if (found := _first_shuffled(*pair))), None)
 
 
 def _typed(value: Any) -> Any:

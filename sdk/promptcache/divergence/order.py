@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from promptcache.divergence.evidence import Finding, common_prefix, common_suffix
+from promptcache.divergence.evidence import Finding, common_prefix, common_suffix, looks_like_files
 
 __all__ = ["order_finding"]
 
 _ITEM = re.compile(r"\s*[,;|]\s*")
-_FILE = re.compile(
-    r"[\w.-]+[/\\][\w./\\-]+|\b[\w-]+\.(?:md|txt|py|json|ya?ml|toml|js|ts|go|rs|c|h|html|css|pdf|csv)\b"
-)
 
 
 def order_finding(before: str, after: str) -> Finding | None:
@@ -25,10 +22,10 @@ def order_finding(before: str, after: str) -> Finding | None:
         return None
     lines = _changed_lines(before, after)
     if _shuffled(lines[0], lines[1]):
-        return Finding("PC203" if _files(lines[0]) else "PC204", {"reordered": lines[0]})
+        return Finding("PC203" if looks_like_files(lines[0]) else "PC204", {"reordered": lines[0]})
     items = [[item for line in side for item in _ITEM.split(_content(line)) if item] for side in lines]
     if _shuffled(items[0], items[1]):
-        return Finding("PC203" if _files(items[0]) else "PC202", {"reordered": items[0]})
+        return Finding("PC203" if looks_like_files(items[0]) else "PC202", {"reordered": items[0]})
     return None
 
 
@@ -52,7 +49,3 @@ def _content(line: str) -> str:
 def _shuffled(first: list[str], second: list[str]) -> bool:
     first, second = [item.strip() for item in first], [item.strip() for item in second]
     return len(first) > 1 and first != second and Counter(first) == Counter(second)
-
-
-def _files(items: list[str]) -> bool:
-    return all(_FILE.search(item) for item in items)

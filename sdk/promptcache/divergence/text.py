@@ -18,7 +18,7 @@ from promptcache.divergence.order import order_finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["drift_finding", "text_findings", "volatile_findings"]
+__all__ = ["drift_finding", "stranded_chars", "text_findings", "volatile_findings"]
 
 _MIDDLE_LIMIT = 20_000
 _LABEL_REACH = 1_500
@@ -30,7 +30,10 @@ _RETRIEVED = re.compile(
     r"[^\n]{0,40}:",
     re.IGNORECASE,
 )
-_SECTION = re.compile(r"(?:^|\n)\s*(?:#{1,6} |<[A-Za-z_][\w-]*>|\[[A-Z]|[A-Z][\w ,'-]{2,40}:)|\n[ \t]*\n")
+_HEADED = re.compile(r"\s*(?:#{1,6} |<[A-Za-z_][\w-]*>|\[[A-Z]|[A-Z][\w ,'-]{2,40}:)")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
+_WHOLE = re.compile(r"[.!?:>\])]\s*$|\n$")
+_ROTATION = 48
 
 
 def text_findings(before: str, after: str, offset: int) -> list[Finding]:
@@ -50,6 +53,13 @@ def text_findings(before: str, after: str, offset: int) -> list[Finding]:
     if not alike(before, after):
         return []
     return [_section_finding(before, after, offset) or Finding("PC403")]
+
+
+def stranded_chars(before: str, after: str, offset: int) -> int:
+    """Return how much identical text stands behind the difference, in the lines after it."""
+    tail = common_suffix(before, after, after=offset)
+    line_end = before.find("\n", len(before) - tail)
+    return tail if line_end < 0 else len(before) - line_end - 1
 
 
 def drift_finding(before: str, after: str) -> Finding | None:
@@ -105,13 +115,32 @@ def _retrieved(before: str, after: str, offset: int) -> bool:
 
 
 def _section_finding(before: str, after: str, offset: int) -> Finding | None:
-    """PC404 when whole lines with a heading, a tag or a paragraph of their own came or went."""
-    start = before.rfind("\n", 0, offset) + 1
-    tail = common_suffix(before, after, after=start)
-    old, new = before[start : len(before) - tail], after[start : len(after) - tail]
+    """PC404 when whole lines or sentences came or went and nothing took their place.
+
+    Items of a list do not count, nor a last sentence that was added: so does a memory grow.
+    """
+    tail = common_suffix(before, after, after=offset)
+    old, new = before[offset : len(before) - tail], after[offset : len(after) - tail]
     if bool(old.strip()) == bool(new.strip()):
         return None
-    section = old if old.strip() else new
-    if not _SECTION.search(f"\n{section}"):
+    section = _whole_section(before if old.strip() else after, offset, len(old or new))
+    if section is None or all(map(_LIST_ITEM.match, filter(str.strip, section.split("\n")))):
+        return None
+    if offset == len(before) and not _HEADED.match(section):
         return None
     return Finding("PC404", {"section": section.strip().split("\n")[0][:80], "present": bool(new.strip())})
+
+
+def _whole_section(text: str, start: int, length: int) -> str | None:
+    """Return the piece that came or went, moved left to where it ends like a line or a sentence.
+
+    A common beginning may swallow its first letters: of "Be kind. Now plan. Never lie." the piece is found
+    as "ow plan. N".
+    """
+    for shift in range(min(_ROTATION, start, length) + 1):
+        if shift and text[start - shift] != text[start - shift + length]:
+            return None
+        piece = text[start - shift : start - shift + length]
+        if _WHOLE.search(piece):
+            return piece
+    return None
