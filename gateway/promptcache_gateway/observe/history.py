@@ -284,10 +284,11 @@ def _best(row: _Row, prompt: Prompt, route: tuple[str, str], not_before: float) 
     if depth == len(prompt.segments):
         exact = row.exact.get(prompt.exact[depth])
         return exact if exact is not None else row.masked[prompt.masked[depth]]
-    if depth < prompt.turn:
-        sibling = _same_conversation(row, prompt)
-        if sibling is not None:
-            return sibling
+    if depth >= max(prompt.turn, 1):  # only the newest turn differs: any holder will do
+        return row.exact.get(prompt.exact[depth]) or row.masked[prompt.masked[depth]]
+    sibling = _same_conversation(row, prompt)
+    if sibling is not None:
+        return sibling
     return max(
         _candidates(row, prompt, depth),
         key=lambda entry: (

@@ -1,15 +1,18 @@
 """Keys of texts with their volatile values masked, remembered piece by piece.
 
 Finding volatile values is the SDK's work and the costly part of seeing a request. A text is therefore
-handled in pieces of a fixed number of lines: in a prompt of 200 KB whose clock has moved only the
-piece with the clock is looked at again. Lines, because a volatile value that grows by a character
-must not move every later piece. Memory is bounded: the least recently used pieces are forgotten.
+handled in pieces of a few lines: in a prompt of 200 KB whose clock has moved only the piece with the
+clock is looked at again. Lines, because a volatile value that grows by a character must not move
+every later piece. Of a long text only the beginning and the end are masked, the rest counts as it
+stands: a volatile value there makes another key, and the comparison still finds it. Memory is
+bounded: what was seen first is forgotten first, and found again at its next sight.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from dataclasses import dataclass
 from threading import Lock
 from typing import TypeVar
 
@@ -17,8 +20,15 @@ from promptcache.detectors import mask_volatile
 
 Value = TypeVar("Value")
 
+HEAD_BUDGET = (24_000, 8_000)
+"""Characters masked at the beginning and at the end of a tool or an instruction."""
+
+MESSAGE_BUDGET = (600, 0)
+"""The same for a message: its own volatile values matter less, and there are many."""
+
 _LINES_A_PIECE = 8
-_MAX_PIECES = 32_768
+_LONG_PIECE = 4_096
+_MAX_PIECES = 8_192
 _MAX_TEXTS = 8_192
 
 
@@ -26,50 +36,72 @@ class Masker:
     """Turns texts into keys that volatile values do not change. Safe to share between threads."""
 
     def __init__(self, *, max_pieces: int = _MAX_PIECES, max_texts: int = _MAX_TEXTS) -> None:
-        self._pieces: OrderedDict[int, int] = OrderedDict()
+        self._pieces: OrderedDict[int, _Piece] = OrderedDict()
         self._texts: OrderedDict[int, tuple[int, ...]] = OrderedDict()
         self._max_pieces = max_pieces
         self._max_texts = max_texts
         self._lock = Lock()
 
-    def key(self, text: str) -> int:
+    def key(self, text: str, budget: tuple[int, int] = HEAD_BUDGET) -> int:
         """A key equal for two texts that differ only in volatile values. Valid in this process only."""
-        return hash(self.digests(text))
+        return hash(self.digests(text, budget))
 
-    def digests(self, text: str) -> tuple[int, ...]:
+    def digests(self, text: str, budget: tuple[int, int] = HEAD_BUDGET) -> tuple[int, ...]:
         """One 64-bit number for each piece, the same in every process."""
-        key = hash(text)
-        with self._lock:
-            known = self._texts.get(key)
-            if known is not None:
-                self._texts.move_to_end(key)
-                return known
-        digests = tuple(self._digest(piece) for piece in pieces_of(text))
-        with self._lock:
-            self._texts[key] = digests
-            _trim(self._texts, self._max_texts)
+        key = hash((text, budget))
+        known = self._texts.get(key)
+        if known is None:
+            known = tuple(self._digest_all(text, *budget))
+            with self._lock:
+                _put(self._texts, key, known, self._max_texts)
+        return known
+
+    def _digest_all(self, text: str, start: int, end: int) -> list[int]:
+        pieces = pieces_of(text)
+        digests: list[int] = []
+        before, total = 0, len(text)
+        for piece in pieces:
+            near = before < start or total - before - len(piece) < end
+            digests.append(self._look(piece).digest if near else stable_digest(piece))
+            before += len(piece) + 1
         return digests
 
-    def _digest(self, piece: str) -> int:
+    def masked(self, text: str, limit: int) -> str:
+        """The first ``limit`` characters of a text, about, with volatile values masked."""
+        parts: list[str] = []
+        length = 0
+        for piece in pieces_of(text):
+            if length >= limit:
+                break
+            parts.append(self._look(piece).masked)
+            length += len(piece)
+        return "\n".join(parts)
+
+    def _look(self, piece: str) -> _Piece:
         key = hash(piece)
-        with self._lock:
-            known = self._pieces.get(key)
-            if known is not None:
-                self._pieces.move_to_end(key)
-                return known
-        digest = stable_digest(mask_volatile(piece))
-        with self._lock:
-            self._pieces[key] = digest
-            _trim(self._pieces, self._max_pieces)
-        return digest
+        known = self._pieces.get(key)
+        if known is None:
+            masked = mask_volatile(piece[:_LONG_PIECE])
+            known = _Piece(stable_digest(masked + piece[_LONG_PIECE:]), masked)
+            with self._lock:
+                _put(self._pieces, key, known, self._max_pieces)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A piece's digest, and its masked text (of a piece without an end, the beginning)."""
+
+    digest: int
+    masked: str
 
 
 def pieces_of(text: str) -> list[str]:
-    """Cut a text after every few lines."""
-    lines = text.split("\n")
-    if len(lines) <= _LINES_A_PIECE:
-        return [text]
-    return ["\n".join(lines[i : i + _LINES_A_PIECE]) for i in range(0, len(lines), _LINES_A_PIECE)]
+    """Cut a text after every few lines, and a long line after every few sentences."""
+    pieces: list[str] = []
+    for piece in _groups(text, "\n"):
+        pieces += _groups(piece, ". ") if len(piece) > _LONG_PIECE else [piece]
+    return pieces
 
 
 def stable_digest(text: str) -> int:
@@ -78,6 +110,15 @@ def stable_digest(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
 
 
-def _trim(memory: OrderedDict[int, Value], limit: int) -> None:
+def _groups(text: str, separator: str) -> list[str]:
+    parts = text.split(separator)
+    if len(parts) <= _LINES_A_PIECE:
+        return [text]
+    return [separator.join(parts[i : i + _LINES_A_PIECE]) for i in range(0, len(parts), _LINES_A_PIECE)]
+
+
+def _put(memory: OrderedDict[int, Value], key: int, value: Value, limit: int) -> None:
+    """Remember a value; what was seen first is forgotten first."""
+    memory[key] = value
     while len(memory) > limit:
         memory.popitem(last=False)

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from promptcache.segments import Segment, cut_request, newest_turn_start
+from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,14 +61,18 @@ def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
         promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
     """
     segments = tuple(cut_request(body))
-    keys = tuple(hash((segment.kind, masker.key(segment.text))) for segment in segments)
+    head = _head_length(segments)
+    keys = tuple(
+        hash((segment.kind, masker.key(segment.text, HEAD_BUDGET if index <= head else MESSAGE_BUDGET)))
+        for index, segment in enumerate(segments)
+    )
     return Prompt(
         segments=segments,
         exact=_chain(hash((segment.path, segment.text, segment.extra)) for segment in segments),
         masked=_chain(keys),
         keys=keys,
         offsets=(0, *accumulate(byte_length(segment.text) for segment in segments)),
-        head=_head_length(segments),
+        head=head,
         turn=_turn_start(segments),
         parameters={key: value for key, value in body.items() if key not in _CONTENT_KEYS},
     )

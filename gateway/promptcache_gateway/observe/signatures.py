@@ -12,20 +12,20 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptcache.detectors import mask_volatile
 from promptcache_gateway.observe.masking import stable_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from promptcache.segments import Segment
+    from promptcache_gateway.observe.masking import Masker
 
 _MIN_CHUNK = 12  # a shorter line ("## Tools") says nothing
-_MAX_CHUNKS = 4_096  # of a head, looked at
+_LOOKED_AT = 12_000  # characters of a head: enough to know it again
 _KEPT = 96  # digests kept: the smallest, so that the same lines are kept of similar heads
 _OPENINGS = (256, 512, 1_024, 2_048, 4_096)  # characters a common beginning must have
 _ALIKE = 0.5
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_SENTENCE_ENDS = (". ", "! ", "? ", "; ")
 _TOOL_NAME = re.compile(r'"name":"([^"\\]{1,200})"')
 
 
@@ -52,11 +52,10 @@ class Signature:
         return sum(digest in mine and digest in theirs for digest in sample) >= len(sample) * _ALIKE
 
 
-def sign(key: int, head: Sequence[Segment]) -> Signature:
+def sign(key: int, head: Sequence[Segment], masker: Masker) -> Signature:
     """The signature of a head whose own key is known."""
     instructions = [segment.text for segment in head if segment.kind != "tool"]
-    chunks = [chunk for text in instructions for chunk in _lines(text)][:_MAX_CHUNKS]
-    masked = [mask_volatile(chunk) for chunk in chunks]
+    masked = _lines("\n".join(masker.masked(text, _LOOKED_AT) for text in instructions)[:_LOOKED_AT])
     tools = [_tool_name(segment.text) for segment in head if segment.kind == "tool"]
     digests = {stable_digest(chunk) for chunk in [*masked, *tools]}
     return Signature(key, tuple(_openings(masked)), tuple(sorted(digests)[:_KEPT]))
@@ -72,7 +71,9 @@ def digest_of(parts: Iterable[Iterable[int]]) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    parts = (part.strip() for part in _SENTENCE.split(text))
+    for end in _SENTENCE_ENDS:
+        text = text.replace(end, end[0] + "\n")
+    parts = (part.strip() for part in text.split("\n"))
     return [" ".join(part.split()) for part in parts if len(part) >= _MIN_CHUNK]
 
 

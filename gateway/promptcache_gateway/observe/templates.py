@@ -61,6 +61,7 @@ class LearnedTemplate:
 
 @dataclass(slots=True)
 class _Tenant:
+    by_exact: OrderedDict[int, str] = field(default_factory=OrderedDict)
     by_key: OrderedDict[int, str] = field(default_factory=OrderedDict)
     signatures: dict[str, Signature] = field(default_factory=dict)
     openings: dict[int, set[str]] = field(default_factory=dict)
@@ -106,7 +107,7 @@ class Templates:
             if prompt is None or not prompt.segments:
                 return TemplateName(UNSTRUCTURED, learned=True, family=UNSTRUCTURED)
             if prompt.head:
-                name = self._learn(tenant, owner, self._head_key(prompt), prompt)
+                name = self._by_head(tenant, owner, prompt)
                 return TemplateName(name, learned=True, family=name)
             return TemplateName(self._by_opening(tenant, owner, prompt), learned=True, family=UNSTRUCTURED)
 
@@ -128,9 +129,15 @@ class Templates:
             owner.named.add(name)
         return TemplateName(name, learned=False, family=f"named {name}")
 
-    def _head_key(self, prompt: Prompt) -> int:
-        digests = [self._masker.digests(segment.text) for segment in prompt.segments[: prompt.head]]
-        return digest_of(digests)
+    def _by_head(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
+        exact = prompt.exact[prompt.head]
+        name = owner.by_exact.get(exact)
+        if name is None:
+            digests = [self._masker.digests(segment.text) for segment in prompt.segments[: prompt.head]]
+            name = self._learn(tenant, owner, digest_of(digests), prompt)
+            if name != OVERFLOW:
+                _put(owner.by_exact, exact, name)
+        return name
 
     def _by_opening(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
         text = prompt.segments[0].text
@@ -152,7 +159,7 @@ class Templates:
         if known is not None:
             owner.by_key.move_to_end(key)
             return known
-        signature = sign(key, prompt.segments[: prompt.head])
+        signature = sign(key, prompt.segments[: prompt.head], self._masker)
         alike = _most_alike(owner, signature)
         if alike is not None:
             _put(owner.by_key, key, alike)

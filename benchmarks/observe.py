@@ -1,0 +1,131 @@
+"""What observing costs on the request's path: ``python -m benchmarks.observe``.
+
+For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history, the median
+time of `Observer.open` (before the request is forwarded) and of `Observer.preview` (after it).
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+from promptcache.usage import Usage
+from promptcache_gateway.exchange import Call, Outcome
+from promptcache_gateway.observe import Observer
+
+_WORDS = "the order was shipped from our depot and will arrive within three working days unless customs ask".split()
+_IDS = itertools.count()
+
+
+def text(size: int, seed: int) -> str:
+    """Lines of ordinary words, ``size`` characters, without volatile values."""
+    lines: list[str] = []
+    length = 0
+    while length < size:
+        start = (seed * 7 + len(lines) * 3) % len(_WORDS)
+        line = " ".join(_WORDS[start:] + _WORDS[:start]) + f", case {seed} rule {len(lines)}."
+        lines.append(line)
+        length += len(line) + 1
+    return "\n".join(lines)[:size]
+
+
+def body(system: str, *messages: str) -> dict[str, object]:
+    """A chat request."""
+    roles = itertools.cycle(("user", "assistant"))
+    turns = [{"role": role, "content": content} for role, content in zip(roles, messages, strict=False)]
+    return {"model": "m", "messages": [{"role": "system", "content": system}, *turns]}
+
+
+def repeated(size: int) -> Iterator[dict[str, object]]:
+    """One system prompt, another question each time."""
+    system = text(size, 1)
+    return (body(system, f"Question number {n}?") for n in itertools.count())
+
+
+def clocked(size: int) -> Iterator[dict[str, object]]:
+    """The time at the start of the system prompt."""
+    system = text(size, 2)
+    stamps = (f"2026-11-29T12:{n // 60 % 60:02}:{n % 60:02}Z" for n in itertools.count())
+    return (body(f"Now: {stamp}\n{system}", "What is the time?") for stamp in stamps)
+
+
+def one_line(size: int) -> Iterator[dict[str, object]]:
+    """The same, with no line break in the prompt."""
+    system = text(size, 3).replace("\n", " ")
+    stamps = (f"2026-11-29T12:{n // 60 % 60:02}:{n % 60:02}Z" for n in itertools.count())
+    return (body(f"Now: {stamp} {system}", "What is the time?") for stamp in stamps)
+
+
+def conversation(size: int) -> Iterator[dict[str, object]]:
+    """A conversation of 100 messages that grows by two."""
+    piece = size // 102
+    system = text(piece, 4)
+    messages = [text(piece, n) for n in range(101)]
+    for n in itertools.count():
+        yield body(system, *messages)
+        messages += [text(60, 1000 + n), text(60, 2000 + n)]
+
+
+def cold(size: int) -> Iterator[dict[str, object]]:
+    """Another prompt each time."""
+    return (body(text(size, 10_000 + n), "Hello?") for n in itertools.count())
+
+
+def measure(bodies: Iterator[dict[str, object]], rounds: int) -> tuple[float, float]:
+    """Median milliseconds of `open` and of `preview`."""
+    observer = Observer()
+    opens, previews = [], []
+    for payload in itertools.islice(bodies, rounds + 2):
+        call = _call(payload)
+        begun = time.thread_time()
+        observation = observer.open(call)
+        opened = time.thread_time()
+        observer.preview(observation, None)
+        done = time.thread_time()
+        observer.close(observation, _OUTCOME)
+        opens.append(opened - begun)
+        previews.append(done - opened)
+    return statistics.median(opens[2:]) * 1000, statistics.median(previews[2:]) * 1000
+
+
+_OUTCOME = Outcome(200, Usage(), None, 10.0, None, None, None)
+
+
+def _call(payload: dict[str, object]) -> Call:
+    return Call(
+        id=f"pcr_{next(_IDS):024x}",
+        received_at=time.time(),
+        dialect="openai.chat",
+        path="/v1/chat/completions",
+        body=b"",
+        payload=payload,
+        model="m",
+        stream=False,
+        tenant="default",
+        template=None,
+        upstream="u",
+        use_cache=True,
+        want_body=False,
+    )
+
+
+def main() -> None:
+    """Print a table."""
+    cases: tuple[Callable[[int], Iterator[dict[str, object]]], ...] = (
+        repeated,
+        clocked,
+        one_line,
+        conversation,
+        cold,
+    )
+    print(f"{'case':<14}{'size':>9}{'open ms':>10}{'preview ms':>12}")
+    for case in cases:
+        for size in (10_000, 200_000):
+            opened, previewed = measure(case(size), 40)
+            print(f"{case.__name__:<14}{size:>9}{opened:>10.3f}{previewed:>12.3f}")
+
+
+if __name__ == "__main__":
+    main()
