@@ -14,6 +14,7 @@ from promptcache_gateway.access import Access
 from promptcache_gateway.control import create_control_plane
 from promptcache_gateway.errors import GatewayError, internal_error, unauthorized
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.observe import Journal, Observer
 from promptcache_gateway.plane import DataPlane
 from promptcache_gateway.plane.responses import send_error
 from promptcache_gateway.settings import Settings
@@ -22,9 +23,8 @@ from promptcache_gateway.upstreams import create_upstream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
-    from promptcache_gateway.observe import Observer
     from promptcache_gateway.upstreams.base import Upstream
 
 _BASIC = (b"www-authenticate", b'Basic realm="promptcache"')
@@ -50,7 +50,7 @@ class Gateway:
         try:
             await self.upstream.start()
         except BaseException:
-            await self.observer.close()
+            await self.observer.stop()
             raise
         self._running = True
 
@@ -60,7 +60,7 @@ class Gateway:
             return
         self._running = False
         await self.upstream.close()
-        await self.observer.close()
+        await self.observer.stop()
 
     def end_feeds(self) -> None:
         """End the control plane's endless responses, so that a graceful stop need not wait for them."""
@@ -121,7 +121,7 @@ class _Response:
         self.started = False
         self._complete = False
 
-    async def send(self, message: dict[str, object]) -> None:
+    async def send(self, message: Message) -> None:
         self.started = True
         self._complete = message["type"] == "http.response.body" and not message.get("more_body", False)
         await self._send(message)
@@ -136,25 +136,16 @@ def create_app(
     settings: Settings | None = None,
     *,
     upstream: Upstream | None = None,
-    observer: Observer | None = None,
-    on_progress: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> Gateway:
     """Make the gateway.
 
     Args:
         settings: what it is told; None: the defaults, with the built-in engine.
         upstream: where it forwards; None: what the settings name.
-        observer: who records; None: one over the settings' database.
         on_progress: called with a line before each long step of loading a model.
     """
     settings = Settings() if settings is None else settings
-    return Gateway(
-        settings,
-        create_upstream(settings, on_progress) if upstream is None else upstream,
-        create_observer(settings) if observer is None else observer,
-    )
-
-
-def create_observer(settings: Settings) -> Observer:
-    """The observer over the settings' database."""
-    raise SystemExit(settings)
+    upstream = create_upstream(settings, on_progress) if upstream is None else upstream
+    database = settings.database or settings.data_dir / "promptcache.db"
+    return Gateway(settings, upstream, Observer([upstream], Journal(database)))

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from promptcache import __version__
+from promptcache._version import __version__
 from promptcache_gateway.admin import create_router
 from promptcache_gateway.dashboard import mount
 from promptcache_gateway.errors import ApiError, internal_error, invalid_request

@@ -61,7 +61,7 @@ class Flight:
             return {"request_id": self.call.id}
         self._ended = True
         record = self._observer.close(self._observation, self._outcome(status, error))
-        return final_summary(record.to_dict())
+        return final_summary(record.to_dict(excerpts=False))
 
     def _outcome(self, status: int, error: str | None) -> Outcome:
         reply = self.reply

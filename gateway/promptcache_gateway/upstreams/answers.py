@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
+
+if TYPE_CHECKING:
+    from promptcache_gateway.exchange import Call
 
 DONE = b"data: [DONE]\n\n"
 
@@ -140,3 +143,12 @@ class TextAnswer(Answer):
 
     def _choice(self, text: str, finish_reason: str | None) -> dict[str, Any]:
         return {"index": 0, "text": text, "logprobs": None, "finish_reason": finish_reason}
+
+
+def make_answer(call: Call, model: str, *, include_usage: bool) -> Answer:
+    """The frame of the answer to a call, named after the call's own id."""
+    name = call.id.removeprefix("pcr_")
+    created = int(call.received_at)
+    if call.dialect == "openai.completions":
+        return TextAnswer(f"cmpl-{name}", created, model, include_usage)
+    return ChatAnswer(f"chatcmpl-{name}", created, model, include_usage)

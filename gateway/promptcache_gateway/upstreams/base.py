@@ -61,7 +61,8 @@ class WholeReply:
 class StreamReply(Protocol):
     """An answer that comes in pieces.
 
-    ``status``, ``headers``, ``events`` and ``engine`` are known before the first piece; the others
+    ``status``, ``headers``, ``events`` (whether it is server-sent events) and ``engine`` are known
+    before the first piece; the others
     are final once ``pieces`` is exhausted, and hold what is known so far before that.
     """
 
@@ -71,7 +72,11 @@ class StreamReply(Protocol):
     engine: EngineFacts | None
     first_output_at: float | None
     error: str | None
-    response_id: str | None
+
+    @property
+    def response_id(self) -> str | None:
+        """The ``id`` of the response object, as far as it has been seen."""
+        ...
 
     @property
     def usage(self) -> Usage:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import Upstream
 
 
-def create_upstream(settings: Settings, on_progress: Callable[[str], None]) -> Upstream:
+def create_upstream(settings: Settings, on_progress: Callable[[str], None] | None) -> Upstream:
     """The foreign server where one is named, else the built-in engine.
 
     The import of what is not used is spared: a gateway in front of another server loads no engine.

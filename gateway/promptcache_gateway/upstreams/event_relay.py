@@ -26,14 +26,12 @@ class EventRelay:
         chunks: decoded events that carried a non-null ``usage``, in order, the last ones.
         error: the ``code`` (or ``type``) of an error event, or None.
         response_id: the ``id`` in the first event that has one, or None.
-        ended_clean: whether what was relayed so far ends between two events.
     """
 
     def __init__(self, *, withhold_usage: bool) -> None:
         self.chunks: list[dict[str, Any]] = []
         self.error: str | None = None
         self.response_id: str | None = None
-        self.ended_clean = True
         self._withhold = withhold_usage
         self._partial = b""
 
@@ -51,12 +49,12 @@ class EventRelay:
         return self._sift(data)
 
     def finish(self) -> bytes:
-        """Bytes still held when the stream ends without a blank line."""
+        """What is still held when the stream ends without its last blank line, with that line added."""
         rest, self._partial = self._partial, b""
-        if rest:
-            rest = self._sift(rest)
-            self.ended_clean = not rest
-        return rest
+        rest = self._sift(rest)
+        if not rest:
+            return b""
+        return rest + (b"\n" if rest.endswith(b"\n") else b"\n\n")
 
     def _hold_partial(self, data: bytes) -> bytes:
         """Keep an unfinished event back, unless it is too large to wait for."""
@@ -66,11 +64,8 @@ class EventRelay:
             data.rfind(b"\r\r") + 2 if b"\r\r" in data else 0,
         )
         if len(data) - end > _MAX_PARTIAL_EVENT:
-            self.ended_clean = False
             return data
         self._partial = data[end:]
-        if end:
-            self.ended_clean = True
         return data[:end]
 
     def _note_id(self, data: bytes) -> None:

@@ -25,14 +25,14 @@ from promptcache_engine import (
     SamplingParams,
     TokenDelta,
 )
-
 from promptcache_gateway.errors import ApiError, StartupError, invalid_request, unknown_model
 from promptcache_gateway.exchange import EngineFacts
-from promptcache_gateway.upstreams.answers import Answer, ChatAnswer, TextAnswer
+from promptcache_gateway.upstreams.answers import make_answer
 from promptcache_gateway.upstreams.engine_answer import End, EngineStream, json_reply, whole_answer
 from promptcache_gateway.upstreams.parameters import (
     COMPLETIONS_DEFAULT_MAX_TOKENS,
     Parameters,
+    namespace,
     read_parameters,
 )
 from promptcache_gateway.upstreams.prompts import read_messages, read_prompt
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from promptcache_engine import Engine, Generation, GenerationEvent
-
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.settings import EngineSettings
     from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
@@ -49,10 +48,6 @@ if TYPE_CHECKING:
 Progress: TypeAlias = "Callable[[str], None]"
 
 _LONG_PROMPT = 16_384  # characters from which tokenizing is worth a thread of its own
-
-
-def _silent(line: str) -> None:
-    """Take a line of progress and show it to nobody."""
 
 
 class LocalUpstream:
@@ -63,7 +58,7 @@ class LocalUpstream:
     granularity: int | None = 1
 
     def __init__(
-        self, settings: EngineSettings, engine: Engine | None = None, *, on_progress: Progress = _silent
+        self, settings: EngineSettings, engine: Engine | None = None, *, on_progress: Progress | None = None
     ) -> None:
         self._settings = settings
         self._engine = engine
@@ -93,7 +88,7 @@ class LocalUpstream:
         parameters = _parameters(call)
         tokens = await self._tokens(call)
         run = self._submit(call, tokens, parameters)
-        answer = _answer(call, self.engine.info.model_name, parameters)
+        answer = make_answer(call, self.engine.info.model_name, include_usage=parameters.include_usage)
         try:
             facts = await run.admission()
             if call.stream:
@@ -177,8 +172,8 @@ class LocalUpstream:
         try:
             run.generation = self.engine.submit(
                 tokens,
-                _sampling(parameters),
-                namespace=_namespace(call.tenant, parameters.cache_salt),
+                SamplingParams(**parameters.sampling()),
+                namespace=namespace(call.tenant, parameters.cache_salt),
                 use_cache=call.use_cache,
                 on_event=run.receive,
             )
@@ -263,39 +258,41 @@ def api_error(error: EngineError, call: Call) -> ApiError:
 
 
 def _sentence(error: EngineError) -> str:
-    text = f"{error.problem}. {error.remedy}."
+    text = f"{_ended(error.problem)} {_ended(error.remedy)}".strip()
     return text[:1].upper() + text[1:]
 
 
-def _load(settings: EngineSettings, on_progress: Progress) -> Engine:
+def _ended(sentence: str) -> str:
+    """The sentence with its full stop."""
+    return sentence if not sentence or sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
+def _load(settings: EngineSettings, on_progress: Progress | None) -> Engine:
     """Load the model; every way in which that can fail becomes one clear `StartupError`."""
     try:
         from promptcache_engine import Engine  # noqa: PLC0415 - loads torch
 
-        return Engine(_engine_config(settings), on_progress=on_progress)
+        config = _engine_config(settings)
+        return Engine(config) if on_progress is None else Engine(config, on_progress=on_progress)
     except ImportError as error:
         raise StartupError(
             f"The built-in engine needs packages that are not installed ({error.name}).",
             remedy="pip install 'promptcache[engine]', or name a server with --upstream URL.",
         ) from error
-    except EngineError as error:
-        raise StartupError(f"{error.problem}.", remedy=f"{error.remedy}.") from error
-    except OSError as error:
-        raise StartupError(f"The model {settings.model!r} cannot be read: {error.strerror}.") from error
+    except Exception as error:
+        remedy = getattr(error, "remedy", "")
+        problem = (
+            getattr(error, "problem", None) or str(error).removesuffix(f" {remedy}") or type(error).__name__
+        )
+        raise StartupError(
+            _ended(f"The built-in engine cannot start: {problem}"), remedy=_ended(remedy)
+        ) from error
 
 
 def _engine_config(settings: EngineSettings) -> EngineConfig:
+    fields = dataclasses.asdict(settings)
     template = settings.chat_template
-    return EngineConfig(
-        model=settings.model,
-        dtype=settings.dtype,
-        page_size=settings.page_size,
-        kv_cache_tokens=settings.kv_cache_tokens,
-        eviction_policy=settings.eviction_policy,
-        enable_prefix_caching=settings.enable_prefix_caching,
-        deterministic=settings.deterministic,
-        chat_template=None if template is None else str(template),
-    )
+    return EngineConfig(**{**fields, "chat_template": None if template is None else str(template)})
 
 
 def _parameters(call: Call) -> Parameters:
@@ -304,30 +301,3 @@ def _parameters(call: Call) -> Parameters:
             call.payload, prompt_field="prompt", default_max=COMPLETIONS_DEFAULT_MAX_TOKENS
         )
     return read_parameters(call.payload, prompt_field="messages", default_max=None)
-
-
-def _sampling(parameters: Parameters) -> SamplingParams:
-    return SamplingParams(
-        temperature=parameters.temperature,
-        top_p=parameters.top_p,
-        top_k=parameters.top_k,
-        seed=parameters.seed,
-        max_tokens=parameters.max_tokens,
-        stop=parameters.stop,
-        ignore_eos=parameters.ignore_eos,
-    )
-
-
-def _namespace(tenant: str, salt: str) -> str:
-    """Whose prefixes may be reused: a salt separates within a tenant and never joins two tenants."""
-    if not salt and tenant == "default":
-        return ""
-    return f"{tenant}\x1f{salt}"
-
-
-def _answer(call: Call, model: str, parameters: Parameters) -> Answer:
-    kind, prefix = (
-        (TextAnswer, "cmpl-") if call.dialect == "openai.completions" else (ChatAnswer, "chatcmpl-")
-    )
-    suffix = call.id.removeprefix("pcr_")
-    return kind(prefix + suffix, int(call.received_at), model, parameters.include_usage)

@@ -19,10 +19,10 @@ from yarl import URL
 
 from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
-from promptcache_gateway.upstreams.splice import add_include_usage
 from promptcache_gateway.upstreams.base import Inbound, RawHeaders, StreamReply, WholeReply
 from promptcache_gateway.upstreams.headers import to_caller, to_upstream
 from promptcache_gateway.upstreams.relayed import RelayedStream
+from promptcache_gateway.upstreams.splice import add_include_usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

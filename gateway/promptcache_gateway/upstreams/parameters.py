@@ -108,6 +108,23 @@ class Parameters:
     include_usage: bool
     cache_salt: str
 
+    def sampling(self) -> dict[str, Any]:
+        """Those that say how tokens are chosen and where the answer ends."""
+        return {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "top_k": self.top_k,
+            "seed": self.seed,
+            "max_tokens": self.max_tokens,
+            "stop": self.stop,
+            "ignore_eos": self.ignore_eos,
+        }
+
+
+def namespace(tenant: str, salt: str) -> str:
+    """Whose prefixes may be reused: a salt separates within a tenant and never joins two tenants."""
+    return f"{tenant}\x1f{salt}" if salt or tenant != "default" else ""
+
 
 def read_parameters(payload: Mapping[str, Any], *, prompt_field: str, default_max: int | None) -> Parameters:
     """Read every parameter of a request.

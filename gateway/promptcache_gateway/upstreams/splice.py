@@ -14,7 +14,7 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]', re.DOTALL)
 _SPACE = b" \t\r\n"
 _OPTIONS = b'{"include_usage":true}'
 

@@ -111,7 +111,7 @@ def test_an_error_event_is_noticed_and_passed_on() -> None:
 
 def test_a_stream_without_a_last_blank_line_is_complete_all_the_same() -> None:
     out, state = relay([data(chunk("a")), data({"choices": [], "usage": USAGE}, end=b"\n")])
-    assert out.endswith(b"}\n")
+    assert out.endswith(b"}\n\n")
     assert state.chunks
 
 

@@ -1,0 +1,197 @@
+"""What callers send by mistake or on purpose: one clear error each, in OpenAI's shape, and nothing breaks."""
+
+import gzip
+import json
+import socket
+import threading
+
+import pytest
+
+from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream
+from tests.gateway.serving import Served
+
+GOOD = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+
+
+def error_of(answer) -> dict[str, object]:
+    body = answer.json()
+    assert set(body["error"]) == {"message", "type", "param", "code"}
+    assert "Traceback" not in answer.text
+    return body["error"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b'{"model": "m", "messages": [}',
+        b"\xff\xfe{}",
+        b'{"model": NaN}',
+        b"nonsense",
+        b'{"a":"\\ud800',
+        b"[" * 100_000,
+        b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
+        b'{"x":"\\ud800","y":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+    ],
+)
+def test_malformed_json(proxied: Served, mock: MockUpstream, body: bytes) -> None:
+    answer = proxied.post(body)
+    assert answer.status_code == 400
+    assert error_of(answer)["type"] == "invalid_request_error"
+    assert answer.headers["x-promptcache-request-id"].startswith("pcr_")
+    assert mock.seen == []
+
+
+@pytest.mark.parametrize("body", [b"[]", b'"text"', b"null", b"3"])
+def test_a_body_that_is_no_object(proxied: Served, body: bytes) -> None:
+    answer = proxied.post(body)
+    assert answer.status_code == 400
+    assert "JSON object" in str(error_of(answer)["message"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("model", 3), ("model", ["m"]), ("stream", "yes"), ("stream", 1)]
+)
+def test_wrong_types_name_the_path(proxied: Served, field: str, value: object) -> None:
+    answer = proxied.post({**GOOD, field: value})
+    assert answer.status_code == 400
+    assert error_of(answer)["param"] == field
+
+
+def test_what_only_the_upstream_can_judge_is_left_to_it(proxied: Served, mock: MockUpstream) -> None:
+    strange = {"model": None, "messages": "hi", "metadata": [1], "stream_options": 3}
+    assert proxied.post(strange).status_code == 200
+    assert json.loads(mock.last.body) == strange
+
+
+def test_an_announced_body_of_50_mb_is_refused_unread(proxied: Served, mock: MockUpstream) -> None:
+    with socket.create_connection(("127.0.0.1", int(proxied.url.rpartition(":")[2])), timeout=10) as caller:
+        caller.sendall(
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 52428800\r\n"
+            b"expect: 100-continue\r\n\r\n"
+        )
+        answer = b""
+        while b"request_too_large" not in answer and (part := caller.recv(65536)):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert b"1,000,000 bytes" in answer
+    assert mock.seen == []
+
+
+def test_a_50_mb_body_that_is_sent_all_the_same_is_answered(proxied: Served, mock: MockUpstream) -> None:
+    answer = proxied.post(b'{"model":"m","x":"' + b"x" * 50_000_000 + b'"}')
+    assert answer.status_code == 413
+    assert error_of(answer)["code"] == "request_too_large"
+    assert mock.seen == []
+    assert proxied.post(GOOD).content == CHAT_BYTES
+
+
+def test_a_body_of_unknown_length_is_not_held(proxied: Served) -> None:
+    def parts():
+        for _ in range(500):
+            yield b"x" * 100_000
+
+    answer = proxied.http.post("/v1/chat/completions", content=parts())
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "status"),
+    [
+        (gzip.compress(b"x" * 30_000_000), "gzip", 413),
+        (b"not gzip", "gzip", 400),
+        (gzip.compress(b"{}")[:-4], "gzip", 400),
+        (b"{}", "br", 415),
+    ],
+)
+def test_compressed_bodies_are_bounded_and_checked(
+    proxied: Served, body: bytes, encoding: str, status: int
+) -> None:
+    assert proxied.post(body, content_encoding=encoding).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/v1/chat/completions", 405, "method_not_allowed"),
+        ("PUT", "/completions", 405, "method_not_allowed"),
+        ("POST", "/v1/models", 405, "method_not_allowed"),
+        ("POST", "/v1/nonsense", 404, "unknown_url"),
+        ("GET", "/nonsense", 404, "unknown_url"),
+        ("DELETE", "/health", 405, "method_not_allowed"),
+        ("GET", "/v1/models/../../secret", 404, "unknown_url"),
+    ],
+)
+def test_unknown_routes_answer_in_the_api_s_shape(
+    proxied: Served, mock: MockUpstream, method: str, path: str, status: int, code: str
+) -> None:
+    request = proxied.http.build_request(method, "/")
+    request.url = request.url.copy_with(raw_path=path.encode())
+    answer = proxied.http.send(request)
+    assert answer.status_code == status
+    assert error_of(answer)["code"] == code
+    assert mock.seen == []
+
+
+def test_options_and_head(proxied: Served) -> None:
+    answer = proxied.http.options("/v1/chat/completions")
+    assert (answer.status_code, answer.headers["allow"]) == (204, "POST, OPTIONS")
+    assert proxied.http.head("/v1/models").content == b""
+
+
+def test_garbage_on_the_socket_stops_nobody(proxied: Served) -> None:
+    port = int(proxied.url.rpartition(":")[2])
+    for junk in (
+        b"\x16\x03\x01garbage\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /v1/chat/completions HTTP/1.1\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+            caller.sendall(junk)
+    assert proxied.post(GOOD).content == CHAT_BYTES
+
+
+def test_a_caller_who_leaves_in_the_middle_of_the_body_stops_nobody(
+    proxied: Served, mock: MockUpstream
+) -> None:
+    port = int(proxied.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+        caller.sendall(
+            b'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\n{"model":'
+        )
+    assert proxied.post(GOOD).content == CHAT_BYTES
+    assert len(mock.seen) == 1
+
+
+def test_others_are_served_while_bad_requests_rain(proxied: Served) -> None:
+    answers: list[int] = []
+
+    def rain() -> None:
+        answers.extend(proxied.post(b"{").status_code for _ in range(30))
+
+    threads = [threading.Thread(target=rain) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    good = [proxied.post(GOOD).status_code for _ in range(30)]
+    for thread in threads:
+        thread.join()
+    assert set(answers) == {400}
+    assert set(good) == {200}
+
+
+def test_no_prompt_text_reaches_the_log(
+    proxied: Served, mock: MockUpstream, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(call, inbound):
+        raise KeyError(call.payload["messages"][0]["content"])
+
+    monkeypatch.setattr(proxied.gateway.upstream, "send", broken)
+    answer = proxied.post({"model": "m", "messages": [{"role": "user", "content": "my secret prompt"}]})
+    assert answer.status_code == 500
+    error = error_of(answer)
+    assert error["code"] == "internal_error"
+    assert "KeyError" in caplog.text
+    assert answer.headers["x-promptcache-request-id"] in caplog.text
+    assert "secret" not in caplog.text
+    assert "secret" not in answer.text

@@ -1,0 +1,237 @@
+"""Upstreams that fail in every way they do: the caller gets the API's own error, and others are served."""
+
+import asyncio
+import json
+import socket
+
+import openai
+import pytest
+
+from promptcache_gateway.settings import Settings, UpstreamSettings
+from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream, Wire, answer_chat, chunk, sse, wait_until
+from tests.gateway.serving import Served, serve
+
+BODY = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+STREAM = {**BODY, "stream": True}
+
+
+async def no_answer(wire: Wire) -> None:
+    wire.reset()
+
+
+async def hangs_up(wire: Wire) -> None:
+    wire.writer.close()
+
+
+async def garbage(wire: Wire) -> None:
+    await wire.send(b"SSH-2.0-OpenSSH_9.9\r\n\r\n")
+    wire.writer.close()
+
+
+async def silence(wire: Wire) -> None:
+    await wire.gone()
+
+
+async def dies_in_the_body(wire: Wire) -> None:
+    await wire.send(b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"id":')
+    wire.reset()
+
+
+async def stops_in_the_body(wire: Wire) -> None:
+    await wire.send(b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"id":')
+    await wire.gone()
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "code"),
+    [
+        (no_answer, 502, "upstream_disconnected"),
+        (hangs_up, 502, "upstream_disconnected"),
+        (garbage, 502, "upstream_disconnected"),
+        (dies_in_the_body, 502, "upstream_disconnected"),
+    ],
+)
+def test_an_upstream_that_fails_becomes_an_api_error(
+    proxied: Served, mock: MockUpstream, script, status: int, code: str
+) -> None:
+    mock.script = script
+    answer = proxied.post(BODY)
+    assert answer.status_code == status
+    error = answer.json()["error"]
+    assert (error["type"], error["code"]) == ("upstream_error", code)
+    record = proxied.record(answer)
+    assert (record["status"], record["error"], record["usage"]["cached_tokens"]) == (status, code, None)
+    mock.script = answer_chat
+    assert proxied.post(BODY).content == CHAT_BYTES
+
+
+@pytest.mark.parametrize("script", [silence, stops_in_the_body])
+def test_an_upstream_that_falls_silent_is_given_up(impatient: Served, mock: MockUpstream, script) -> None:
+    mock.script = script
+    answer = impatient.post(BODY)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (504, "upstream_timeout")
+    assert impatient.record(answer)["error"] == "upstream_timeout"
+
+
+def test_a_stream_that_falls_silent_ends_with_an_error_event(impatient: Served, mock: MockUpstream) -> None:
+    mock.script = stalls
+    answer = impatient.post(STREAM)
+    events, _, _ = answer.content.rpartition(b": promptcache ")
+    assert events.startswith(sse(chunk("Hel")) + sse(chunk("lo")) + b'data: {"error"')
+    assert impatient.record(answer)["error"] == "upstream_timeout"
+
+
+def test_an_unreachable_upstream_is_a_502(tmp_path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with serve(Settings(upstream=UpstreamSettings(url=url), data_dir=tmp_path)) as served:
+            for body in (BODY, STREAM):
+                answer = served.post(body)
+                assert answer.status_code == 502
+                assert answer.json()["error"]["code"] == "upstream_unreachable"
+            assert served.get("/v1/models").status_code == 502
+            assert served.get("/health").status_code == 200
+
+
+async def dies_between_events(wire: Wire) -> None:
+    await wire.start_events()
+    await wire.part(sse(chunk("Hel")))
+    await wire.part(sse(chunk("lo")))
+    await asyncio.sleep(0.05)
+    wire.reset()
+
+
+async def dies_inside_an_event(wire: Wire) -> None:
+    await wire.start_events()
+    await wire.part(sse(chunk("Hel")) + sse(chunk("lo")) + b'data: {"id":"chatcmpl-mock","cho')
+    await asyncio.sleep(0.05)
+    wire.reset()
+
+
+async def stalls(wire: Wire) -> None:
+    await wire.start_events()
+    await wire.part(sse(chunk("Hel")))
+    await wire.part(sse(chunk("lo")))
+    await wire.gone()
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        (dies_between_events, "upstream_disconnected"),
+        (dies_inside_an_event, "upstream_disconnected"),
+    ],
+)
+def test_a_stream_that_dies_ends_with_an_error_event(
+    proxied: Served, client: openai.OpenAI, mock: MockUpstream, script, code: str
+) -> None:
+    mock.script = script
+    texts: list[str] = []
+    stream = client.chat.completions.create(**STREAM)
+    with pytest.raises(openai.APIError) as caught:
+        texts.extend(part.choices[0].delta.content for part in stream)
+    assert "".join(texts) == "Hello"
+    assert caught.value.code == code
+
+    answer = proxied.post(STREAM)
+    before, _, comment = answer.content.rpartition(b": promptcache ")
+    assert before.startswith(sse(chunk("Hel")) + sse(chunk("lo")) + b'data: {"error"')
+    assert json.loads(comment)["request_id"]
+    assert proxied.record(answer)["error"] == code
+
+
+def test_a_stream_that_just_ends_is_relayed_as_it_is(proxied: Served, mock: MockUpstream) -> None:
+    """Some servers send no [DONE] and no last blank line; that is theirs to answer for."""
+
+    async def script(wire: Wire) -> None:
+        await wire.events(sse(chunk("Hello")), b'data: {"choices":[]}\n')
+
+    mock.script = script
+    answer = proxied.post(STREAM)
+    events = answer.content.split(b": promptcache ")[0]
+    assert events.rstrip(b"\n") == (sse(chunk("Hello")) + b'data: {"choices":[]}').rstrip(b"\n")
+    assert answer.content.count(b"\n\n: promptcache ") == 1
+
+
+def test_an_error_event_of_the_upstream_s_own_passes_and_is_recorded(
+    proxied: Served, mock: MockUpstream
+) -> None:
+    event = b'data: {"error":{"message":"overloaded","type":"server_error","code":"overloaded"}}\n\n'
+
+    async def script(wire: Wire) -> None:
+        await wire.events(sse(chunk("Hel")), event)
+
+    mock.script = script
+    answer = proxied.post(STREAM)
+    assert event in answer.content
+    assert proxied.record(answer)["error"] == "overloaded"
+
+
+def test_a_plain_answer_to_a_streaming_request_is_relayed(proxied: Served, mock: MockUpstream) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.respond(CHAT_BYTES)
+
+    mock.script = script
+    answer = proxied.post(STREAM)
+    assert answer.content == CHAT_BYTES
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_a_redirect_is_not_followed(proxied: Served, mock: MockUpstream) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.respond(
+            b"", status="307 Temporary Redirect", headers=("location: http://169.254.169.254/",)
+        )
+
+    mock.script = script
+    answer = proxied.post(BODY)
+    assert answer.status_code == 307
+    assert len(mock.seen) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_caller_who_hangs_up_cancels_the_upstream_call(
+    proxied: Served, mock: MockUpstream, stream: bool
+) -> None:
+    arrived = []
+
+    async def script(wire: Wire) -> None:
+        arrived.append(1)
+        if stream:
+            await wire.start_events()
+            await wire.part(sse(chunk("Hel")))
+        await asyncio.wait_for(wire.gone(), 5)
+        mock.closed.set()
+
+    mock.script = script
+    with socket.create_connection(("127.0.0.1", int(proxied.url.rpartition(":")[2]))) as caller:
+        body = json.dumps({**BODY, "stream": stream}).encode()
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        caller.sendall(head.encode() + body)
+        wait_until(lambda: arrived)
+        if stream:
+            assert b"200 OK" in caller.recv(65536)
+    assert mock.wait_closed(), "the upstream call went on"
+    mock.script = answer_chat
+    assert proxied.post(BODY).content == CHAT_BYTES
+    wait_until(lambda: _statuses(proxied) == [200, 499])
+
+
+def _statuses(served: Served) -> list[int]:
+    return [record["status"] for record in served.get("/promptcache/v1/requests").json()["data"]]
+
+
+def test_a_slow_reader_gets_everything(proxied: Served, mock: MockUpstream) -> None:
+    events = [sse(chunk("x" * 20_000)) for _ in range(200)]
+
+    async def script(wire: Wire) -> None:
+        await wire.events(*events)
+
+    mock.script = script
+    with proxied.http.stream("POST", "/v1/chat/completions", json=STREAM) as answer:
+        parts = answer.iter_raw()
+        first = next(parts)
+        wait_until(lambda: mock.seen)
+        whole = first + b"".join(parts)
+    assert whole.startswith(b"".join(events))
