@@ -16,6 +16,11 @@ import openai
 import pytest
 
 START_SECONDS = 120
+MODEL = "smollm2-135m-instruct"
+RULES = "\n".join(
+    f"Rule {n}. When a customer asks about topic {n}, answer in two sentences and cite section {n}, politely."
+    for n in range(1, 58)
+)
 
 
 @dataclass(frozen=True)
@@ -67,3 +72,15 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def ask(served: Served, messages, **extra):
+    """One greedy chat completion: its response headers and the parsed answer."""
+    raw = served.client.chat.completions.with_raw_response.create(
+        model=MODEL, messages=messages, max_tokens=8, temperature=0, **extra
+    )
+    return raw.headers, raw.parse()
+
+
+def with_system(system: str, question: str):
+    return [{"role": "system", "content": system}, {"role": "user", "content": question}]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import ConsoleMessage, Page, sync_playwright
 
-from tests.acceptance.serving import Served
-from tests.acceptance.test_main_job import RULES, ask, with_system
+from tests.acceptance.serving import RULES, Served, ask, with_system
 
 CHROMIUM = shutil.which("chromium")
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
@@ -49,17 +48,17 @@ def is_complaint(message: ConsoleMessage) -> bool:
 def test_a_miss_appears_live_with_its_cause(page: Page, served: Served) -> None:
     page.goto(f"{served.url}/dashboard")
     page.get_by_text("live", exact=True).wait_for()
-    name = {"x-promptcache-template": f"clocked-{page.evaluate('Date.now()')}"}
+    theme = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'")
+    name = {"x-promptcache-template": f"clocked-{theme}"}
     headers = {}
     for second in (11, 52):
-        system = f"You help at the desk. The time is 2026-11-29T15:03:{second}Z.\n{RULES}"
+        system = f"You help at the {theme} desk. The time is 2026-11-29T15:03:{second}Z.\n{RULES}"
         headers, _ = ask(served, with_system(system, "Hello?"), extra_headers=name)
 
     page.get_by_role("link", name=name["x-promptcache-template"]).wait_for()
     row = page.locator("table.requests tbody tr").first
     row.get_by_text("PC101").wait_for()
     ARTIFACTS.mkdir(exist_ok=True)
-    theme = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'")
     page.screenshot(path=ARTIFACTS / f"dashboard-{theme}.png", full_page=True)
 
     row.get_by_role("link").first.click()

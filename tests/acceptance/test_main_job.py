@@ -8,27 +8,11 @@ import openai
 import pytest
 from promptcache_lint.cli import main as lint
 
-from tests.acceptance.serving import Served
+from tests.acceptance.serving import MODEL, RULES, Served, ask, with_system
 
 pytestmark = pytest.mark.model
 
-MODEL = "smollm2-135m-instruct"
 PROMPTS = Path(__file__).parents[2] / "examples" / "prompts"
-RULES = "\n".join(
-    f"Rule {n}. When a customer asks about topic {n}, answer in two sentences and cite section {n}, politely."
-    for n in range(1, 58)
-)
-
-
-def ask(served: Served, messages, **extra):
-    raw = served.client.chat.completions.with_raw_response.create(
-        model=MODEL, messages=messages, max_tokens=8, temperature=0, **extra
-    )
-    return raw.headers, raw.parse()
-
-
-def with_system(system: str, question: str):
-    return [{"role": "system", "content": system}, {"role": "user", "content": question}]
 
 
 def test_the_second_question_reuses_the_system_prompt(served: Served) -> None:
@@ -132,7 +116,7 @@ def test_a_clock_is_found_in_traffic_and_in_the_source(
     assert diagnosis["char_offset"] == changed
     assert diagnosis["lost_tokens"] > 1400
     assert diagnosis["remedy"]
-    templates = {row["name"]: row for row in served.get("/promptcache/v1/templates").json()["data"]}
+    templates = {row["name"]: row for row in served.get("/promptcache/v1/templates").json()}
     support = templates["support"]
     assert support["hit_rate"] == pytest.approx(support["cached_tokens"] / support["prompt_tokens"])
     assert [cause["code"] for cause in support["causes"] if cause["lost_tokens"]] == ["PC101"]
