@@ -198,7 +198,8 @@ def _block(block: object, path: str) -> tuple[str, Mapping[str, Any] | None]:
     if isinstance(block, str):
         return block, None
     block = expect_object(block, path)
-    if block.get("type", "text") in _TEXT_TYPES:
+    kind = block.get("type", "text")
+    if isinstance(kind, str) and kind in _TEXT_TYPES:
         text = block.get("text")
         if not isinstance(text, str):
             raise MalformedRequestError(f"{path}.text", f"expected a string, found {name_of(text)}")

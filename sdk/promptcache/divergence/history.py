@@ -139,7 +139,7 @@ def _reasoning_finding(earlier: Sequence[Segment], later: Sequence[Segment], ind
     if before.role != "assistant":
         return None
     block, other = _object(before.body), _object(after.body)
-    if block and block.get("type") in _REASONING_TYPES and (other or {}).get("type") not in _REASONING_TYPES:
+    if block and _is_reasoning(block) and not (other and _is_reasoning(other)):
         return Finding("PC505", {"dropped": block["type"]})
     extra, kept = _object(before.extra) or {}, _object(after.extra) or {}
     lost = [key for key in _REASONING_KEYS if key in extra and key not in kept]
@@ -148,6 +148,10 @@ def _reasoning_finding(earlier: Sequence[Segment], later: Sequence[Segment], ind
     if _THINK.search(before.body) and _THINK.sub("", before.body).strip() == after.body.strip():
         return Finding("PC505", {"dropped": "think"})
     return None
+
+
+def _is_reasoning(block: Mapping[str, Any]) -> bool:
+    return str(block.get("type")) in _REASONING_TYPES
 
 
 # --- messages that moved ------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def _media(segment: Segment) -> dict[str, Any] | None:
         block = json.loads(segment.body)
     except ValueError:
         return None
-    return block if isinstance(block, dict) and block.get("type") in _MEDIA else None
+    return block if isinstance(block, dict) and str(block.get("type")) in _MEDIA else None
 
 
 def _without_detail(value: Any) -> Any:
