@@ -1,125 +1,120 @@
-"""From what the tree knows of a prompt to what a sequence may reuse of it, and why not more.
+"""From a prompt to a lease: finds what can be reused, decides whether there is room, and takes the pages.
 
-Reads the tree, changes nothing: a plan is carried out, or refused, by the cache.
+Until it is decided that there is room, nothing is changed.
 """
 
-from dataclasses import dataclass
-
-from promptcache_engine.cache.lease import NO_PAGE, AdmissionReason
+from promptcache_engine.cache.lease import AdmissionReason, Lease, PageCopy
+from promptcache_engine.cache.namespaces import Namespace
+from promptcache_engine.cache.neighbours import Neighbours
 from promptcache_engine.cache.node import Node
+from promptcache_engine.cache.plan import Plan, make_plan
+from promptcache_engine.cache.rules import Rules
 from promptcache_engine.cache.store import PageStore
 from promptcache_engine.cache.tokens import UNIT
 from promptcache_engine.cache.tree import Match
-from promptcache_engine.cache.window import usable_prefix
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How a match may be used: ``page_size`` tokens a page, whole pages only or to the token, window or
-    none."""
+class Admission:
+    """Grants leases on the pages of ``store`` by ``rules``."""
 
-    page_size: int
-    partial_pages: bool
-    window: int | None
+    def __init__(self, store: PageStore, rules: Rules) -> None:
+        self._store = store
+        self._rules = rules
+        self._neighbours = Neighbours()
 
-    def reusable(self, match: Match, limit: int) -> int:
-        """Return how many tokens of ``match``, at most ``limit``, can be used."""
-        tokens = self._to_granularity(min(match.stored // UNIT, limit))
-        if self.window is None or not tokens:
-            return tokens
-        present = [page != NO_PAGE for page in pages_of(match)]
-        while True:
-            usable = self._to_granularity(usable_prefix(present, tokens, self.page_size, self.window))
-            if usable == tokens:
-                return usable
-            tokens = usable
+    def admit(self, data: bytes, namespace: str | Namespace, *, use_cache: bool) -> Lease | None:
+        """Return a lease on pages for all of ``data``; None, and nothing changed, when there are too few."""
+        total, size = len(data) // UNIT, self._rules.page_size
+        match = self._find(data, namespace)
+        hit = self._rules.reusable(match, total - 1) if use_cache else 0
+        plan = make_plan(match, hit, size)
+        need = -(-total // size) - plan.shared
+        short = need - (len(self._store.pool) + self._store.evictable - plan.unheld)
+        # At the very end the page to copy from can itself become the sequence's page.
+        if short > (plan.source_unheld if self._rules.window is None else 0):
+            return None
+        if use_cache:
+            elsewhere = self._longest_elsewhere(match, namespace, data)
+            reason = self._rules.reason(match, hit, total, elsewhere)
+        else:
+            reason = AdmissionReason(reused=0, shared=match.stored // UNIT)
+        self._neighbours.seen(namespace, data)
+        return self._grant(plan, need, namespace, data, reason, take_over=short > 0)
 
-    def _to_granularity(self, tokens: int) -> int:
-        return tokens if self.partial_pages else tokens - tokens % self.page_size
+    def lookup(self, data: bytes, namespace: str | Namespace, *, touch: bool) -> int:
+        """Return how many tokens of ``data`` could be reused; ``touch`` makes them the ones used last."""
+        match = self._find(data, namespace)
+        found = self._rules.reusable(match, len(data) // UNIT)
+        if touch and found:
+            self._touch(make_plan(match, found, self._rules.page_size))
+        return found
 
-    def reason(self, match: Match, hit: int, total: int, elsewhere: int) -> AdmissionReason:
-        """Account for the prompt's ``total`` tokens, ``hit`` of them reused, ``elsewhere`` in another
-        namespace."""
-        limit = total - 1
-        known = min(match.known // UNIT, limit)
-        usable = self._to_granularity(min(match.stored // UNIT, limit))
-        once_usable = self._to_granularity(known)
-        evicted = once_usable - usable
-        times = [node.evicted_at for node in match.beyond if node.evicted_at is not None] if evicted else []
-        return AdmissionReason(
-            reused=hit,
-            evicted=evicted,
-            isolated=max(0, self._to_granularity(min(elsewhere // UNIT, limit)) - known),
-            granularity=known - once_usable,
-            window=usable - hit,
-            diverged_at=None if match.known // UNIT >= total else match.known // UNIT,
-            shared=match.stored // UNIT,
-            evicted_at=max(times, default=None),
+    def clear(self) -> None:
+        """Forget which namespaces were seen."""
+        self._neighbours.clear()
+
+    def _find(self, data: bytes, namespace: str | Namespace) -> Match:
+        tree = self._store.tree
+        return tree.find(tree.roots.get(namespace), data)
+
+    def _longest_elsewhere(self, match: Match, namespace: str | Namespace, data: bytes) -> int:
+        """Return how many tokens of ``data`` lie ready in another namespace, if that may be more than
+        here."""
+        tree = self._store.tree
+        if match.known == len(data) or len(tree.roots) == (namespace in tree.roots):
+            return 0
+        suspects = self._neighbours.suspects(namespace, data, tree.roots)
+        longest = max((self._find(data, name).stored for name in suspects), default=0)
+        return longest // UNIT
+
+    def _grant(
+        self,
+        plan: Plan,
+        need: int,
+        namespace: str | Namespace,
+        data: bytes,
+        reason: AdmissionReason,
+        *,
+        take_over: bool,
+    ) -> Lease:
+        store, shared = self._store, plan.shared
+        node, pages = self._hold_path(store.tree.root(namespace), plan)
+        source = store.hold_page(plan.source) if plan.source is not None else None
+        new = store.take(need - take_over)
+        copies: list[PageCopy] = []
+        if source is not None and take_over:
+            new = [*source.pages, *new]
+            store.surrender(source)
+            source = None
+        elif source is not None:
+            copies = [PageCopy(source.pages[0], new[0], plan.copied)]
+        pages += new
+        return Lease(
+            namespace, reason.reused, pages, copies, reason, data, node, shared, shared, source
         )
 
+    def _hold_path(self, root: Node, plan: Plan) -> tuple[Node, list[int]]:
+        """Hold the plan's path from ``root``; return its deepest node and its pages."""
+        store, node = self._store, root
+        pages: list[int] = []
+        store.lock(root)
+        for step in self._cut_to_plan(plan):
+            node = step
+            store.lock(node)
+            pages += node.pages
+        return node, pages
 
-@dataclass(slots=True)
-class Plan:
-    """How a match becomes a lease.
+    def _cut_to_plan(self, plan: Plan) -> list[Node]:
+        """Cut the last node of the plan's path where the plan leaves it; return the path."""
+        path = plan.path
+        if path and plan.last_pages < self._store.tree.num_pages(path[-1]):
+            return [*path[:-1], self._store.split(path[-1], plan.last_pages)]
+        return path
 
-    ``path`` are the nodes whose pages are shared, the last only over its first ``last_pages`` pages;
-    ``shared`` pages in all. ``copied`` tokens of the first page of what follows are copied; ``source`` is
-    the node that has that page behind its first ``source_skip`` pages.
-    """
-
-    path: list[Node]
-    last_pages: int
-    shared: int
-    copied: int
-    source: Node | None
-    source_skip: int
-
-    @property
-    def unheld(self) -> int:
-        """Pages the plan would hold that nobody holds now, the source's included."""
-        held = 0
-        for node in self.path:
-            if not node.locks:
-                pages = node.pages[: self.last_pages] if node is self.path[-1] else node.pages
-                held += len(pages) - pages.count(NO_PAGE)
-        return held + self.source_unheld
-
-    @property
-    def source_unheld(self) -> int:
-        """1 when there is a page to copy from and nobody holds it."""
-        return int(self.source is not None and not self.source.locks)
-
-
-def make_plan(match: Match, hit: int, page_size: int) -> Plan:
-    """Find the nodes and pages that give ``hit`` tokens of ``match``."""
-    shared, copied = divmod(hit, page_size)
-    plan = Plan([], 0, shared, copied, None, 0)
-    left = shared
-    for node in match.path:
-        if left <= 0:
-            if copied:
-                plan.source = node
-            return plan
-        plan.path.append(node)
-        plan.last_pages = min(left, len(node.pages))
-        if left < len(node.pages):
-            if copied:
-                plan.source, plan.source_skip = node, left
-            return plan
-        left -= len(node.pages)
-    if copied:
-        plan.source = match.sibling
-    return plan
-
-
-def pages_of(match: Match) -> list[int]:
-    """Return the pages a match lies in."""
-    pages = [page for node in match.path for page in node.pages]
-    if match.sibling is not None:
-        pages.append(match.sibling.pages[0])
-    return pages
-
-
-def longest_elsewhere(store: PageStore, names: list[Node], data: bytes) -> int:
-    """Return how many bytes of ``data`` lie in pages below any of the roots ``names``."""
-    return max((store.tree.find(root, data).stored for root in names), default=0)
+    def _touch(self, plan: Plan) -> None:
+        path = self._cut_to_plan(plan)
+        if plan.source is not None:
+            source = self._store.hold_page(plan.source)
+            self._store.unlock(source)
+            path = [*path, source]
+        self._store.touch(path)

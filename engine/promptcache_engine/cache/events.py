@@ -7,6 +7,7 @@ publishes, which routers already read. Whoever sends the events is somebody else
 """
 
 import hashlib
+import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -24,9 +25,14 @@ class PagesStored:
 
     keys: tuple[bytes, ...]
     parent: bytes | None
-    tokens: tuple[int, ...]
+    packed: bytes
     page_size: int
     kind: str = "stored"
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The token ids in the pages."""
+        return struct.unpack(f"{len(self.packed) // UNIT}i", self.packed)
 
     def wire(self) -> list[object]:
         """Return the array vLLM encodes as BlockStored."""
@@ -72,7 +78,7 @@ class EventLog:
         self._page_bytes = page_size * UNIT
         self._codec = codec
         self._limit = limit
-        self._events: list[tuple[tuple[bytes, ...], bytes | None, bytes] | PagesRemoved | CacheCleared] = []
+        self._events: list[CacheEvent] = []
         self._waiting = 0
         self._overflowed = limit == 0
 
@@ -83,7 +89,8 @@ class EventLog:
         self._complete_keys(node)
         keys = tuple(node.keys[first:end])
         if keys:
-            self._events.append((keys, _parent_key(node, first), self._run(node, first, len(keys))))
+            run = self._codec.strip(self._run(node, first, len(keys)))
+            self._events.append(PagesStored(keys, _parent_key(node, first), run, self._page_size))
             self._count(len(keys))
 
     def removed(self, keys: Iterable[bytes]) -> None:
@@ -112,7 +119,7 @@ class EventLog:
                     self.stored(node, first, end)
                 self._complete_keys(node)
         taken, self._events, self._waiting = self._events, [], 0
-        return [self._stored_event(*event) if isinstance(event, tuple) else event for event in taken]
+        return taken
 
     def _count(self, pages: int) -> None:
         self._waiting += pages
@@ -129,9 +136,12 @@ class EventLog:
         previous = keys[-1] if keys else node.parent.keys[-1]
         end = min(len(node.pages), len(node.run) // size)
         extras = self._codec.has_extras
+        run, sha256 = node.run, hashlib.sha256
         for at in range(len(keys) * size, end * size, size):
-            content = node.run[at : at + size]
-            previous = hashlib.sha256(previous + (self._public(content) if extras else content)).digest()
+            content = run[at : at + size]
+            if extras:
+                content = self._public(content)
+            previous = sha256(previous + content).digest()
             keys.append(previous)
 
     def _public(self, content: bytes) -> bytes:
@@ -140,15 +150,12 @@ class EventLog:
         extras = self._codec.extras_in(content)
         if not extras:
             return content
-        parts = [np.array(self._codec.decode(content), dtype=np.int32).tobytes()]
+        parts = [self._codec.strip(content)]
         for offset, within, key, length in extras:
             raw = key if isinstance(key, bytes) else key.encode("utf-8", "surrogatepass")
             tag = b"b" if isinstance(key, bytes) else b"s"
             parts.append(tag + np.array([offset, within, length, len(raw)], dtype="<i8").tobytes() + raw)
         return b"".join(parts)
-
-    def _stored_event(self, keys: tuple[bytes, ...], parent: bytes | None, run: bytes) -> PagesStored:
-        return PagesStored(keys, parent, tuple(self._codec.decode(run)), self._page_size)
 
 
 def _parent_key(node: Node, first: int) -> bytes | None:

@@ -39,6 +39,7 @@ class AdmissionReason:
     granularity: int = 0
     window: int = 0
     diverged_at: int | None = None
+    lookahead: int = 0
     shared: int = 0
     evicted_at: float | None = None
 

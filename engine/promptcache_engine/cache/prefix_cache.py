@@ -7,19 +7,21 @@ slots and performs the copies a lease asks for. Not thread-safe: one thread owns
 import time
 from collections.abc import Callable, Iterable
 
-from promptcache_engine.cache.admission import Plan, Rules, longest_elsewhere, make_plan
+from promptcache_engine.cache.admission import Admission
 from promptcache_engine.cache.audit import audit
 from promptcache_engine.cache.errors import CacheConfigError, InvalidTokensError, LeaseError
 from promptcache_engine.cache.events import CacheEvent
-from promptcache_engine.cache.lease import AdmissionReason, Lease, PageCopy
+from promptcache_engine.cache.lease import Lease
 from promptcache_engine.cache.namespaces import Namespace
-from promptcache_engine.cache.neighbours import Neighbours
-from promptcache_engine.cache.node import Node
 from promptcache_engine.cache.policies import create_policy
+from promptcache_engine.cache.publishing import Publisher
+from promptcache_engine.cache.rules import Rules
 from promptcache_engine.cache.stats import AdmissionCounter, CacheStats
 from promptcache_engine.cache.store import PageStore
-from promptcache_engine.cache.tokens import UNIT, ExtraKey, Tokens, shared_bytes
-from promptcache_engine.cache.tree import Match
+from promptcache_engine.cache.tokens import UNIT, ExtraKey, Tokens
+
+_EXTRAS = 4_096
+"""Extra keys remembered before those no longer in use are looked for."""
 
 
 class PrefixCache:
@@ -35,6 +37,7 @@ class PrefixCache:
     runner that computes prompts in chunks, or several at once, needs this, or it would read pages nobody
     has written.
 
+    ``lookahead``: tokens beyond a position its KV depends on (1 with an EAGLE or MTP draft model).
     ``remember_tokens``: how many evicted tokens are remembered to explain misses (default: four times the
     pool). ``event_limit``: pages that may wait in ``events()``; 0 turns events off. Raises CacheConfigError
     for values that cannot work.
@@ -50,6 +53,7 @@ class PrefixCache:
         clock: Callable[[], float] | None = None,
         *,
         share_on_admission: bool = True,
+        lookahead: int = 0,
         remember_tokens: int | None = None,
         event_limit: int = 1_000_000,
     ) -> None:
@@ -57,14 +61,17 @@ class PrefixCache:
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise CacheConfigError(name, value, "It must be a whole number of at least 1.")
         remembered = 4 * num_pages * page_size if remember_tokens is None else remember_tokens
-        if remembered < 0 or event_limit < 0:
-            raise CacheConfigError(
-                "remember_tokens, event_limit", (remembered, event_limit), "Use 0 for none."
-            )
+        for name, value in (
+            ("lookahead", lookahead),
+            ("remember_tokens", remembered),
+            ("event_limit", event_limit),
+        ):
+            if value < 0:
+                raise CacheConfigError(name, value, "Use 0 for none.")
         self.num_pages = num_pages
         self.page_size = page_size
         self.share_on_admission = share_on_admission
-        self._rules = Rules(page_size, partial_pages, window)
+        self._rules = rules = Rules(page_size, partial_pages, window, lookahead)
         self._store = PageStore(
             num_pages,
             page_size,
@@ -73,9 +80,11 @@ class PrefixCache:
             event_limit=event_limit,
             clock=clock or time.monotonic,
         )
-        self._neighbours = Neighbours()
+        self._admission = Admission(self._store, rules)
+        self._publisher = Publisher(self._store)
         self._counter = AdmissionCounter()
         self._leases: dict[Lease, None] = {}
+        self._extras_limit = _EXTRAS
 
     # -- a sequence's life ----------------------------------------------------------------------------
 
@@ -88,10 +97,9 @@ class PrefixCache:
         preempted: bool = False,
         use_cache: bool = True,
     ) -> Lease | None:
-        """Give a sequence pages for all of ``tokens``, those the cache has first; None when there are too
-        few.
+        """Give a sequence pages for all of ``tokens``; None, and nothing changed, when there are too few.
 
-        A refusal changes nothing. At least one token is always left to compute. ``extra_keys`` are
+        At least one token is always left to compute. ``extra_keys`` are
         (position, length, key): what the tokens there stand for (an image's content hash). ``preempted``
         says that this sequence was admitted before, so that it is not counted twice. Without ``use_cache``
         nothing is reused; the sequence's pages are still stored.
@@ -100,28 +108,18 @@ class PrefixCache:
         untouched until ``copied(lease)``, or the lease's end. Raises InvalidTokensError for no tokens, or
         what is not a token.
         """
-        data = self._store.codec.encode(tokens, extra_keys)
-        total = len(data) // UNIT
-        if not total:
+        data = self._encode(tokens, extra_keys)
+        if not data:
             raise InvalidTokensError(
-                "a sequence of no tokens cannot be admitted.", remedy="Pass at least one token."
+                "a sequence of no tokens cannot be admitted.", remedy="Pass one at least."
             )
-        match = self._store.tree.find(self._store.tree.roots.get(namespace), data)
-        hit = self._rules.reusable(match, total - 1) if use_cache else 0
-        plan = make_plan(match, hit, self.page_size)
-        need = -(-total // self.page_size) - plan.shared
-        short = need - (len(self._store.pool) + self._store.evictable - plan.unheld)
-        if short > (plan.source_unheld if self._rules.window is None else 0):
+        lease = self._admission.admit(data, namespace, use_cache=use_cache)
+        if lease is None:
             return None
-        if use_cache:
-            reason = self._explain(match, hit, total, namespace, data)
-        else:
-            reason = AdmissionReason(reused=0, shared=match.stored // UNIT)
-        lease = self._grant(plan, need, namespace, data, reason, take_over=short > 0)
-        self._counter.record(total, hit, shared=reason.shared, preempted=preempted)
-        self._neighbours.seen(namespace, data)
+        self._leases[lease] = None
+        self._counter.record(lease.length, lease.hit, shared=lease.reason.shared, preempted=preempted)
         if self.share_on_admission:
-            self._store.publish(lease, total // self.page_size, merge=False)
+            self._publisher.publish(lease, lease.length // self.page_size, merge=False)
         return lease
 
     def append(self, lease: Lease, tokens: Tokens) -> bool:
@@ -138,7 +136,7 @@ class PrefixCache:
         if need > 0:
             lease.pages += self._store.take(need)
         if self.share_on_admission and before // self.page_size > lease.published:
-            self._store.publish(lease, before // self.page_size)
+            self._publisher.publish(lease, before // self.page_size)
         lease.fresh += added
         return True
 
@@ -155,7 +153,7 @@ class PrefixCache:
             )
         self._check_open(lease, computed)
         if computed // self.page_size > lease.published:
-            self._store.publish(lease, computed // self.page_size)
+            self._publisher.publish(lease, computed // self.page_size)
 
     def copied(self, lease: Lease) -> None:
         """Say that the lease's copies are made: their source pages may be evicted again."""
@@ -171,17 +169,17 @@ class PrefixCache:
         computed = lease.length if computed is None else computed
         self._check_open(lease, computed)
         full, rest = divmod(computed, self.page_size)
-        self._store.retract(lease, max(full, lease.own_from))
-        self._store.publish(lease, full)
+        self._publisher.retract(lease, max(full, lease.own_from))
+        self._publisher.publish(lease, full)
         if rest and lease.published == full:
             tail = lease.settle()[full * self.page_size * UNIT : computed * UNIT]
             if self._rules.partial_pages:
-                self._store.add_tail(lease, tail)
+                self._publisher.add_tail(lease, tail)
             else:
-                self._store.remember_tail(lease, tail)
+                self._publisher.remember_tail(lease, tail)
         if self._rules.window is not None:
             left = (computed - self._rules.window + 1) // self.page_size
-            self._store.drop_left_of_window(lease, left)
+            self._publisher.drop_left_of_window(lease, left)
         self._close(lease)
 
     def abort(self, lease: Lease) -> None:
@@ -190,7 +188,7 @@ class PrefixCache:
         Raises LeaseError when the lease has ended already.
         """
         self._check_open(lease)
-        self._store.retract(lease, lease.own_from)
+        self._publisher.retract(lease, lease.own_from)
         self._close(lease)
 
     # -- looking, and the whole cache -----------------------------------------------------------------
@@ -207,27 +205,7 @@ class PrefixCache:
 
         ``touch`` counts as a use: what matched is evicted later.
         """
-        data = self._store.codec.encode(tokens, extra_keys)
-        match = self._store.tree.find(self._store.tree.roots.get(namespace), data)
-        found = self._rules.reusable(match, len(data) // UNIT)
-        if touch and found:
-            self._touch(match, found)
-        return found
-
-    def pending(
-        self, tokens: Tokens, namespace: str | Namespace = "", extra_keys: Iterable[ExtraKey] = ()
-    ) -> int:
-        """Return how many of ``tokens``, in whole pages, some running sequence holds or is about to compute.
-
-        Where this is more than ``match`` says, waiting until that sequence has published saves computing
-        twice.
-        """
-        data = self._store.codec.encode(tokens, extra_keys)[: -UNIT or None]
-        longest = 0
-        for lease in self._leases:
-            if lease.namespace == namespace:
-                longest = max(longest, shared_bytes(lease.settle(), data))
-        return longest // UNIT // self.page_size * self.page_size
+        return self._admission.lookup(self._encode(tokens, extra_keys), namespace, touch=touch)
 
     def refs(self, page: int) -> int:
         """Return how many running sequences hold ``page``, pending copies from it included."""
@@ -243,7 +221,7 @@ class PrefixCache:
         if self._leases:
             return False
         self._store.reset()
-        self._neighbours.clear()
+        self._admission.clear()
         return True
 
     def events(self) -> list[CacheEvent]:
@@ -273,90 +251,18 @@ class PrefixCache:
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _explain(
-        self, match: Match, hit: int, total: int, namespace: str | Namespace, data: bytes
-    ) -> AdmissionReason:
-        elsewhere = 0
-        roots = self._store.tree.roots
-        if match.known < len(data) and len(roots) > (namespace in roots):
-            suspects = self._neighbours.suspects(namespace, data, roots)
-            elsewhere = longest_elsewhere(
-                self._store, [roots[name] for name in suspects if name in roots], data
-            )
-        return self._rules.reason(match, hit, total, elsewhere)
-
-    def _grant(
-        self,
-        plan: Plan,
-        need: int,
-        namespace: str | Namespace,
-        data: bytes,
-        reason: AdmissionReason,
-        *,
-        take_over: bool,
-    ) -> Lease:
-        store = self._store
-        node = store.tree.root(namespace)
-        node.locks += 1
-        pages: list[int] = []
-        for step in plan.path:
-            node = step
-            if step is plan.path[-1] and plan.last_pages < store.tree.num_pages(step):
-                node = store.split(step, plan.last_pages)
-            store.lock(node)
-            pages += node.pages
-        source = self._hold_source(plan)
-        copies: list[PageCopy] = []
-        new = store.take(need - take_over)
-        if source is not None:
-            src = source.pages[0]
-            if take_over:
-                store.surrender(source)
-                new.insert(0, src)
-                source = None
-            else:
-                copies.append(PageCopy(src, new[0], plan.copied))
-        lease = Lease(
-            namespace,
-            reason.reused,
-            pages + new,
-            copies,
-            reason,
-            data,
-            node,
-            plan.shared,
-            plan.shared,
-            source,
-        )
-        self._leases[lease] = None
-        return lease
-
-    def _hold_source(self, plan: Plan) -> Node | None:
-        """Hold the page to copy from, in a node of its own."""
-        source = plan.source
-        if source is None:
-            return None
-        if self._store.tree.num_pages(source) > 1:
-            source = self._store.split(source, 1)
-        self._store.lock(source)
-        return source
+    def _encode(self, tokens: Tokens, extra_keys: Iterable[ExtraKey]) -> bytes:
+        codec = self._store.codec
+        if codec.num_extras >= self._extras_limit:
+            runs = [node.run for node in self._store.tree.nodes()]
+            codec.keep_only(runs + [lease.settle() for lease in self._leases])
+            self._extras_limit = max(_EXTRAS, 2 * codec.num_extras)
+        return codec.encode(tokens, extra_keys)
 
     def _release_source(self, lease: Lease) -> None:
         if lease.source is not None:
             self._store.unlock(lease.source)
             lease.source = None
-
-    def _touch(self, match: Match, found: int) -> None:
-        plan = make_plan(match, found, self.page_size)
-        path = plan.path
-        if path and plan.last_pages < len(path[-1].pages):
-            path[-1] = self._store.split(path[-1], plan.last_pages)
-        if plan.source is not None:
-            source = plan.source
-            if self._store.tree.num_pages(source) > 1:
-                source = self._store.split(source, 1)
-            path.append(source)
-        self._store.touch(path)
 
     def _close(self, lease: Lease) -> None:
         self._release_source(lease)

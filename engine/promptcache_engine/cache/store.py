@@ -1,23 +1,19 @@
-"""The pages and who has them: the tree, the free list, locks, eviction and the memory of the evicted, kept
-in step.
+"""The pages and who has them: the tree, the free list, locks and eviction, kept in step.
 
-It moves pages for leases that exist; which prompt gets which pages is the admission's business.
+Which prompt gets which pages is the admission's business; how a sequence's pages come into the tree,
+publishing's.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable
 
 from promptcache_engine.cache.events import EventLog
 from promptcache_engine.cache.ghosts import GhostMemory
 from promptcache_engine.cache.lease import NO_PAGE, Lease
-from promptcache_engine.cache.node import Node, runs
+from promptcache_engine.cache.node import Node
 from promptcache_engine.cache.policies.base import EvictionPolicy
 from promptcache_engine.cache.pool import PagePool
-from promptcache_engine.cache.tokens import TokenCodec, shared_bytes
+from promptcache_engine.cache.tokens import TokenCodec
 from promptcache_engine.cache.tree import RadixTree
-
-_GROWS_TO = 65_536
-"""A node longer than this many bytes is continued by a child, so that growing stays linear."""
 
 
 class PageStore:
@@ -60,6 +56,12 @@ class PageStore:
             self.evictable += page_count(node)
             self.policy.release(node)
 
+    def hold_page(self, node: Node) -> Node:
+        """Hold the first page of ``node`` alone; return its node."""
+        page = self.split(node, 1) if self.tree.num_pages(node) > 1 else node
+        self.lock(page)
+        return page
+
     def unlock_path(self, node: Node) -> None:
         """Let go of ``node`` and everything on the way to its root, deepest first."""
         step: Node | None = node
@@ -72,7 +74,7 @@ class PageStore:
     def touch(self, path: list[Node]) -> None:
         """Make the nodes of ``path``, in order from the root, the ones used last."""
         for node in reversed(path):
-            if not node.locks and node.pages:
+            if not node.locks:
                 self.policy.release(node)
 
     def split(self, node: Node, pages: int) -> Node:
@@ -90,8 +92,8 @@ class PageStore:
     # -- taking pages ---------------------------------------------------------------------------------
 
     def take(self, count: int) -> list[int]:
-        """Take ``count`` pages, free ones first, then evicted ones; the caller knows that there are as
-        many."""
+        """Take ``count`` pages, free ones first, then evicted ones; the caller knows that there are
+        enough."""
         taken = self.pool.take(count)
         if len(taken) < count:
             self._evict_into(taken, count)
@@ -114,35 +116,42 @@ class PageStore:
 
     def _evict_from(self, node: Node, count: int, taken: list[int]) -> None:
         """Take up to ``count`` pages from the end of ``node``, the last first."""
-        before = self.ghosts.size_of(node)
-        pages = node.pages
-        kept = len(pages)
-        found = len(taken)
-        while kept and (count or pages[kept - 1] == NO_PAGE):
-            kept -= 1
-            if pages[kept] != NO_PAGE:
-                taken.append(pages[kept])
-                count -= 1
-        found = len(taken) - found
-        self.log.removed(
-            key for key, page in zip(node.keys[kept:], pages[kept:], strict=False) if page != NO_PAGE
-        )
-        del pages[kept:], node.keys[kept:]
-        self.evictable -= found
-        self.evicted_pages += found
+        remembered = self.ghosts.size_of(node)
+        kept = _pages_to_keep(node.pages, count)
+        gone, keys = node.pages[kept:], node.keys[kept:]
+        del node.pages[kept:], node.keys[kept:]
+        if NO_PAGE in gone:
+            keys = [key for key, page in zip(keys, gone, strict=False) if page != NO_PAGE]
+            gone = [page for page in gone if page != NO_PAGE]
+        gone.reverse()
+        taken += gone
+        self.log.removed(keys)
+        self.evictable -= len(gone)
+        self.evicted_pages += len(gone)
         if not kept:
             self._fade(node)
         node.evicted_at = self._clock()
-        self.ghosts.remember(node, self.ghosts.size_of(node) - before)
+        self.ghosts.remember(node, self.ghosts.size_of(node) - remembered)
+
+    def drop(self, node: Node) -> None:
+        """Free the pages of ``node``, which nobody holds and nothing continues, and forget it."""
+        self.evictable -= page_count(node)
+        self.policy.hold(node)
+        self.pool.give(page for page in node.pages if page != NO_PAGE)
+        self.tree.detach(node)
 
     def surrender(self, node: Node) -> None:
         """Give up the one page of ``node``, which the caller alone holds, to the caller."""
         node.locks = 0
-        self.log.removed(node.keys)
-        node.pages, node.keys = [], []
         self.evicted_pages += 1
-        self._fade(node)
         node.evicted_at = self._clock()
+        self.strip(node)
+
+    def strip(self, node: Node) -> None:
+        """Leave ``node``, which nobody holds, without its pages: they have another owner now."""
+        self.log.removed(key for key, page in zip(node.keys, node.pages, strict=False) if page != NO_PAGE)
+        node.pages, node.keys = [], []
+        self._fade(node)
         self.ghosts.remember(node, len(node.run))
         self.ghosts.trim()
 
@@ -150,156 +159,6 @@ class PageStore:
         assert node.parent is not None
         self.policy.hold(node)
         node.parent.fade(self.tree.first_page(node))
-
-    # -- giving pages to the tree ---------------------------------------------------------------------
-
-    def publish(self, lease: Lease, pages: int, *, merge: bool = True) -> None:
-        """Bring the lease's first ``pages`` pages, all full, into the tree.
-
-        A page the tree has already is a duplicate: the lease takes over the tree's and frees its own. Without
-        ``merge`` publishing stops there instead.
-        """
-        data = lease.settle()
-        while lease.published < pages:
-            at = lease.published * self.page_bytes
-            child = lease.node.children.get(data[at : at + self.page_bytes])
-            if child is None:
-                self._grow(lease, data[at : pages * self.page_bytes], pages)
-                return
-            if child.pages and not merge:
-                return
-            common = shared_bytes(child.run, data[at : min(at + len(child.run), pages * self.page_bytes)])
-            self._merge(lease, child, common // self.page_bytes)
-
-    def _merge(self, lease: Lease, child: Node, pages: int) -> None:
-        """Lay the lease's next ``pages`` pages over ``child``, which has the same tokens there."""
-        if pages < self.tree.num_pages(child):
-            child = self.split(child, pages)
-        assert child.parent is not None
-        start = lease.published
-        mine = lease.pages[start : start + pages]
-        theirs = child.pages + [NO_PAGE] * (pages - len(child.pages))
-        missing = [i for i, page in enumerate(theirs) if page == NO_PAGE]
-        self.lock(child)
-        self.ghosts.recall(self.ghosts.size_of(child))
-        if not child.pages:
-            child.parent.revive(self.tree.first_page(child))
-        self.pool.give(page for page, other in zip(mine, theirs, strict=True) if other != NO_PAGE)
-        for i in missing:
-            theirs[i] = mine[i]
-        child.pages = theirs
-        lease.pages[start : start + pages] = theirs
-        lease.node, lease.published = child, start + pages
-        if len(missing) < pages:
-            lease.own_from = start + max(set(range(pages)).difference(missing)) + 1
-        for first, end in runs(missing):
-            self.log.stored(child, first, end)
-
-    def _grow(self, lease: Lease, run: bytes, pages: int) -> None:
-        """Bring new pages in below the lease's node, or at its end where it alone is there."""
-        node = lease.node
-        new = lease.pages[lease.published : pages]
-        if node.locks == 1 and node.parent is not None and not node.children and len(node.run) < _GROWS_TO:
-            first = len(node.pages)
-            node.run += run
-            node.pages += new
-        else:
-            first = 0
-            self._drop_subsumed(node, run[: self.page_bytes])
-            node = lease.node = self.tree.attach(node, run, new)
-            node.locks = 1
-        lease.published = pages
-        self.log.stored(node, first)
-
-    def add_tail(self, lease: Lease, tail: bytes) -> None:
-        """Bring the lease's last page, ``tail`` tokens of it full, into the tree below what is published."""
-        node = lease.node
-        page = lease.pages[lease.published]
-        at = bisect_left(node.order, tail)
-        if at < len(node.order) and node.order[at].startswith(tail):
-            holder = node.children[node.order[at]]
-            if not holder.locks:
-                if self.tree.num_pages(holder) > 1:
-                    holder = self.split(holder, 1)
-                self.touch([holder])
-            return
-        known = node.children.get(tail)
-        if known is not None:
-            self.ghosts.recall(self.ghosts.size_of(known))
-            known.pages = [page]
-            node.revive(tail)
-            known.locks = 1
-        elif node.locks == 1 and node.parent is not None and not node.children:
-            node.run += tail
-            node.pages.append(page)
-            lease.published += 1
-            return
-        else:
-            self._drop_subsumed(node, tail)
-            known = self.tree.attach(node, tail, [page])
-            known.locks = 1
-        lease.node = known
-        lease.published += 1
-
-    def remember_tail(self, lease: Lease, tail: bytes) -> None:
-        """Remember a tail that fills no page, so that "shorter than a page" can be told from "unknown"."""
-        if self.ghosts.limit and tail not in lease.node.children:
-            node = self.tree.attach(lease.node, tail, [])
-            self.ghosts.remember(node, len(tail))
-            self.ghosts.trim()
-
-    def _drop_subsumed(self, node: Node, page: bytes) -> None:
-        """Drop the half-full page below ``node`` of which ``page`` is the continuation, unless somebody
-        reads it."""
-        at = bisect_left(node.order, page) - 1
-        if at < 0 or not page.startswith(node.order[at]) or len(node.order[at]) == len(page):
-            return
-        old = node.children[node.order[at]]
-        if old.locks:
-            return
-        self.evictable -= page_count(old)
-        self.policy.hold(old)
-        self.pool.give(page for page in old.pages if page != NO_PAGE)
-        self.tree.detach(old)
-
-    # -- taking pages back from the tree --------------------------------------------------------------
-
-    def retract(self, lease: Lease, keep: int) -> None:
-        """Take the lease's pages behind its first ``keep`` out of the tree, as far as nobody else uses
-        them."""
-        while lease.published > keep:
-            node = lease.node
-            if node.locks != 1 or node.order:
-                return
-            start = lease.published - len(node.pages)
-            if start < keep:
-                self.split(node, keep - start)
-                start = keep
-            assert node.parent is not None
-            lease.node, lease.published = node.parent, start
-            self.log.removed(node.keys)
-            node.locks = 0
-            node.keys = []
-            if node.faded:
-                node.parent.fade(self.tree.first_page(node))
-                node.pages = []
-                self.ghosts.remember(node, len(node.run))
-                self.ghosts.trim()
-            else:
-                self.tree.detach(node)
-
-    def drop_left_of_window(self, lease: Lease, end: int) -> None:
-        """Free the pages before page ``end`` that this lease brought into the tree and nobody else holds."""
-        node, start = lease.node, lease.published - len(lease.node.pages)
-        while node.parent is not None:
-            if node.locks == 1:
-                for i in range(max(lease.own_from - start, 0), min(len(node.pages), end - start)):
-                    page, node.pages[i] = node.pages[i], NO_PAGE
-                    if page != NO_PAGE:
-                        self.pool.give([page])
-                        self.log.removed(node.keys[i : i + 1])
-            node = node.parent
-            start -= len(node.pages)
 
     def free_private(self, lease: Lease) -> None:
         """Free what the lease has outside the tree."""
@@ -320,3 +179,14 @@ class PageStore:
 def page_count(node: Node) -> int:
     """How many pages ``node`` has."""
     return len(node.pages) - node.pages.count(NO_PAGE)
+
+
+def _pages_to_keep(pages: list[int], count: int) -> int:
+    """How many entries of ``pages`` stay when its last ``count`` pages go, and the gaps before those."""
+    if NO_PAGE not in pages:
+        return max(len(pages) - count, 0)
+    kept = len(pages)
+    while kept and (count or pages[kept - 1] == NO_PAGE):
+        kept -= 1
+        count -= pages[kept] != NO_PAGE
+    return kept

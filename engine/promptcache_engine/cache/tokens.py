@@ -5,7 +5,7 @@ positions get numbers of their own, below zero, interned per (key, length, token
 in packed form exactly when their tokens and their extra keys are; nothing is hashed, nothing can collide.
 """
 
-from array import array
+import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -55,12 +55,14 @@ class TokenCodec:
         spans = sorted(extra_keys, key=lambda extra: extra[:2])
         return self._overlay(packed, spans) if spans else packed
 
-    def decode(self, packed: bytes) -> list[int]:
-        """Return the caller's token ids of ``packed``, extra keys taken off again."""
-        ids: list[int] = np.frombuffer(packed, dtype=np.int32).tolist()
+    def strip(self, packed: bytes) -> bytes:
+        """Return ``packed`` with the caller's token ids where extra keys lie."""
         if not self._bases:
-            return ids
-        return [token if token >= 0 else self._original(token) for token in ids]
+            return packed
+        ids = np.frombuffer(packed, dtype=np.int32).copy()
+        for at in np.flatnonzero(ids < 0).tolist():
+            ids[at] = self._original(int(ids[at]))
+        return ids.tobytes()
 
     def extras_in(self, packed: bytes) -> list[tuple[int, int, str | bytes, int]]:
         """Return (offset, offset in the span, key, span length) of every extra key that touches
@@ -133,8 +135,11 @@ class TokenCodec:
 
 def _pack(tokens: Tokens) -> bytes:
     try:
-        packed = _pack_array(tokens) if isinstance(tokens, np.ndarray) else array("i", tokens).tobytes()
-    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(tokens, np.ndarray):
+            packed = _pack_array(tokens)
+        else:
+            packed = struct.pack(f"{len(tokens)}i", *tokens)  # the fastest way from a list to bytes
+    except (TypeError, ValueError, OverflowError, struct.error) as error:
         raise InvalidTokensError(
             f"tokens must be whole numbers from 0 to 2**31 - 1 ({error}).", remedy="Pass the tokenizer's ids."
         ) from error

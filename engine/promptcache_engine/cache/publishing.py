@@ -1,0 +1,166 @@
+"""How a sequence's pages come into the tree, and how they are taken out of it again.
+
+A lease owns its pages alone until they are published; from then on the tree owns them and the lease holds
+them.
+"""
+
+from bisect import bisect_left
+
+from promptcache_engine.cache.lease import NO_PAGE, Lease
+from promptcache_engine.cache.node import Node, runs
+from promptcache_engine.cache.store import PageStore
+from promptcache_engine.cache.tokens import shared_bytes
+
+_GROWS_TO = 65_536
+"""A node longer than this many bytes is continued by a child, so that growing stays linear."""
+
+
+class Publisher:
+    """Moves pages between leases and the tree of ``store``."""
+
+    def __init__(self, store: PageStore) -> None:
+        self._store = store
+
+    def publish(self, lease: Lease, pages: int, *, merge: bool = True) -> None:
+        """Bring the lease's first ``pages`` pages, all full, into the tree.
+
+        A page the tree has already is a duplicate: the lease takes over the tree's and frees its own. Without
+        ``merge`` publishing stops there instead.
+        """
+        data = lease.settle()
+        while lease.published < pages:
+            at = lease.published * self._store.page_bytes
+            child = lease.node.children.get(data[at : at + self._store.page_bytes])
+            if child is None:
+                self._grow(lease, data[at : pages * self._store.page_bytes], pages)
+                return
+            if child.pages and not merge:
+                return
+            common = shared_bytes(
+                child.run, data[at : min(at + len(child.run), pages * self._store.page_bytes)]
+            )
+            self._merge(lease, child, common // self._store.page_bytes)
+
+    def _merge(self, lease: Lease, child: Node, pages: int) -> None:
+        """Lay the lease's next ``pages`` pages over ``child``, which has the same tokens there."""
+        if pages < self._store.tree.num_pages(child):
+            child = self._store.split(child, pages)
+        assert child.parent is not None
+        start = lease.published
+        mine = lease.pages[start : start + pages]
+        theirs = child.pages + [NO_PAGE] * (pages - len(child.pages))
+        missing = [i for i, page in enumerate(theirs) if page == NO_PAGE]
+        self._store.lock(child)
+        self._store.ghosts.recall(self._store.ghosts.size_of(child))
+        if not child.pages:
+            child.parent.revive(self._store.tree.first_page(child))
+        self._store.pool.give(page for page, other in zip(mine, theirs, strict=True) if other != NO_PAGE)
+        for i in missing:
+            theirs[i] = mine[i]
+        child.pages = theirs
+        lease.pages[start : start + pages] = theirs
+        lease.node, lease.published = child, start + pages
+        if len(missing) < pages:
+            lease.own_from = start + max(set(range(pages)).difference(missing)) + 1
+        for first, end in runs(missing):
+            self._store.log.stored(child, first, end)
+
+    def _grow(self, lease: Lease, run: bytes, pages: int) -> None:
+        """Bring new pages in below the lease's node, or at its end where it alone is there."""
+        node = lease.node
+        new = lease.pages[lease.published : pages]
+        if self._alone_at(lease, node) and len(node.run) < _GROWS_TO:
+            first = len(node.pages)
+            node.run += run
+            node.pages += new
+        else:
+            first = 0
+            self._drop_subsumed(node, run[: self._store.page_bytes])
+            node = lease.node = self._store.tree.attach(node, run, new)
+            node.locks = 1
+        lease.published = pages
+        self._store.log.stored(node, first)
+
+    def _alone_at(self, lease: Lease, node: Node) -> bool:
+        """Whether ``node`` is the lease's own, and nobody would notice if it grew."""
+        own = node.parent is not None and lease.published - len(node.pages) >= lease.own_from
+        return own and node.locks == 1 and not node.children
+
+    def add_tail(self, lease: Lease, tail: bytes) -> None:
+        """Bring the lease's last page, ``tail`` tokens of it full, into the tree below what is published."""
+        node = lease.node
+        page = lease.pages[lease.published]
+        at = bisect_left(node.order, tail)
+        if at < len(node.order) and node.order[at].startswith(tail):
+            holder = node.children[node.order[at]]
+            if not holder.locks:
+                whole = self._store.tree.num_pages(holder) == 1
+                self._store.touch([holder if whole else self._store.split(holder, 1)])
+            return
+        known = node.children.get(tail)
+        if known is not None:
+            self._store.ghosts.recall(self._store.ghosts.size_of(known))
+            known.pages = [page]
+            node.revive(tail)
+            known.locks = 1
+        elif self._alone_at(lease, node):
+            node.run += tail
+            node.pages.append(page)
+            lease.published += 1
+            return
+        else:
+            self._drop_subsumed(node, tail)
+            known = self._store.tree.attach(node, tail, [page])
+            known.locks = 1
+        lease.node = known
+        lease.published += 1
+
+    def remember_tail(self, lease: Lease, tail: bytes) -> None:
+        """Remember a tail that fills no page, so that "shorter than a page" can be told from "unknown"."""
+        if self._store.ghosts.limit and tail not in lease.node.children:
+            node = self._store.tree.attach(lease.node, tail, [])
+            self._store.ghosts.remember(node, len(tail))
+            self._store.ghosts.trim()
+
+    def _drop_subsumed(self, node: Node, page: bytes) -> None:
+        """Drop the half-full page below ``node`` of which ``page`` is the continuation, unless somebody
+        reads it."""
+        at = bisect_left(node.order, page) - 1
+        if at < 0 or not page.startswith(node.order[at]) or len(node.order[at]) == len(page):
+            return
+        old = node.children[node.order[at]]
+        if not old.locks:
+            self._store.drop(old)
+
+    def retract(self, lease: Lease, keep: int) -> None:
+        """Take the lease's pages behind its first ``keep`` out of the tree, as far as nobody else uses
+        them."""
+        while lease.published > keep:
+            node = lease.node
+            if node.locks != 1 or node.order:
+                return
+            start = lease.published - len(node.pages)
+            if start < keep:
+                self._store.split(node, keep - start)
+                start = keep
+            assert node.parent is not None
+            lease.node, lease.published = node.parent, start
+            node.locks = 0
+            if node.faded:
+                self._store.strip(node)
+            else:
+                self._store.log.removed(node.keys)
+                self._store.tree.detach(node)
+
+    def drop_left_of_window(self, lease: Lease, end: int) -> None:
+        """Free the pages before page ``end`` that this lease brought into the tree and nobody else holds."""
+        node, start = lease.node, lease.published - len(lease.node.pages)
+        while node.parent is not None:
+            if node.locks == 1:
+                for i in range(max(lease.own_from - start, 0), min(len(node.pages), end - start)):
+                    page, node.pages[i] = node.pages[i], NO_PAGE
+                    if page != NO_PAGE:
+                        self._store.pool.give([page])
+                        self._store.log.removed(node.keys[i : i + 1])
+            node = node.parent
+            start -= len(node.pages)

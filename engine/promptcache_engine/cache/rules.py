@@ -1,0 +1,56 @@
+"""How much of a match a sequence may reuse, and what became of the rest of its prompt."""
+
+from dataclasses import dataclass
+
+from promptcache_engine.cache.lease import NO_PAGE, AdmissionReason
+from promptcache_engine.cache.plan import pages_of
+from promptcache_engine.cache.tokens import UNIT
+from promptcache_engine.cache.tree import Match
+from promptcache_engine.cache.window import usable_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """``page_size`` tokens a page, reused in part or only whole; ``window`` and ``lookahead`` in tokens."""
+
+    page_size: int
+    partial_pages: bool
+    window: int | None
+    lookahead: int
+
+    def reusable(self, match: Match, limit: int) -> int:
+        """Return how many tokens of ``match``, at most ``limit``, can be used."""
+        tokens = self._to_granularity(min(match.stored // UNIT - self.lookahead, limit))
+        if self.window is None or not tokens:
+            return tokens
+        present = [page != NO_PAGE for page in pages_of(match)]
+        while True:
+            usable = self._to_granularity(usable_prefix(present, tokens, self.page_size, self.window))
+            if usable == tokens:
+                return usable
+            tokens = usable
+
+    def _to_granularity(self, tokens: int) -> int:
+        tokens = max(tokens, 0)
+        return tokens if self.partial_pages else tokens - tokens % self.page_size
+
+    def reason(self, match: Match, hit: int, total: int, elsewhere: int) -> AdmissionReason:
+        """Account for a prompt of ``total`` tokens, ``hit`` reused, ``elsewhere`` in another namespace."""
+        limit = total - 1
+        stored, known = match.stored // UNIT, match.known // UNIT
+        usable = self._to_granularity(min(stored, limit))
+        once_usable = self._to_granularity(min(known, limit))
+        ahead = usable - self._to_granularity(min(stored - self.lookahead, limit))
+        evicted = once_usable - usable
+        times = [node.evicted_at for node in match.beyond if node.evicted_at is not None] if evicted else []
+        return AdmissionReason(
+            reused=hit,
+            evicted=evicted,
+            isolated=max(0, self._to_granularity(min(elsewhere, limit)) - min(known, limit)),
+            granularity=min(known, limit) - once_usable,
+            window=usable - ahead - hit,
+            diverged_at=None if known >= total else known,
+            lookahead=ahead,
+            shared=stored,
+            evicted_at=max(times, default=None),
+        )
