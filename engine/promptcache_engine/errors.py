@@ -7,9 +7,10 @@
     ├── ContextLengthError     the prompt leaves no room for an answer
     ├── QueueFullError         too many requests wait already
     ├── EngineStoppedError     the engine was not started, was closed, or its worker thread died
-    └── GenerationError        this one sequence could not be computed; the others go on
+    ├── GenerationError        this one sequence could not be computed; the others go on
+    └── ModelError             a file, tokenizer or chat template at fault: the tree of ``models.errors``
 
-The cache, the models and the hub have errors of their own.
+The cache and the hub have errors of their own.
 """
 
 

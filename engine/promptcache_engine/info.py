@@ -11,7 +11,7 @@ class EngineInfo:
     """The model an engine serves and the room it has.
 
     Attributes:
-        model_name: as configured.
+        model_name: as configured; of a file, its name without folder and suffix.
         architecture: as the model's file calls it.
         context_length: tokens of prompt and answer together that one request may have.
         vocab_size: token ids run from 0 to one below this.

@@ -83,7 +83,7 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         available=available_bytes(model.device),
     )
     info = EngineInfo(
-        model_name=config.model,
+        model_name=Path(config.model).name.removesuffix(".gguf"),
         architecture=loaded.config.architecture,
         context_length=min(context, num_pages * config.page_size),
         vocab_size=loaded.config.vocab_size,

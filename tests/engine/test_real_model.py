@@ -9,7 +9,8 @@ pytestmark = pytest.mark.model
 
 SYSTEM = (
     "You are the assistant of a small library. Answer in one short sentence. The library opens at nine in "
-    "the morning and closes at six in the evening, on Sundays it stays closed. Books can be kept for four weeks."
+    "the morning and closes at six in the evening, on Sundays it stays closed. Books can be kept for four "
+    "weeks."
 )
 QUESTIONS = ("When do you open?", "Are you open on Sundays?", "How long can I keep a book?")
 GREEDY = SamplingParams(temperature=0, max_tokens=16)
