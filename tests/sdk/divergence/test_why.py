@@ -1,0 +1,398 @@
+"""Why two requests part: one row a situation, with the causes in the order they are reported."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from promptcache.divergence import compare_requests
+from promptcache.usage import Usage
+from tests.sdk.bodies import RULES, TOOLS, anthropic, chat, text
+
+TALK = ("hello, what is the weather?", "It is sunny in Oslo today.", "and tomorrow?")
+LONG = tuple(f"{'answer' if n % 2 else 'question'} number {n} about topic {n * 7}" for n in range(11))
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1, "b": 2}'}}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "ok"}
+
+
+def tools_with(place: int, **function: Any) -> list[dict[str, Any]]:
+    changed = copy.deepcopy(TOOLS)
+    changed[place]["function"].update(function)
+    return changed
+
+
+def called(arguments: str) -> dict[str, Any]:
+    call = {**CALL, "function": {"name": "f", "arguments": arguments}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def used(**arguments: Any) -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "u", "name": "f", "input": arguments}],
+    }
+
+
+def user(*blocks: Any) -> dict[str, Any]:
+    return {"role": "user", "content": list(blocks)}
+
+
+def image(**source: Any) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": source}
+
+
+def grown(*turns: Any) -> tuple[Any, ...]:
+    """The same turns with an answer and a new question behind them."""
+    return (*turns, {"role": "assistant", "content": "as you like"}, {"role": "user", "content": "go on"})
+
+
+PARAMETERS = TOOLS[1]["function"]["parameters"]
+SHUFFLED_KEYS = tools_with(1, parameters=dict(reversed(PARAMETERS.items())))
+SHUFFLED_ARRAY = tools_with(1, parameters={**PARAMETERS, "required": ["limit", "path"]})
+THINKING = {"type": "thinking", "thinking": "hm", "signature": "s"}
+SUMMARY = {"role": "user", "content": "Summary of the conversation so far: we spoke about topics."}
+
+SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    # nothing to blame
+    "a new question": (chat(RULES, "about cats"), chat(RULES, "what of dogs"), []),
+    "nothing shared": (chat("Poet " * 50, "x"), chat("Lawyers judge " * 50, "y"), []),
+    "no system prompt": (
+        {"messages": [user(text("Summarize this incident report in one paragraph."))]},
+        {"messages": [user(text("Write a one-paragraph summary of this incident report."))]},
+        [],
+    ),
+    "another conversation": (chat(RULES, *LONG), chat(RULES, "a tale", "Once upon a time", "of the sea"), []),
+    "the clock in the newest turn": (chat(RULES, "10:00:01 hi"), chat(RULES, "10:07:31 hi"), []),
+    "sampling parameters": (chat(RULES, "a", temperature=1), chat(RULES, "a", "b", "c", temperature=0), []),
+    "a default spelled out": (chat(RULES, "a"), chat(RULES, "a", "b", "c", tool_choice="auto"), []),
+    # volatile values
+    "a clock before static text": (
+        chat("Time: 2031-03-04T10:00:11Z\n" + RULES, *TALK),
+        chat("Time: 2031-03-04T10:05:40Z\n" + RULES, *TALK),
+        ["PC101", "PC401"],
+    ),
+    "a clock at the end": (
+        chat(RULES + "Time: 2031-03-04T10:00:11Z", *TALK),
+        chat(RULES + "Time: 2031-03-04T10:05:40Z", *TALK),
+        ["PC101"],
+    ),
+    "a clock in a message sent before": (
+        chat(RULES, "now=2031-03-04T10:00:11Z hello"),
+        chat(RULES, "now=2031-03-04T10:07:31Z hello", "hi", "more"),
+        ["PC101"],
+    ),
+    "two volatile values": (
+        chat("Time: 2031-03-04T10:00:11Z\nSession 6f1c3b1e-7c1f-4b58-a111-1e2d3c4b5a69", *TALK),
+        chat("Time: 2031-03-04T10:05:40Z\nSession 0a1c3b1e-7c1f-4b58-a111-1e2d3c4b5a70", *TALK),
+        ["PC101", "PC102"],
+    ),
+    "static text behind the clock in the newest turn": (
+        chat("", "Time: 10:00:01\n" + RULES),
+        chat("", "Time: 10:07:31\n" + RULES),
+        ["PC101", "PC401"],
+    ),
+    "every breakpoint behind the clock": (
+        anthropic([text("Time: 10:00:01", marked=True)], "hi"),
+        anthropic([text("Time: 10:07:31", marked=True)], "hi"),
+        ["PC101", "PC601"],
+    ),
+    "the clock in the instructions of a response": (
+        {"instructions": "Time: 10:00:01", "input": "hi"},
+        {"instructions": "Time: 10:00:09", "input": "hi"},
+        ["PC101"],
+    ),
+    # serialization
+    "keys of a tool": (chat(RULES, tools=TOOLS), chat(RULES, tools=SHUFFLED_KEYS), ["PC201"]),
+    "keys in the prompt": (
+        chat('Context: {"a": 1, "b": [1, 2]}', "hi"),
+        chat('Context: {"b": [1, 2], "a": 1}', "hi"),
+        ["PC201"],
+    ),
+    "array of a tool": (chat(RULES, tools=TOOLS), chat(RULES, tools=SHUFFLED_ARRAY), ["PC202"]),
+    "a set on one line": (
+        chat("Tags: red, green, blue.\n" + RULES, "hi"),
+        chat("Tags: blue, red, green.\n" + RULES, "hi"),
+        ["PC202"],
+    ),
+    "a listing of files": (
+        chat("Files:\n- src/a.py\n- src/b.py\n" + RULES, "hi"),
+        chat("Files:\n- src/b.py\n- src/a.py\n" + RULES, "hi"),
+        ["PC203"],
+    ),
+    "rows of a query": (
+        chat('Rows: [{"id": 1}, {"id": 2}]', "hi"),
+        chat('Rows: [{"id": 2}, {"id": 1}]', "hi"),
+        ["PC204"],
+    ),
+    "lines of a loop": (
+        chat("Skills:\n- cook\n- bake\n" + RULES, "hi"),
+        chat("Skills:\n- bake\n- cook\n" + RULES, "hi"),
+        ["PC204"],
+    ),
+    "numbers written otherwise": (chat('{"t": 1}', "hi"), chat('{"t": 1.0}', "hi"), ["PC205"]),
+    "white space": (chat(RULES + "\n", "hi"), chat(RULES, "hi"), ["PC206"]),
+    "line ends": (chat("a\r\nb\r\n" * 9, "hi"), chat("a\nb\n" * 9, "hi"), ["PC206"]),
+    "Unicode forms": (chat("café " * 9, "hi"), chat("cafe\u0301 " * 9, "hi"), ["PC206"]),
+    "a trimmed answer": (
+        chat(RULES, "a haiku", "Rain on tin\n\n", "again"),
+        chat(RULES, *grown("a haiku", "Rain on tin", "again")),
+        ["PC206"],
+    ),
+    "a list became a string": (
+        chat(RULES, user(text("hi there", marked=True))),
+        chat(RULES, *grown("hi there")),
+        ["PC206"],
+    ),
+    "a system string became a list": (anthropic(RULES, "hi"), anthropic([text(RULES)], "hi"), ["PC206"]),
+    # tools
+    "tools in another order": (chat(RULES, tools=TOOLS), chat(RULES, tools=TOOLS[::-1]), ["PC301"]),
+    "a tool less": (chat(RULES, tools=TOOLS), chat(RULES, tools=TOOLS[:2]), ["PC302"]),
+    "tools gone": (chat(RULES, tools=TOOLS), chat(RULES), ["PC302"]),
+    "another set in another order": (
+        chat(RULES, tools=TOOLS[:3]),
+        chat(RULES, tools=[TOOLS[3], TOOLS[1], TOOLS[0]]),
+        ["PC302", "PC301"],
+    ),
+    "a definition edited": (
+        chat(RULES, tools=TOOLS),
+        chat(RULES, tools=tools_with(1, description="beta does other things entirely")),
+        ["PC302"],
+    ),
+    "a date in a definition": (
+        chat(RULES, tools=tools_with(1, description="Today is 2031-03-04.")),
+        chat(RULES, tools=tools_with(1, description="Today is 2031-03-05.")),
+        ["PC109", "PC303"],
+    ),
+    "results in another order": (
+        chat(RULES, "do", used(), results("A", "B")),
+        chat(RULES, *grown("do", used(), results("B", "A"))),
+        ["PC304"],
+    ),
+    "tools and clock": (
+        chat("Time: 10:00:01", "hi", tools=TOOLS),
+        chat("Time: 10:07:31", "hi", tools=TOOLS[::-1]),
+        ["PC301", "PC101"],
+    ),
+    # layout
+    "retrieved documents before the rules": (
+        chat("<documents>\nCats purr when content.\n</documents>\n" + RULES, "hi"),
+        chat("<documents>\nDogs bark at night.\nThey run.\n</documents>\n" + RULES, "hi"),
+        ["PC402", "PC401"],
+    ),
+    "an edited system prompt": (
+        chat(RULES + "Be kind to all of them.", "hi"),
+        chat(RULES + "Be rude to some of them.", "hi"),
+        ["PC403"],
+    ),
+    "an edited line before static text": (
+        chat("You serve plan A.\n" + RULES, "hi"),
+        chat("You serve the new plan B now.\n" + RULES, "hi"),
+        ["PC401", "PC403"],
+    ),
+    "a memory that grows": (
+        chat(RULES + "\n- likes tea", "hi"),
+        chat(RULES + "\n- likes tea\n- lives in Oslo", "hi"),
+        ["PC403"],
+    ),
+    "a section that went": (
+        chat(RULES + "\n## Beta\nBe bold.\n\nThe end.", "hi"),
+        chat(RULES + "\nThe end.", "hi"),
+        ["PC404"],
+    ),
+    "a sentence that came": (
+        chat("Be kind. Never lie. " + RULES, "hi"),
+        chat("Be kind. Now plan only. Never lie. " + RULES, "hi"),
+        ["PC404", "PC401"],
+    ),
+    "a block that went": (
+        anthropic([text(RULES), text("Plan mode is on.")], "hi"),
+        anthropic([text(RULES)], "hi"),
+        ["PC404"],
+    ),
+    # conversation
+    "trimmed from the front": (chat(RULES, *LONG), chat(RULES, *grown(*LONG[2:])), ["PC501"]),
+    "edited": (
+        chat(RULES, *LONG),
+        chat(RULES, *grown(*LONG[:4], "now quite different", *LONG[5:])),
+        ["PC502"],
+    ),
+    "dropped in the middle": (chat(RULES, *LONG), chat(RULES, *grown(*LONG[:6], *LONG[8:])), ["PC502"]),
+    "a reminder put in": (
+        chat(RULES, *turns(LONG)),
+        chat(RULES, *turns(LONG)[:1], user(text("todo: empty")), *grown(*turns(LONG)[1:])),
+        ["PC502"],
+    ),
+    "asked again otherwise": (chat(RULES, *TALK), chat(RULES, *TALK[:2], "and on Sunday?"), ["PC502"]),
+    "rolled back": (chat(RULES, *LONG), chat(RULES, *LONG[:7]), ["PC502"]),
+    "another model": (chat(RULES, *TALK), {**chat(RULES, *grown(*TALK)), "model": "n"}, ["PC503"]),
+    "another model and tools": (
+        chat(RULES, tools=TOOLS),
+        {**chat(RULES, tools=TOOLS[::-1]), "model": "n"},
+        ["PC503", "PC301"],
+    ),
+    "another effort": (
+        chat(RULES, "a", reasoning_effort="low"),
+        chat(RULES, "a", "b", "c", reasoning_effort="high"),
+        ["PC504"],
+    ),
+    "thinking blocks dropped": (
+        chat(RULES, "do", {"role": "assistant", "content": [THINKING, text("done")]}, "next"),
+        chat(RULES, *grown("do", {"role": "assistant", "content": [text("done")]}, "next")),
+        ["PC505"],
+    ),
+    "a reasoning field dropped": (
+        chat(RULES, "do", {"role": "assistant", "content": "done", "reasoning_content": "hm"}, "next"),
+        chat(RULES, *grown("do", "done", "next")),
+        ["PC505"],
+    ),
+    "think tags dropped": (
+        chat(RULES, "do", "<think>hm</think>\ndone", "next"),
+        chat(RULES, *grown("do", "done", "next")),
+        ["PC505"],
+    ),
+    "compacted": (chat(RULES, *LONG), chat(RULES, SUMMARY, "Understood.", "go on"), ["PC506"]),
+    "compacted with a tail": (
+        chat(RULES, *LONG),
+        chat(RULES, SUMMARY, *grown(*turns(LONG)[7:])),
+        ["PC506"],
+    ),
+    "summarized elsewhere": (
+        chat(RULES, *LONG),
+        chat("You summarize conversations.", *LONG, "the last answer", "Summarize the above."),
+        ["PC506"],
+    ),
+    "arguments written again": (
+        chat(RULES, "do", called('{"a": 1, "b": 2}'), RESULT),
+        chat(RULES, *grown("do", called('{"b":2,"a":1}'), RESULT)),
+        ["PC507"],
+    ),
+    "input of a tool written again": (
+        chat(RULES, "do", used(a=1, b=2), user({"type": "tool_result", "content": "ok"})),
+        chat(RULES, *grown("do", used(b=2, a=1), user({"type": "tool_result", "content": "ok"}))),
+        ["PC507"],
+    ),
+    # provider and media
+    "the breakpoint lost": (
+        anthropic([text(RULES, marked=True)], "hi"),
+        anthropic([text(RULES)], *grown("hi")),
+        ["PC602"],
+    ),
+    "a long history without breakpoints": (
+        anthropic([text(RULES, marked=True)], "x " * 3000),
+        anthropic([text(RULES, marked=True)], *grown("x " * 3000)),
+        ["PC602"],
+    ),
+    "a breakpoint that stands still": (
+        anthropic("", user(text("a", marked=True)), "long " * 2000, "b"),
+        anthropic("", *grown(user(text("a", marked=True)), "long " * 2000, "b")),
+        ["PC610"],
+    ),
+    "another cache key": (chat(RULES, prompt_cache_key="a"), chat(RULES, prompt_cache_key="b"), ["PC607"]),
+    "an image signed again": (
+        chat(RULES, user(image(url="https://x/y.png?sig=1"))),
+        chat(RULES, *grown(user(image(url="https://x/y.png?sig=2")))),
+        ["PC701"],
+    ),
+    "another detail": (
+        chat(RULES, user(image(url="https://x/y.png", detail="low"))),
+        chat(RULES, *grown(user(image(url="https://x/y.png", detail="high")))),
+        ["PC702"],
+    ),
+    "an image replaced by words": (
+        chat(RULES, user(image(url="https://x/y.png"), text("what is it, please?"))),
+        chat(RULES, *grown(user(text("[image]"), text("what is it, please?")))),
+        ["PC502"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_causes_are_named_in_order(name: str) -> None:
+    earlier, later, causes = SITUATIONS[name]
+    found = compare_requests(earlier, later)
+    assert list(found.causes) == causes
+
+
+def severity(name: str) -> str | None:
+    earlier, later, _ = SITUATIONS[name]
+    return compare_requests(earlier, later).severity
+
+
+def test_severity_follows_what_ordinary_traffic_loses() -> None:
+    assert severity("a clock before static text") == "error"
+    assert severity("edited") == "error"
+    assert severity("a date in a definition") == "warning"
+    assert severity("a section that went") == "warning"
+    assert severity("asked again otherwise") == "info"
+    assert severity("a new question") == "info"
+
+
+def test_what_stands_behind_the_last_breakpoint_is_a_warning() -> None:
+    first = anthropic([text(RULES, marked=True), text("Time: 10:00:01")], "hi")
+    second = anthropic([text(RULES, marked=True), text("Time: 10:07:31")], "hi")
+    found = compare_requests(first, second)
+    assert (found.cause, found.severity, found.alarm) == ("PC101", "warning", True)
+
+
+def test_a_change_of_shape_is_harmless_where_the_provider_takes_both() -> None:
+    first, second, _ = SITUATIONS["a list became a string"]
+    found = compare_requests({**first, "model": "claude-opus-5"}, {**second, "model": "claude-opus-5"})
+    assert (found.cause, found.severity, found.alarm) == ("PC206", "info", False)
+
+
+def test_details_say_what_the_cause_knows() -> None:
+    tools = compare_requests(chat(RULES, tools=TOOLS[:2]), chat(RULES, tools=[TOOLS[1], TOOLS[2]])).details
+    assert (tools["added"], tools["removed"]) == (["gamma"], ["alpha"])
+    trimmed = compare_requests(*SITUATIONS["trimmed from the front"][:2]).details
+    assert trimmed["dropped_messages"] == 2
+    effort = compare_requests(*SITUATIONS["another effort"][:2])
+    assert effort.details["parameter"] == "reasoning_effort"
+    assert (effort.before, effort.after) == ("low", "high")
+    clock = compare_requests(*SITUATIONS["a clock before static text"][:2])
+    assert clock.details["stranded_chars"] == len(RULES)
+
+
+def test_a_block_that_moved_is_followed() -> None:
+    note = "\n<reminder>You may edit files.</reminder>"
+    found = compare_requests(
+        chat(RULES, "add a test" + note, "done"), chat(RULES, "add a test", "done", "hi" + note)
+    )
+    assert (found.details["pattern"], found.details["to"]) == ("block_moved", "messages[3]")
+
+
+def far_marks(blocks: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    first = anthropic("", user(text("task", marked=True)))
+    notes = [text(f"note {n}") for n in range(blocks - 1)]
+    second = anthropic(
+        "", user(text("task")), {"role": "assistant", "content": notes}, user(text("go", marked=True))
+    )
+    return first, second
+
+
+def test_lookback_counts_blocks_from_the_breakpoint() -> None:
+    assert compare_requests(*far_marks(19)).cause is None
+    found = compare_requests(*far_marks(20))
+    assert (found.append_only, found.cause) == (True, "PC605")
+    assert found.details["blocks_between_marks"] == 20
+    assert found.details["limit"] == 20
+
+
+def test_a_usage_record_refutes_what_breakpoints_suggest() -> None:
+    first, second = far_marks(25)
+    read = Usage.from_response(
+        {"input_tokens": 1, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 10}
+    )
+    missed = Usage.from_response(
+        {"input_tokens": 1, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 910}
+    )
+    assert compare_requests(first, second, usage=read).cause is None
+    assert compare_requests(first, second, usage=missed).cause == "PC605"
+
+
+def test_tool_choice_matters_only_where_the_provider_says_so() -> None:
+    first, second = chat(RULES, "a"), chat(RULES, "a", "b", "c", tool_choice="none")
+    assert compare_requests(first, second).cause == "PC504"
+    model = {"model": "gpt-5.6"}
+    assert compare_requests({**first, **model}, {**second, **model}).cause is None
