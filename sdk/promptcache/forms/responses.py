@@ -1,0 +1,56 @@
+"""A conversation as the body of OpenAI Responses: ``instructions`` and a list of ``input`` items."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from promptcache.forms import parts, tools
+from promptcache.turns.entries import AssistantEntry, Entry, ResultsEntry, UserEntry, calls_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from promptcache.turns.static import StaticPart
+
+
+def body(static: StaticPart, entries: Iterable[Entry]) -> dict[str, Any]:
+    """Return ``tools`` and ``instructions`` (where there are any) and ``input``."""
+    written: dict[str, Any] = {}
+    if static.tools:
+        written["tools"] = [tools.to_responses(tool) for tool in static.tool_values()]
+    if static.text:
+        written["instructions"] = static.text
+    written["input"] = [item for entry in entries for item in _items(entry)]
+    return written
+
+
+def _items(entry: Entry) -> list[dict[str, Any]]:
+    if isinstance(entry, AssistantEntry):
+        return _assistant(entry)
+    if isinstance(entry, ResultsEntry):
+        return [
+            {"type": "function_call_output", "call_id": result.call_id, "output": result.text}
+            for result in entry.results
+        ]
+    if isinstance(entry, UserEntry) and entry.parts is not None:
+        content = [{"type": "input_text", "text": entry.text}] if entry.text else []
+        return [
+            {
+                "role": "user",
+                "content": content + [parts.to_responses(part) for part in json.loads(entry.parts)],
+            }
+        ]
+    return [{"role": "user", "content": entry.text}]
+
+
+def _assistant(entry: AssistantEntry) -> list[dict[str, Any]]:
+    if entry.dialect == "responses":
+        items: list[dict[str, Any]] = entry.value()
+        return items
+    text = text_of(entry)
+    calls: list[dict[str, Any]] = [
+        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        for call in calls_of(entry)
+    ]
+    return ([{"role": "assistant", "content": text}] if text or not calls else []) + calls

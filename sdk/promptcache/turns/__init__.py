@@ -1,0 +1,1 @@
+"""What a conversation is made of: frozen entries, the static part, and how they are stored."""

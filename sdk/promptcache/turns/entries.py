@@ -1,0 +1,120 @@
+"""The entries of a conversation, frozen as they were sent.
+
+An entry never changes once it exists. What came from a model is kept as the JSON text it arrived as, with the
+dialect it speaks, so that a form in the same dialect replays it and a form in another translates it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Dialect = Literal["text", "openai", "responses", "anthropic"]
+
+
+@dataclass(frozen=True, slots=True)
+class UserEntry:
+    """What the user said, with the facts of that moment written into ``text``.
+
+    ``parts`` is the JSON text of further content parts (images, attachments), or None: then the message is a
+    plain string wherever the dialect has such messages, and stays one.
+    """
+
+    text: str
+    parts: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEntry:
+    """A change the model should know of, appended as a user message of its own."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantEntry:
+    """What the model said: ``payload`` is JSON text in ``dialect`` (for "text": a JSON string)."""
+
+    dialect: Dialect
+    payload: str
+
+    def value(self) -> Any:
+        """Return a fresh copy of the payload, which the caller may change without harm."""
+        return json.loads(self.payload)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer to one tool call; ``text`` is what the model reads."""
+
+    call_id: str
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsEntry:
+    """The answers to all tool calls of the assistant entry before it, in the order of the calls."""
+
+    results: tuple[ToolResult, ...]
+
+
+Entry: TypeAlias = UserEntry | NoteEntry | AssistantEntry | ResultsEntry
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call the model asks for; ``arguments`` is the JSON text of its arguments."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+def compact(value: Any) -> str:
+    """Write JSON in the order its keys have, without spaces; reads back as the same value."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def calls_of(entry: AssistantEntry) -> tuple[ToolCall, ...]:
+    """Return the tool calls in an assistant entry that await a result, in order."""
+    value = entry.value()
+    if entry.dialect == "openai":
+        return tuple(
+            ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
+            for call in value.get("tool_calls") or ()
+            if isinstance(call.get("function"), dict)
+        )
+    if entry.dialect == "responses":
+        return tuple(
+            ToolCall(item["call_id"], item["name"], item["arguments"])
+            for item in value
+            if item.get("type") == "function_call"
+        )
+    if entry.dialect == "anthropic" and isinstance(value, list):
+        return tuple(
+            ToolCall(item["id"], item["name"], compact(item["input"]))
+            for item in value
+            if item.get("type") == "tool_use"
+        )
+    return ()
+
+
+def text_of(entry: AssistantEntry) -> str:
+    """Return the words of an assistant entry, without reasoning and calls."""
+    value = entry.value()
+    if isinstance(value, str):
+        return value
+    if entry.dialect == "openai":
+        content = value.get("content")
+        return content if isinstance(content, str) else _joined(content or ())
+    if entry.dialect == "responses":
+        messages = [item for item in value if item.get("type", "message") == "message"]
+        contents = [item.get("content") or () for item in messages]
+        return "".join(content if isinstance(content, str) else _joined(content) for content in contents)
+    return _joined(value)
+
+
+def _joined(parts: Any) -> str:
+    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
