@@ -80,11 +80,11 @@ class EngineCore:
         events, self._outbox = self._outbox, []
         return events
 
-    def abandon(self, error: EngineError) -> list[tuple[Generation, GenerationEvent]]:
-        """Give up every request with ``error``; touches neither scheduler nor cache, which may be broken."""
-        ended = [(generation, Failed(error)) for generation in self._generations.values()]
+    def abandon(self) -> list[Generation]:
+        """Give up every request and return them; touches neither scheduler nor cache, which may be broken."""
+        abandoned = list(self._generations.values())
         self._generations.clear()
-        return list(ended)
+        return abandoned
 
     def reset_cache(self) -> bool:
         """Forget all cached prefixes; False, and nothing changes, while a sequence runs."""

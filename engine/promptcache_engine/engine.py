@@ -18,7 +18,6 @@ from promptcache_engine.detokenizer import TextStream
 from promptcache_engine.errors import (
     ContextLengthError,
     EmptyPromptError,
-    EngineStoppedError,
     InvalidTokenError,
 )
 from promptcache_engine.events import Admitted, Completion, Failed, Finished, GenerationEvent, TokenDelta
@@ -111,8 +110,8 @@ class Engine:
         return self._worker.healthy
 
     @property
-    def stopped_because(self) -> EngineStoppedError | None:
-        """Why the worker ended; None while it has not."""
+    def stopped_because(self) -> str | None:
+        """Why the worker ended, in words; None while it has not."""
         return self._worker.stopped_because
 
     def render_chat(

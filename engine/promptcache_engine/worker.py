@@ -35,7 +35,7 @@ class Worker:
         self._inbox: deque[Generation] = deque()
         self._commands: deque[tuple[Callable[[], bool], Future[bool]]] = deque()
         self._queued: set[str] = set()
-        self._stopped: EngineStoppedError | None = None
+        self._stopped: str | None = None
         self._closing = False
         self._stats = core.stats()
         self._thread = threading.Thread(target=self._run, name="promptcache-engine", daemon=True)
@@ -55,7 +55,7 @@ class Worker:
         return self._stopped is None and not self._closing and self._thread.is_alive()
 
     @property
-    def stopped_because(self) -> EngineStoppedError | None:
+    def stopped_because(self) -> str | None:
         """Why the thread ended; None while it has not."""
         return self._stopped
 
@@ -108,7 +108,7 @@ class Worker:
                 "it was not started", "Call start(), or use the engine in a with statement"
             )
         if self._stopped is not None:
-            raise self._stopped
+            raise EngineStoppedError(self._stopped)
         if self._closing:
             raise EngineStoppedError("it was closed")
 
@@ -119,10 +119,10 @@ class Worker:
                 # Before the events, so that who has seen a request end also finds its pages free.
                 self._stats = self._core.stats()
                 self._deliver(events)
-            reason = EngineStoppedError("it was closed")
+            reason = "it was closed"
         except Exception as error:  # the thread must not vanish without a word
             logger.exception("the engine's worker thread died")
-            reason = EngineStoppedError(f"its worker thread died ({type(error).__name__}: {error})")
+            reason = f"its worker thread died ({type(error).__name__}: {error})"
         self._fail_pending(reason)
 
     def _take_work(self) -> bool:
@@ -132,14 +132,22 @@ class Worker:
                 self._condition.wait()
             if self._closing:
                 return False
-            arrived, commands = tuple(self._inbox), tuple(self._commands)
+            arrived = tuple(self._inbox)
             self._inbox.clear()
-            self._commands.clear()
         for generation in arrived:
             self._core.add(generation)
-        for command, answer in commands:
-            answer.set_result(command())
+        self._obey()
         return True
+
+    def _obey(self) -> None:
+        """Run the commands that came; one that raises is a fault of the core's, told to both sides."""
+        while self._commands:
+            command, answer = self._commands.popleft()
+            try:
+                answer.set_result(command())
+            except Exception as error:
+                answer.set_exception(error)
+                raise
 
     def _deliver(self, events: Iterable[tuple[Generation, GenerationEvent]]) -> None:
         for generation, event in events:
@@ -148,15 +156,14 @@ class Worker:
                     self._queued.discard(generation.id)
             generation.emit(event)
 
-    def _fail_pending(self, reason: EngineStoppedError) -> None:
+    def _fail_pending(self, reason: str) -> None:
         """Tell everyone who waits for anything that nothing more will come."""
         with self._condition:
             self._stopped = reason
-            arrived, commands = tuple(self._inbox), tuple(self._commands)
+            pending = [*self._core.abandon(), *self._inbox]
+            commands = tuple(self._commands)
             self._inbox.clear()
             self._commands.clear()
         for _, answer in commands:
-            answer.set_exception(reason)
-        self._deliver(
-            [*self._core.abandon(reason), *((generation, Failed(reason)) for generation in arrived)]
-        )
+            answer.set_exception(EngineStoppedError(reason))
+        self._deliver((generation, Failed(EngineStoppedError(reason))) for generation in pending)

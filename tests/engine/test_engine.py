@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from queue import SimpleQueue
+from random import Random
 
 import pytest
 import torch
@@ -540,3 +541,57 @@ def test_deterministic_answers_are_equal_to_the_bit_cold_and_warm(make_engine: M
     cold, *warm = (engine.generate(PROMPT, params) for _ in range(4))
     assert {answer.token_ids for answer in warm} == {cold.token_ids}
     assert {answer.cached_tokens for answer in warm} == {len(PROMPT) - 1}
+
+
+def test_a_failing_command_is_told_to_who_asked(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine()
+
+    def broken() -> bool:
+        raise KeyError("page 7")
+
+    monkeypatch.setattr(engine._worker._core, "reset_cache", broken)
+    with pytest.raises(KeyError):
+        engine.reset_cache()
+    while engine.healthy:
+        time.sleep(0.001)
+    assert "page 7" in str(engine.stopped_because)
+
+
+def test_many_threads_submit_and_cancel_and_nothing_leaks(make_engine: MakeEngine) -> None:
+    engine = make_engine(kv_cache_tokens=256, page_size=4, max_batch_tokens=32, max_running=5)
+    alone = make_engine(enable_prefix_caching=False)
+    prompts = [[*PROMPT[: 8 + 4 * i], i] for i in range(10)]
+    expected = [list(alone.generate(prompt, GREEDY).token_ids) for prompt in prompts]
+    wrong: list[object] = []
+
+    def client(seed: int) -> None:
+        random = Random(seed)
+        for _ in range(12):
+            which = random.randrange(len(prompts))
+            recorder = Recorder()
+            generation = engine.submit(prompts[which], GREEDY, on_event=recorder)
+            if random.random() < 0.4:
+                time.sleep(random.random() * 0.02)
+                generation.cancel()
+            end = recorder.wait()
+            got = recorder.token_ids
+            if not isinstance(end, Finished) or got != expected[which][: len(got)]:
+                wrong.append((end, got))
+            elif end.finish_reason != "cancelled" and len(got) != 12:
+                wrong.append(end)
+
+    threads = [threading.Thread(target=client, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    stats = engine.stats()
+    assert stats.finished + stats.cancelled == 6 * 12
+    assert stats.cancelled > 0
+    assert stats.prefix_hits > 0
+    assert_nothing_held(engine)
+    engine._worker.close()
+    engine._worker._core._scheduler._cache.check()
