@@ -50,6 +50,7 @@ class Gateway:
         try:
             await self.upstream.start()
         except BaseException:
+            await self.upstream.close()
             await self.observer.stop()
             raise
         self._running = True

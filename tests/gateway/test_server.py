@@ -1,0 +1,182 @@
+"""Starting and stopping: a clear line when it cannot start, a graceful end when it is told to stop."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from promptcache_gateway.app import create_app
+from promptcache_gateway.cli import main
+from promptcache_gateway.errors import PortBusyError
+from promptcache_gateway.server import bind, serve
+from promptcache_gateway.settings import Settings, UpstreamSettings
+from promptcache_gateway.upstreams.openai_http import OpenAIUpstream
+from tests.gateway.mock_upstream import DONE, MockUpstream, Wire, chunk, sse
+
+COMMAND = [sys.executable, "-c", "import sys; from promptcache_gateway.cli import main; sys.exit(main())"]
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """`promptcache serve` in a process of its own."""
+    started = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()
+        assert started.stdout is not None
+        started.stdout.close()
+
+
+def said_until(started: "subprocess.Popen[str]", mark: str) -> str:
+    assert started.stdout is not None
+    said = ""
+    while mark not in said:
+        line = started.stdout.readline()
+        assert line, said
+        said += line
+    return said
+
+
+def test_it_says_where_it_is_and_ends_well_on_sigterm(mock: MockUpstream, tmp_path: Path) -> None:
+    arguments = ["--port", "0", "--upstream", mock.url, "--data-dir", str(tmp_path)]
+    with process(*arguments) as started:
+        said = said_until(started, "Stop with")
+        url = said.split("base_url")[1].split()[0]
+        assert url.endswith("/v1")
+        assert f'OpenAI(base_url="{url}"' in said
+        assert httpx.get(url.removesuffix("/v1") + "/dashboard").status_code == 200
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(15) == 0
+        rest = started.stdout.read()
+    assert rest == ""
+
+
+def test_a_running_stream_is_finished_and_a_feed_is_not_waited_for(
+    mock: MockUpstream, tmp_path: Path
+) -> None:
+    async def slow(wire: Wire) -> None:
+        await wire.start_events()
+        for _ in range(8):
+            await wire.part(sse(chunk("tick ")))
+            await asyncio.sleep(0.15)
+        await wire.part(DONE)
+        await wire.end()
+
+    mock.script = slow
+    arguments = ["--port", "0", "--upstream", mock.url, "--data-dir", str(tmp_path)]
+    with process(*arguments) as started, httpx.Client(timeout=20) as client:
+        base = said_until(started, "Stop with").split("base_url")[1].split()[0].removesuffix("/v1")
+        body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+        with (
+            client.stream("GET", f"{base}/promptcache/v1/events") as feed,
+            client.stream("POST", f"{base}/v1/chat/completions", json=body) as answer,
+        ):
+            parts = answer.iter_bytes()
+            got = next(parts)
+            started.send_signal(signal.SIGTERM)
+            begun = time.monotonic()
+            got += b"".join(parts)
+            feed_rest = feed.read()
+        assert got.count(b"tick ") == 8
+        assert b"data: [DONE]" in got
+        assert b"event: alert" not in feed_rest
+        assert started.wait(15) == 0
+        assert time.monotonic() - begun < 10
+
+
+class _SlowUpstream(OpenAIUpstream):
+    """Takes for ever to start, as a large model does."""
+
+    async def start(self) -> None:
+        await super().start()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(60)
+
+
+def test_it_can_be_stopped_while_it_starts(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    upstream = _SlowUpstream(UpstreamSettings(url="http://127.0.0.1:9"))
+    announced: list[bool] = []
+
+    async def main() -> None:
+        with bind("127.0.0.1", 0) as bound:
+            gateway = create_app(settings, upstream=upstream)
+            await serve(gateway, settings, bound, lambda: announced.append(True))
+
+    begun = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - begun < 30
+    assert announced == []
+
+
+def run(*argv: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(argv) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.startswith("promptcache serve: ")
+    return error
+
+
+def test_a_busy_port(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        error = run("--port", str(port), "--data-dir", str(tmp_path), capsys=capsys)
+    assert f"127.0.0.1:{port}" in error
+    assert "in use" in error
+
+
+def test_an_address_that_is_not_ours() -> None:
+    with pytest.raises(PortBusyError, match=r"cannot listen on 192\.0\.2\.1"):
+        bind("192.0.2.1", 0)
+    with pytest.raises(PortBusyError, match="no-such-host"):
+        bind("no-such-host.invalid", 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "GGUF"), (b"GGUF", "GGUF"), (b"not a model" * 99, "GGUF"), (None, "no such file")],
+)
+def test_a_model_that_cannot_be_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    model = tmp_path / "model.gguf"
+    if content is not None:
+        model.write_bytes(content)
+    error = run("--port", "0", "--data-dir", str(tmp_path), "--model", str(model), capsys=capsys)
+    assert "model.gguf" in error
+    assert said in error
+
+
+def test_a_database_that_is_not_ours(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, mock: MockUpstream
+) -> None:
+    file = tmp_path / "promptcache.db"
+    file.write_bytes(b"not a database, but long enough to be taken for one" * 40)
+    error = run("--port", "0", "--data-dir", str(tmp_path), "--upstream", mock.url, capsys=capsys)
+    assert str(file) in error
+
+
+def test_check_starts_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["--check", "--data-dir", str(tmp_path / "none")]) == 0
+    assert "fine" in capsys.readouterr().out
+    assert not (tmp_path / "none").exists()
+    assert main(["--check", "--host", "0.0.0.0"]) == 2

@@ -1,0 +1,143 @@
+"""What the gateway is told: the command line wins over the file, secrets come from the environment."""
+
+from pathlib import Path
+
+import pytest
+
+from promptcache_gateway.arguments import make_settings, parse_arguments
+from promptcache_gateway.errors import SettingsError, StartupError
+from promptcache_gateway.settings import Settings, UpstreamSettings, is_loopback
+
+KEY = "0123456789abcdef"
+
+
+def settings(*argv: str, **environ: str) -> Settings:
+    return make_settings(parse_arguments(argv), environ)
+
+
+def test_the_defaults() -> None:
+    made = settings(XDG_DATA_HOME="/data")
+    assert (made.host, made.port, made.upstream) == ("127.0.0.1", 8400, None)
+    assert made.engine.model == "smollm2-135m-instruct"
+    assert made.engine.enable_prefix_caching
+    assert made.max_body_bytes == 32 * 1024 * 1024
+    assert made.data_dir == Path("/data/promptcache")
+
+
+@pytest.mark.parametrize("spelling", ["--page-size", "--block-size", "--kv-cache-page-size"])
+def test_every_spelling_of_the_page_size(spelling: str) -> None:
+    assert settings(spelling, "32").engine.page_size == 32
+
+
+@pytest.mark.parametrize("spelling", ["--no-enable-prefix-caching", "--disable-radix-cache"])
+def test_every_spelling_of_no_reuse(spelling: str) -> None:
+    assert not settings(spelling).engine.enable_prefix_caching
+
+
+def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    template = tmp_path / "chat.jinja"
+    template.write_text("{{ messages }}")
+    file = tmp_path / "promptcache.toml"
+    file.write_text(
+        f"""
+        [serve]
+        port = 9000
+        shutdown_grace_s = 5
+        [upstream]
+        url = "http://gpu:8000/v1"
+        include_usage = false
+        [engine]
+        page_size = 64
+        chat_template = "{template}"
+        [storage]
+        data_dir = "{tmp_path}"
+        """
+    )
+    made = settings("--config", str(file), "--port", "9001", "--page-size", "128")
+    assert (made.port, made.shutdown_grace_s) == (9001, 5.0)
+    assert made.upstream == UpstreamSettings(url="http://gpu:8000/v1", include_usage=False)
+    assert (made.engine.page_size, made.engine.chat_template) == (128, template)
+    assert made.data_dir == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[serv]\n", r"\[serv\].*Did you mean serve\?"),
+        ("[engine]\npage_sise = 3\n", r"engine\.page_sise.*Did you mean page_size\?"),
+        ('[serve]\nport = "8400"\n', r"serve\.port: must be a whole number"),
+        ("[serve]\nport = true\n", r"serve\.port: must be a whole number"),
+        ("[engine]\ndeterministic = 1\n", r"engine\.deterministic: must be true or false"),
+        ("serve = 3\n", "must be a table"),
+        ("[serve\n", "not valid TOML.*line 1"),
+        ("[upstream]\ninclude_usage = true\n", r"upstream\.url: is missing"),
+        ("[serve]\nport = 99999\n", "99999 is not a port"),
+        ("[serve]\nmax_body_bytes = 1\n", "max_body_bytes"),
+    ],
+)
+def test_a_wrong_file_says_file_key_and_remedy(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "promptcache.toml"
+    file.write_text(text)
+    with pytest.raises(StartupError, match=said):
+        settings("--config", str(file))
+
+
+def test_a_missing_or_binary_file(tmp_path: Path) -> None:
+    with pytest.raises(StartupError, match="no such file"):
+        settings("--config", str(tmp_path / "none.toml"))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\x00")
+    with pytest.raises(StartupError, match="not valid TOML"):
+        settings("--config", str(tmp_path / "binary.toml"))
+
+
+@pytest.mark.parametrize("argv", [["--port", "x"], ["--nonsense"], ["--page-size"], ["--por", "8000"]])
+def test_wrong_arguments_exit_with_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse_arguments(argv)
+    assert caught.value.code == 2
+    assert "promptcache serve" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://x", "x:8000", "http://", "http://user:pass@host", "http://host/v1?key=1", ""],
+)
+def test_an_upstream_that_is_no_base_url(url: str) -> None:
+    with pytest.raises(SettingsError):
+        UpstreamSettings(url=url)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8400", "http://127.0.0.1:8400/v1", "http://[::1]:8400"])
+def test_a_gateway_does_not_forward_to_itself(url: str) -> None:
+    with pytest.raises(SettingsError, match="itself"):
+        settings("--upstream", url)
+    assert settings("--upstream", url, "--port", "8401").upstream is not None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "gpu.example"])
+def test_other_hosts_need_a_key(host: str) -> None:
+    with pytest.raises(SettingsError, match=r"no API key is configured.*PROMPTCACHE_API_KEYS"):
+        settings("--host", host)
+    assert settings("--host", host, PROMPTCACHE_API_KEYS=f" {KEY} ,").api_keys == (KEY,)
+
+
+def test_short_keys_are_refused_and_secrets_are_not_shown() -> None:
+    with pytest.raises(SettingsError, match="fewer than 16"):
+        settings(PROMPTCACHE_API_KEYS="short")
+    made = settings(
+        "--upstream", "http://gpu:8000", PROMPTCACHE_API_KEYS=KEY, PROMPTCACHE_UPSTREAM_API_KEY="sk-secret"
+    )
+    assert made.upstream is not None
+    assert made.upstream.api_key == "sk-secret"
+    assert "sk-secret" not in repr(made)
+    assert KEY not in repr(made)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "localhost", "::1", "[::1]"])
+def test_only_this_machine_reaches_loopback(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.com", "localhost.example.com", ""])
+def test_others_reach_everything_else(host: str) -> None:
+    assert not is_loopback(host)
