@@ -15,7 +15,25 @@ from promptcache.usage import Usage
 from promptcache_gateway.exchange import Call, Outcome
 from promptcache_gateway.observe import Observer
 
-_WORDS = "the order was shipped from our depot and will arrive within three working days unless customs ask".split()
+_WORDS = [
+    "the",
+    "order",
+    "was",
+    "shipped",
+    "from",
+    "our",
+    "depot",
+    "and",
+    "will",
+    "arrive",
+    "within",
+    "three",
+    "working",
+    "days",
+    "unless",
+    "customs",
+    "ask",
+]
 _IDS = itertools.count()
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SIMILAR = 0.5  # share of a text that must stand on both sides for it to count as the same text, edited
 _TRIVIAL_CHARS = 24  # shorter messages recur by chance
+_CANNED_CHARS = 160  # shorter answers recur because the assistant was told to say them
 _SHARED_CHARS = 8  # fewer leading characters than this are shared by chance
 
 
@@ -113,8 +114,17 @@ def _begins_alike(earlier: Prompt, later: Prompt, masker: Masker) -> bool:
 
 
 def _is_meant(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
-    """Whether the first differing segments were meant to be the same, or the history to be kept."""
-    return _is_edit(earlier.segments[at], later.segments[at], masker) or _realigns(earlier, later, at)
+    """Whether the first differing segments were meant to be the same, or the history to be kept.
+
+    Two conversations may begin with questions that resemble each other, so among messages likeness is
+    not enough: something behind must stand on both sides, or nothing stood behind yet.
+    """
+    if _realigns(earlier, later, at):
+        return True
+    one, other = earlier.segments[at], later.segments[at]
+    if at < max(earlier.head, later.head) or one.path.startswith("prompt"):
+        return _is_edit(one, other, masker)
+    return at == len(earlier.segments) - 1 and _is_rendering(one, other, masker)
 
 
 def _is_edit(one: Segment, other: Segment, masker: Masker) -> bool:
@@ -132,14 +142,33 @@ def _is_edit(one: Segment, other: Segment, masker: Masker) -> bool:
     return len(pieces) > 1 and (pieces & others).total() >= max(pieces.total(), others.total()) * _SIMILAR
 
 
+def _is_rendering(one: Segment, other: Segment, masker: Masker) -> bool:
+    """Whether a message is an earlier one again, with a volatile value or a note of ours changed."""
+    if one.role != other.role or min(len(one.text), len(other.text)) < _TRIVIAL_CHARS:
+        return False
+    if masker.key(one.text) == masker.key(other.text):
+        return True
+    return one.text.startswith(other.text) or other.text.startswith(one.text)
+
+
 def _realigns(earlier: Prompt, later: Prompt, at: int) -> bool:
-    """Whether texts from behind the difference stand on both sides: trimmed, moved, inserted, reordered."""
-    behind = {
-        key
-        for key, segment in zip(earlier.keys[at:], earlier.segments[at:], strict=True)
-        if len(segment.text) >= _TRIVIAL_CHARS
-    }
-    return not behind.isdisjoint(later.keys[at : later.turn])
+    """Whether texts from behind the difference stand on both sides: trimmed, moved, inserted, reordered.
+
+    Half of what could recur must, and not only short answers: assistants greet everyone alike.
+    """
+    end = max(later.turn, at)
+    behind = set(earlier.keys[at:])
+    recurring = [index for index in range(at, end) if later.keys[index] in behind]
+    telling = any(_tells(later.segments[index]) for index in recurring)
+    size = sum(later.offsets[index + 1] - later.offsets[index] for index in recurring)
+    whole = min(earlier.total_bytes - earlier.offsets[at], later.offsets[end] - later.offsets[at])
+    return telling and size >= whole * _SIMILAR
+
+
+def _tells(segment: Segment) -> bool:
+    """Whether a text that stands in two requests shows that one continues the other."""
+    least = _CANNED_CHARS if segment.role == "assistant" else _TRIVIAL_CHARS
+    return len(segment.text) >= least
 
 
 def _shares_messages(earlier: Prompt, later: Prompt, at: int) -> bool:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.observe.evidence import Evidence
 
+_OPENING_TOKENS = 512
+"""What a chat template may put in front of any prompt; reading that much is no sign of a known prefix."""
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
@@ -134,7 +137,7 @@ def _nothing_shared(tokens: Tokens) -> Diagnosis:
 
 
 def _first(tokens: Tokens, summary: str) -> Diagnosis:
-    if tokens.cached and tokens.prompt and tokens.cached * 2 >= tokens.prompt:
+    if tokens.cached and tokens.prompt and tokens.cached >= max(_OPENING_TOKENS, tokens.prompt // 2):
         return _counted(
             tokens, hit=True, lost_tokens=0, attribution="expected", summary="Read from the cache."
         )

@@ -1,0 +1,66 @@
+"""Generated pairs: every fault comes back under its own code and at its place, and nothing else draws blame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.gateway.observe.scenes import Stage
+from tests.gateway.observe.traffic import FAULTS, SCENES, Author, Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from promptcache_gateway.observe import Diagnosis
+
+SEEDS = range(1_000, 1_012)
+
+
+def judge(pair: Pair) -> Diagnosis:
+    """Play a pair against an honest provider."""
+    stage = Stage()
+    for body in pair.earlier:
+        stage.send(body)
+    return stage.send(pair.later, after_s=pair.after_s).diagnosis
+
+
+@pytest.mark.parametrize("make", SCENES, ids=lambda make: make.__name__)
+def test_ordinary_traffic_draws_no_blame(make: Callable[[Author], Pair]) -> None:
+    for seed in SEEDS:
+        diagnosis = judge(make(Author(seed)))
+        assert diagnosis.cause in {None, "PC801"}, (seed, diagnosis)
+        assert diagnosis.attribution == "expected", (seed, diagnosis)
+        assert diagnosis.lost_tokens is not None
+        assert diagnosis.lost_tokens <= 128, (seed, diagnosis)
+
+
+@pytest.mark.parametrize("make", FAULTS, ids=lambda make: make.__name__)
+def test_a_fault_is_known_by_its_code_and_place(make: Callable[[Author], Pair]) -> None:
+    for seed in SEEDS:
+        pair = make(Author(seed))
+        diagnosis = judge(pair)
+        assert diagnosis.cause == pair.code, (seed, diagnosis)
+        if pair.path is not None:
+            assert diagnosis.path == pair.path, (seed, diagnosis)
+        assert diagnosis.lost_tokens, (seed, diagnosis)
+        assert sum(diagnosis.losses.values()) == diagnosis.lost_tokens
+        assert diagnosis.remedy
+        assert diagnosis.summary
+
+
+@pytest.mark.parametrize("make", [*SCENES, *FAULTS], ids=lambda make: make.__name__)
+def test_the_numbers_hold_together(make: Callable[[Author], Pair]) -> None:
+    for seed in SEEDS:
+        pair = make(Author(seed))
+        stage = Stage()
+        for body in [*pair.earlier, pair.later]:
+            record = stage.send(body)
+            diagnosis = record.diagnosis
+            assert record.prompt_tokens is not None
+            assert record.cached_tokens is not None
+            assert diagnosis.reusable_tokens is not None
+            assert diagnosis.expected_cached_tokens is not None
+            assert record.cached_tokens <= diagnosis.reusable_tokens <= record.prompt_tokens
+            assert diagnosis.expected_cached_tokens <= diagnosis.reusable_tokens
+            assert diagnosis.lost_tokens == diagnosis.reusable_tokens - record.cached_tokens
