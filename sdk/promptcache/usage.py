@@ -123,6 +123,6 @@ def _total(counts: Counts, read: int, write: int, convention: Convention | None)
 
 
 def _uncached(counts: Counts, read: int | None, write: int, convention: Convention | None) -> int | None:
-    if counts.prompt is None or (read is None and convention != "disjoint"):
+    if counts.prompt is None or read is None:
         return None
-    return counts.prompt - (read or 0) - write if convention == "inclusive" else counts.prompt
+    return counts.prompt - read - write if convention == "inclusive" else counts.prompt

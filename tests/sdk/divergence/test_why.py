@@ -35,6 +35,15 @@ def used(**arguments: Any) -> dict[str, Any]:
     }
 
 
+def results(*contents: str) -> dict[str, Any]:
+    return user(*({"type": "tool_result", "content": content} for content in contents))
+
+
+def turns(texts: Any) -> list[dict[str, Any]]:
+    """Texts of user and assistant in alternation, as messages."""
+    return [{"role": "assistant" if n % 2 else "user", "content": t} for n, t in enumerate(texts)]
+
+
 def user(*blocks: Any) -> dict[str, Any]:
     return {"role": "user", "content": list(blocks)}
 

@@ -1,0 +1,90 @@
+"""Prices: cost is a pure function of counts and prices, and unknown is not zero."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptcache.prices import cost_usd, effective_prices, price_usage
+from promptcache.usage import Usage
+from tests.sdk.bodies import sampled
+
+PRICES = {"input": 3.0, "output": 15.0, "cache_read": 0.3, "cache_write_5m": 3.75, "cache_write_1h": 6.0}
+USAGE = Usage(
+    total_input=1000,
+    uncached=100,
+    cache_read=600,
+    cache_write=300,
+    cache_write_5m=100,
+    cache_write_1h=200,
+    output=10,
+    reported=True,
+)
+
+
+def test_each_count_is_paid_at_its_own_price() -> None:
+    expected = (100 * 3.0 + 600 * 0.3 + 100 * 3.75 + 200 * 6.0 + 10 * 15.0) / 1e6
+    assert cost_usd(USAGE, PRICES) == pytest.approx(expected)
+
+
+def test_writes_that_are_not_split_have_the_default_lifetime() -> None:
+    usage = Usage(total_input=400, uncached=100, cache_read=0, cache_write=300, output=0, reported=True)
+    assert cost_usd(usage, PRICES) == pytest.approx((100 * 3.0 + 300 * 3.75) / 1e6)
+    assert cost_usd(usage, {**PRICES, "cache_write": 4.0}) == pytest.approx((100 * 3.0 + 300 * 4.0) / 1e6)
+
+
+def test_a_missing_price_makes_the_cost_unknown_and_is_named() -> None:
+    cost = price_usage(USAGE, {"input": 3.0, "output": 15.0})
+    assert (cost.usd, cost.known) == (None, False)
+    assert set(cost.missing) == {"cache_read", "cache_write_5m", "cache_write_1h"}
+    assert cost.upper_usd == pytest.approx((1000 * 3.0 + 10 * 15.0) / 1e6)
+
+
+def test_a_price_that_is_not_needed_may_be_missing() -> None:
+    usage = Usage(total_input=5, uncached=5, cache_read=0, cache_write=0, output=0, reported=True)
+    assert cost_usd(usage, {"input": 2.0}) == pytest.approx(1e-5)
+
+
+def test_what_was_not_reported_is_only_known_without_a_discount() -> None:
+    usage = Usage(total_input=1000, output=0)
+    assert cost_usd(usage, {"input": 2.0}) == pytest.approx(0.002)
+    cost = price_usage(usage, {"input": 2.0, "cache_read": 0.2})
+    assert (cost.usd, cost.missing, cost.upper_usd) == (None, (), pytest.approx(0.002))
+    assert cost_usd(Usage.unreported(), {"input": 2.0}) is None
+
+
+def test_tiers_and_multipliers_apply_to_the_effective_price() -> None:
+    prices = {
+        **PRICES,
+        "tiers": [{"above_input_tokens": 500, "input": 6.0, "cache_read": 0.6}],
+        "multiplier": 0.5,
+    }
+    assert effective_prices(prices, 500)["input"] == 1.5
+    assert effective_prices(prices, 501) == {
+        "input": 3.0,
+        "output": 7.5,
+        "cache_read": 0.3,
+        "cache_write_5m": 1.875,
+        "cache_write_1h": 3.0,
+    }
+
+
+tokens = st.integers(0, 10_000)
+
+
+@sampled
+@given(tokens, tokens, tokens, st.floats(0, 1))
+def test_reading_never_costs_more_than_sending(uncached: int, read: int, output: int, share: float) -> None:
+    usage = Usage(
+        total_input=uncached + read,
+        uncached=uncached,
+        cache_read=read,
+        cache_write=0,
+        output=output,
+        reported=True,
+    )
+    cost = price_usage(usage, {"input": 3.0, "output": 15.0, "cache_read": 3.0 * share})
+    assert cost.usd is not None
+    assert cost.upper_usd is not None
+    assert cost.usd <= cost.upper_usd + 1e-12
