@@ -1,6 +1,6 @@
 """Records what transformers computes for the default model, for the tests to compare with.
 
-Run once, in an environment of its own (transformers is not a dependency of promptcache, not even of its tests):
+Run once, in an environment of its own: transformers is no dependency of promptcache, nor of its tests.
 
     python3 -m venv /tmp/reference-venv
     /tmp/reference-venv/bin/pip install torch==2.13.0 transformers==5.24.0 accelerate gguf
@@ -8,7 +8,7 @@ Run once, in an environment of its own (transformers is not a dependency of prom
         ~/.cache/promptcache/models/SmolLM2-135M-Instruct.Q4_1.gguf \
         tests/engine/models/reference/smollm2-135m-instruct.json
 
-The same GGUF file that promptcache serves is dequantized to float32 by transformers, which then continues five
+The GGUF file that promptcache serves is dequantized to float32 by transformers, which then continues five
 chats greedily, scores the tokens of one text, and tokenizes texts of many kinds. Nothing of promptcache is
 imported. The file records the versions, the command and the model file's SHA-256.
 """
@@ -45,13 +45,37 @@ SCORED = (
 SCORED_TOKENS = 40
 GENERATED_TOKENS = 48
 TEXTS = [
-    "", " ", "\n\n  \t x", "Hello, world!", "hello  world   !", "don't we'll I'M you'RE", "3.14159 and 1,000,000",
-    "x = 2**10 + 0xFF  # comment", "def f(x):\n\treturn [i for i in range(x)]\n", "naïve café Ångström",
-    "Grüße aus Köln", "Привет, мир", "こんにちは世界", "你好，世界。", "안녕하세요", "مرحبا بالعالم", "नमस्ते दुनिया",
-    "🙂🙃👩‍👩‍👧", "a\u0301 e\u0308 zero\u200bwidth", "<|im_start|>user\nhi<|im_end|>\n", "<|im_start|><|im_end|>",
-    "<|not_special|> <|im_start", "https://example.com/a?b=c&d=%20#e", '{"a": [1, 2.5e-3, null]}', "\r\nCRLF\r\n",
-    "tab\tseparated\tvalues", "ﬁ ligature ½ ٣", "\u00a0non-breaking\u2003em", "A" * 70, "0123456789" * 5,
-]  # fmt: skip
+    "",
+    " ",
+    "\n\n  \t x",
+    "Hello, world!",
+    "hello  world   !",
+    "don't we'll I'M you'RE",
+    "3.14159 and 1,000,000",
+    "x = 2**10 + 0xFF  # comment",
+    "def f(x):\n\treturn [i for i in range(x)]\n",
+    "naïve café Ångström",
+    "Grüße aus Köln",
+    "Привет, мир",
+    "こんにちは世界",
+    "你好\uff0c世界。",
+    "안녕하세요",
+    "مرحبا بالعالم",
+    "नमस्ते दुनिया",
+    "🙂🙃👩\u200d👩\u200d👧",
+    "a\u0301 e\u0308 zero\u200bwidth",
+    "<|im_start|>user\nhi<|im_end|>\n",
+    "<|im_start|><|im_end|>",
+    "<|not_special|> <|im_start",
+    "https://example.com/a?b=c&d=%20#e",
+    '{"a": [1, 2.5e-3, null]}',
+    "\r\nCRLF\r\n",
+    "tab\tseparated\tvalues",
+    "\ufb01 ligature",
+    "\u00a0non-breaking\u2003em",
+    "A" * 70,
+    "0123456789" * 5,
+]
 
 
 def main(model_file: Path, out: Path) -> None:

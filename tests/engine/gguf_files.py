@@ -44,6 +44,11 @@ def value(item: Any) -> bytes:
     raise AssertionError(item)
 
 
+def floats(items: list[float]) -> bytes:
+    """A metadata value: an array of float32."""
+    return struct.pack(f"<IIQ{len(items)}f", 9, 6, len(items), *items)
+
+
 def gguf_bytes(metadata: Mapping[str, Any], tensors: Tensors, *, version: int = 3) -> bytes:
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
     head += b"".join(string(key) + value(item) for key, item in metadata.items())

@@ -1,5 +1,6 @@
 """A model's shape and constants, as read from its file: numbers only, no tensor, no file access."""
 
+import math
 from dataclasses import dataclass
 
 
@@ -33,6 +34,9 @@ class ModelConfig:
         sizes = (self.num_layers, self.hidden_size, self.num_heads, self.num_kv_heads, self.head_dim)
         if min(*sizes, self.intermediate_size, self.vocab_size, self.context_length) < 1:
             raise ValueError("every size of a model is at least 1")
+        for name in ("rope_theta", "rope_scale", "rms_eps"):
+            if not 0 < (value := getattr(self, name)) < math.inf:
+                raise ValueError(f"{name} is {value}, not a positive number")
         if self.num_heads % self.num_kv_heads:
             raise ValueError(
                 f"{self.num_heads} query heads cannot share {self.num_kv_heads} key/value heads evenly"

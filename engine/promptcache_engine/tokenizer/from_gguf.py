@@ -5,6 +5,7 @@ from promptcache_engine.models.errors import UnsupportedModelError
 from promptcache_engine.tokenizer.base import Tokenizer
 from promptcache_engine.tokenizer.byte_pair import BytePairTokenizer
 from promptcache_engine.tokenizer.gguf_vocabulary import Vocabulary, read_vocabulary
+from promptcache_engine.tokenizer.sentence_piece import SentencePieceTokenizer
 
 
 def tokenizer_from_gguf(file: GGUFFile) -> tuple[Tokenizer, Vocabulary]:
@@ -14,13 +15,16 @@ def tokenizer_from_gguf(file: GGUFFile) -> tuple[Tokenizer, Vocabulary]:
         ModelFileError: a key is missing or inconsistent.
         UnsupportedModelError: the file names a kind of tokenizer that is not implemented.
     """
-    kind = file.metadata.text("tokenizer.ggml.model")
-    vocabulary = read_vocabulary(file)
+    metadata = file.metadata
+    kind = metadata.text("tokenizer.ggml.model")
     if kind == "gpt2":
-        pre = file.metadata.text("tokenizer.ggml.pre", "gpt-2")
-        return BytePairTokenizer(
-            vocabulary, file.metadata.texts("tokenizer.ggml.merges"), pre=pre
-        ), vocabulary
-    raise UnsupportedModelError(
-        file.path, f"tokenizer kind {kind!r} is not supported; 'gpt2' is", where="key tokenizer.ggml.model"
-    )
+        pre = metadata.text("tokenizer.ggml.pre", "gpt-2")
+        vocabulary = read_vocabulary(file, adds_bos=pre == "llama-bpe")
+        return BytePairTokenizer(vocabulary, metadata.texts("tokenizer.ggml.merges"), pre=pre), vocabulary
+    if kind == "llama":
+        vocabulary = read_vocabulary(file, adds_bos=True)
+        scores = metadata.numbers("tokenizer.ggml.scores").tolist()
+        space_prefix = metadata.flag("tokenizer.ggml.add_space_prefix", default=True)
+        return SentencePieceTokenizer(vocabulary, scores, space_prefix=space_prefix), vocabulary
+    problem = f"tokenizer kind {kind!r} is not supported; 'gpt2' and 'llama' are"
+    raise UnsupportedModelError(file.path, problem, where="key tokenizer.ggml.model")

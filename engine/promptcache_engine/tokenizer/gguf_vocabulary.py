@@ -51,8 +51,11 @@ class Vocabulary:
         return "" if key_token_id is None else self.tokens[key_token_id]
 
 
-def read_vocabulary(file: GGUFFile) -> Vocabulary:
-    """Read the tokens of ``file``; raise ModelFileError naming the key that is missing or inconsistent."""
+def read_vocabulary(file: GGUFFile, *, adds_bos: bool) -> Vocabulary:
+    """Read the tokens of ``file``; raise ModelFileError naming the key that is missing or inconsistent.
+
+    ``adds_bos`` is the habit of the tokenizer's kind, for files that do not say.
+    """
     metadata = file.metadata
     tokens = metadata.texts("tokenizer.ggml.tokens")
     if len(set(tokens)) != len(tokens):
@@ -70,7 +73,7 @@ def read_vocabulary(file: GGUFFile) -> Vocabulary:
         kinds=kinds,
         bos_token_id=bos,
         eos_token_ids=_eos_token_ids(file, tokens, kinds),
-        adds_bos=bos is not None and metadata.flag("tokenizer.ggml.add_bos_token", default=False),
+        adds_bos=bos is not None and metadata.flag("tokenizer.ggml.add_bos_token", adds_bos),
     )
 
 

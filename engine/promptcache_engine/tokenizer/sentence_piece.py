@@ -1,0 +1,84 @@
+"""SentencePiece's byte-pair encoding (Llama 2's kind), rebuilt from a GGUF file's pieces and scores.
+
+SentencePiece joins, again and again, the neighbours whose union has the best score. The ``tokenizers``
+library wants a list of merges, so it is made here: each way to split a piece in two pieces, best piece first.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+
+import tokenizers
+from tokenizers import models, normalizers
+
+from promptcache_engine.models.errors import ModelFileError
+from promptcache_engine.tokenizer.gguf_vocabulary import TokenKind, Vocabulary
+from promptcache_engine.tokenizer.vocabulary_tokenizer import VocabularyTokenizer
+
+SPACE = "\u2581"
+"""How pieces write a space."""
+
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_TEXT = (TokenKind.NORMAL, TokenKind.USER_DEFINED)
+
+
+class SentencePieceTokenizer(VocabularyTokenizer):
+    """A SentencePiece BPE tokenizer with bytes as the last resort.
+
+    With ``space_prefix`` every stretch of text begins with a space that was not there, and ``decode`` shows
+    it: a piece does not know whether its space was written or added.
+
+    Raises:
+        ModelFileError: the scores do not fit the pieces, or a byte piece is not written as one.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, scores: Sequence[float], *, space_prefix: bool) -> None:
+        if len(scores) != len(vocabulary.tokens) or any(map(math.isnan, scores)):
+            problem = f"{len(scores)} scores do not fit {len(vocabulary.tokens)} pieces"
+            raise ModelFileError(vocabulary.path, problem, where="key tokenizer.ggml.scores")
+        ids = {token: index for index, token in enumerate(vocabulary.tokens)}
+        unknown = next(
+            (ids[t] for t, k in zip(ids, vocabulary.kinds, strict=True) if k == TokenKind.UNKNOWN), None
+        )
+        inner = tokenizers.Tokenizer(
+            models.BPE(
+                ids,
+                _merges(vocabulary, ids, scores),
+                unk_token=None if unknown is None else vocabulary.tokens[unknown],
+                fuse_unk=True,
+                byte_fallback=_has_bytes(vocabulary),
+            )
+        )
+        spaces = normalizers.Replace(" ", SPACE)
+        inner.normalizer = (
+            normalizers.Sequence([normalizers.Prepend(SPACE), spaces]) if space_prefix else spaces
+        )
+        super().__init__(vocabulary, inner)
+
+    def _bytes_of(self, text: str, kind: int) -> bytes:
+        if kind == TokenKind.BYTE:
+            return bytes.fromhex(text[3:5])
+        return text.replace(SPACE, " ").encode()
+
+
+def _has_bytes(vocabulary: Vocabulary) -> bool:
+    written = [
+        text for text, kind in zip(vocabulary.tokens, vocabulary.kinds, strict=True) if kind == TokenKind.BYTE
+    ]
+    for text in written:
+        if not _BYTE.fullmatch(text):
+            problem = f"the byte piece {text!r} is not written as <0x00>"
+            raise ModelFileError(vocabulary.path, problem, where="key tokenizer.ggml.tokens")
+    return len(written) == 256
+
+
+def _merges(vocabulary: Vocabulary, ids: dict[str, int], scores: Sequence[float]) -> list[tuple[str, str]]:
+    texts = {index for index, kind in enumerate(vocabulary.kinds) if kind in _TEXT}
+    ranked: list[tuple[float, int, str, str]] = []
+    for index in texts:
+        piece = vocabulary.tokens[index]
+        for at in range(1, len(piece)):
+            left, right = piece[:at], piece[at:]
+            if ids.get(left) in texts and ids.get(right) in texts:
+                ranked.append((-scores[index], -at, left, right))
+    return [(left, right) for _, _, left, right in sorted(ranked)]

@@ -1,0 +1,73 @@
+"""What tokenizers built from a file's vocabulary share; how text is cut is left to their kind.
+
+The cutting itself is done by the ``tokenizers`` library.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+import tokenizers
+from tokenizers import AddedToken
+
+from promptcache_engine.models.errors import TokenizerError
+from promptcache_engine.tokenizer.base import join_bytes
+from promptcache_engine.tokenizer.gguf_vocabulary import TokenKind, Vocabulary
+
+
+class VocabularyTokenizer(ABC):
+    """A tokenizer over a ``Vocabulary``; see ``Tokenizer`` for what its methods promise."""
+
+    def __init__(self, vocabulary: Vocabulary, inner: tokenizers.Tokenizer) -> None:
+        self._vocabulary = vocabulary
+        self._inner = inner
+        for index, kind in enumerate(vocabulary.kinds):
+            if kind in (TokenKind.CONTROL, TokenKind.USER_DEFINED):
+                special = kind == TokenKind.CONTROL
+                inner.add_tokens([AddedToken(vocabulary.tokens[index], normalized=False, special=special)])
+
+    @property
+    def vocab_size(self) -> int:
+        """Ids run from 0 to one below this."""
+        return len(self._vocabulary.tokens)
+
+    @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """Ids that end an answer."""
+        return self._vocabulary.eos_token_ids
+
+    @property
+    def bos_token_id(self) -> int | None:
+        """The id that begins a text, where the file names one."""
+        return self._vocabulary.bos_token_id
+
+    @property
+    def adds_bos(self) -> bool:
+        """Whether a plain prompt begins with it."""
+        return self._vocabulary.adds_bos
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of ``text``; lone surrogates, which no UTF-8 has, are read as question marks."""
+        clean = text.encode("utf-8", errors="replace").decode("utf-8")
+        return list(self._inner.encode(clean, add_special_tokens=False).ids)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of ``ids``."""
+        return join_bytes(self, ids)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """Return the bytes of one token, none for a control token or the unknown token."""
+        text, kind = self.token_text(token_id), self._vocabulary.kinds[token_id]
+        return b"" if kind in (TokenKind.CONTROL, TokenKind.UNKNOWN) else self._bytes_of(text, kind)
+
+    def token_text(self, token_id: int) -> str:
+        """Return the token in the vocabulary's own writing, for example ``Ġthe``."""
+        if not 0 <= token_id < self.vocab_size:
+            raise TokenizerError(
+                f"token id {token_id} is outside the vocabulary of {self.vocab_size}",
+                "Use ids that this model's tokenizer made",
+            )
+        return self._vocabulary.tokens[token_id]
+
+    @abstractmethod
+    def _bytes_of(self, text: str, kind: int) -> bytes:
+        """Return what a token that is part of the text stands for."""
