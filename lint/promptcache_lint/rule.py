@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from promptcache_lint.exposure import Exposed
+    from promptcache_lint.places import Place
     from promptcache_lint.prompts import Mark, Prompt, Trait
 
-__all__ = ["Rule", "Sign", "SignRule"]
+__all__ = ["Rule", "Sign", "SignRule", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,16 @@ class SignRule(Rule):
             message=f"{self.what} ({trait.label}) reaches {exposed.where}{exposed.cost}",
             place=exposed.hole.place,
             source=None if trait.origin.start == exposed.hole.place.start else trait.origin,
-            flow=(trait.origin, *trait.flow) if trait.flow else (),
+            flow=steps(trait, exposed.hole.place),
             segment=exposed.segment.path,
             stranded_tokens=exposed.stranded_tokens,
         )
+
+
+def steps(trait: Trait, place: Place) -> tuple[Place, ...]:
+    """The way of a value from its source to ``place`` in the prompt; empty where it has none."""
+    way = dict.fromkeys((trait.origin, *trait.flow, place))
+    return tuple(way) if len(way) > 1 else ()
 
 
 def _severity(prompt: Prompt, trait: Trait) -> Severity:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Finding, Severity
-from promptcache_lint.rule import Rule
+from promptcache_lint.rule import Rule, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ class ProcessConstant(Rule):
                         message=f"{trait.label} is computed once for each process and reaches {exposed.where}.",
                         place=exposed.hole.place,
                         source=None if trait.origin.start == exposed.hole.place.start else trait.origin,
-                        flow=(trait.origin, *trait.flow) if trait.flow else (),
+                        flow=steps(trait, exposed.hole.place),
                         segment=exposed.segment.path,
                         stranded_tokens=exposed.stranded_tokens,
                     )

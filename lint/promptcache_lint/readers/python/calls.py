@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["Call", "as_set", "call", "environment"]
+__all__ = ["Call", "as_set", "call", "environment", "order_traits"]
 
 _PASSING = re.compile(
     r"(?:.*\.)?(?:str|repr|ascii|dedent|indent|fill|shorten|wrap|escape|unescape|fromisoformat|fromtimestamp"
@@ -64,6 +64,10 @@ class Call:
     def values(self) -> list[Value]:
         """The positional arguments."""
         return [value for value, _ in self.arguments]
+
+    def values_given(self) -> list[Value]:
+        """All arguments, positional and named."""
+        return [*self.values, *(value for value, _ in self.named.values()), *self.spread]
 
     def argument(self, index: int, name: str) -> Value | None:
         """An argument by position or name."""
@@ -219,6 +223,8 @@ def _known(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Valu
             return Seq(tuple(made.values), partial=True)
         case "string.Template" | "Template" | "langchain.PromptTemplate" if isinstance(first, Str):
             return first
+        case "open" | "io.open" | "os.path.dirname" | "os.path.basename" if first is not None:
+            return Thing(frame.module.label(made.node), order_traits(first), settled=True)
         case "os.getenv" | "os.environ.get":
             return environment(machine, first or Thing(), made.node, frame)
         case "json.dumps" | "orjson.dumps" | "ujson.dumps" | "simplejson.dumps" | "rapidjson.dumps":
@@ -238,6 +244,11 @@ def _known(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Valu
             return Thing(frame.module.label(made.node), _values_only(made), settled=False)
         case _:
             return None
+
+
+def order_traits(value: Value) -> Traits:
+    """What is left of a path's traits when the file behind it is read: in which order that was done."""
+    return tuple(trait for trait in traits_of(value) if trait.mark.order)
 
 
 def _values_only(made: Call) -> Traits:

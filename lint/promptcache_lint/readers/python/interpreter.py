@@ -16,6 +16,7 @@ from promptcache_lint.prompts import Text, flatten
 from promptcache_lint.readers.python import expressions, statements
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.program import Class, Function
+from promptcache_lint.readers.python.relevance import Relevance
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
@@ -25,6 +26,7 @@ from promptcache_lint.readers.python.values import (
     Thing,
     map_traits,
     moved,
+    traits_of,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ __all__ = ["Interpreter"]
 
 _DEEPEST = 7
 _MOST_CALLS = 4000
+_EMPTY = (Str(()), Seq(()), Map(()))
 _CACHING = {"cache", "lru_cache", "cached_property", "cached"}
 
 
@@ -53,7 +56,9 @@ class Interpreter:
         self._results: dict[tuple[object, ...], Frame] = {}
         self._running: list[Function] = []
         self._fields: dict[tuple[Class, str], Value | None] = {}
+        self._alone: dict[Function, Frame] = {}
         self._calls = 0
+        self.relevance = Relevance(program)
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
@@ -74,7 +79,9 @@ class Interpreter:
 
     def run_alone(self, function: Function) -> Frame:
         """Run a function that nobody is known to call: its parameters are what their names suggest."""
-        return self._run(function, {}, None, None, 0)
+        if function not in self._alone:
+            self._alone[function] = self._run(function, {}, None, None, 0)
+        return self._alone[function]
 
     def run_alone_inside(self, function: Function, outer: Frame) -> Frame:
         """Run a nested function by itself, with the names of the function around it."""
@@ -100,7 +107,7 @@ class Interpreter:
         """Call a function; its result as it arrives at ``place``, and the frame it left behind."""
         self._calls += 1
         too_deep = frame.depth >= _DEEPEST or self._calls > _MOST_CALLS or function in self._running
-        if too_deep:
+        if too_deep or not self._worth_calling(function, arguments, named, bound):
             return Thing(f"{function.name}()"), None
         bindings = self._bind(function, arguments, named, bound)
         key = (function, tuple(bindings.items()), outer is None)
@@ -116,6 +123,20 @@ class Interpreter:
         if any(name in _CACHING for name in function.decorators) and not arguments and not named:
             value = map_traits(value, lambda trait: replace(trait, once=True))
         return value, left
+
+    def _worth_calling(
+        self, function: Function, arguments: list[Value], named: dict[str, Value], bound: Value | None
+    ) -> bool:
+        """Whether a call can matter: it may yield or is given something volatile, or is given text for a prompt."""
+        if self.relevance.worth_calling(function):
+            return True
+        given = [*arguments, *named.values()]
+        if any(traits_of(value) for value in given):
+            return True
+        if isinstance(bound, Instance) and any(traits_of(value) for _, value in bound.attributes):
+            return True
+        texts = any(isinstance(value, Str | Seq | Map) and value not in _EMPTY for value in given)
+        return texts and self.relevance.holds_prompt(function)
 
     def _bind(
         self, function: Function, arguments: list[Value], named: dict[str, Value], bound: Value | None
@@ -249,7 +270,8 @@ class Interpreter:
         methods = sorted(cls.methods.values(), key=lambda method: method.name != "__init__")
         needle = f"self.{name}"
         for method in methods:
-            if method in self._running or needle not in method.module.segment(method.node):
+            text = method.module.segment(method.node)
+            if method in self._running or not (f"{needle} =" in text or f"{needle}:" in text):
                 continue
             frame = self.run_alone(method)
             value = frame.names.get(needle)

@@ -35,6 +35,7 @@ _SAME_TEXT = {
     "removeprefix", "removesuffix", "replace", "decode", "ljust", "rjust", "center", "translate",
 }  # fmt: skip
 _NUMBERS = {"count", "index", "find", "startswith", "endswith", "isdigit", "__len__", "total_seconds"}
+_READING = {"read_text", "read_bytes", "read", "open", "readlines", "exists", "is_file", "is_dir", "stat"}
 _COARSE = {"weekday", "isoweekday", "toordinal", "isocalendar"}
 
 
@@ -172,11 +173,24 @@ def _of_thing(machine: Interpreter, made: Call, receiver: Thing, name: str, fram
         return _change(machine, made, with_traits(receiver, added), frame) if added else Thing(constant="None")
     if name == "sort":
         return _change(machine, made, without_order(receiver), frame)
+    if name in _READING:
+        return Thing(label, tuple(t for t in receiver.traits if t.mark.order), settled=True)
+    if name in {"format", "format_map"} and any(traits_of(value) for value in made.values_given()):
+        return _unknown_template(machine, made, receiver, frame)
     if name in _NUMBERS:
         return Thing(label, () if name != "total_seconds" else receiver.traits)
     if receiver.traits:
         return Thing(label, receiver.traits, settled=receiver.settled)
     return None
+
+
+def _unknown_template(machine: Interpreter, made: Call, receiver: Thing, frame: Frame) -> Value:
+    """A template that is read or computed elsewhere, filled here: some text, then what fills it."""
+    parts = list(strings.parts_of(machine, receiver, made.node.func, frame))
+    for value, expression in (*made.arguments, *made.named.values()):
+        if traits_of(value):
+            parts += strings.parts_of(machine, value, expression, frame)
+    return Str(tuple(parts))
 
 
 def _literal(value: Value) -> str:

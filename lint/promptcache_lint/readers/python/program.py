@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.reading import Workspace
 
-__all__ = ["Class", "Function", "Module", "Program", "parse_module"]
+__all__ = ["Class", "Definition", "Function", "Module", "Program", "parse_module"]
 
 _MOST_MODULES = 256
+_MOST_NAMES = 20_000
 _LARGEST_MODULE = 2_000_000
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -99,6 +100,9 @@ class Module:
     def _characters(self, row: int, column: int) -> int:
         line = self.source.line(row)
         return len(line.encode()[:column].decode(errors="replace"))
+
+
+Definition = Function | Class | Module | tuple[Module, str]
 
 
 def parse_module(path: Path, source: Source) -> Module:
@@ -185,6 +189,7 @@ class Program:
         self._workspace = workspace
         self._modules: OrderedDict[Path, Module | None] = OrderedDict()
         self._files: dict[tuple[Path, str], Path | None] = {}
+        self._resolved: dict[tuple[Path, str], Definition | None] = {}
 
     def add(self, module: Module) -> None:
         """Keep a module that has been parsed already."""
@@ -192,6 +197,11 @@ class Program:
         self._modules.move_to_end(module.path)
         while len(self._modules) > _MOST_MODULES:
             self._modules.popitem(last=False)
+
+    def known(self, path: Path, source: Source) -> Module | None:
+        """The module of a file, if it has been parsed from this very text."""
+        module = self._modules.get(path)
+        return module if module is not None and module.source.text == source.text else None
 
     def load(self, path: Path) -> Module | None:
         """The module in a file; None where it cannot be read or parsed."""
@@ -210,11 +220,20 @@ class Program:
             self.add(module)
         return module
 
-    def resolve(self, dotted: str, origin: Module) -> Function | Class | Module | tuple[Module, str] | None:
+    def resolve(self, dotted: str, origin: Module) -> Definition | None:
         """What a dotted name means that ``origin`` imports, where it lies in the tree.
 
         A module variable comes back as its module and name.
         """
+        key = (origin.path.parent, dotted)
+        if key not in self._resolved:
+            if len(self._resolved) > _MOST_NAMES:
+                self._resolved.clear()
+            self._resolved[key] = None  # what a cycle of imports finds
+            self._resolved[key] = self._resolve(dotted, origin)
+        return self._resolved[key]
+
+    def _resolve(self, dotted: str, origin: Module) -> Definition | None:
         if dotted.split(".", 1)[0] in sys.stdlib_module_names:
             return None
         for folder, parts in self._starts(dotted, origin):
@@ -228,9 +247,7 @@ class Program:
                 return None if module is None else self.member(module, parts[count:])
         return None
 
-    def member(
-        self, module: Module, names: list[str]
-    ) -> Function | Class | Module | tuple[Module, str] | None:
+    def member(self, module: Module, names: list[str]) -> Definition | None:
         """What ``names`` mean inside a module."""
         match names:
             case []:

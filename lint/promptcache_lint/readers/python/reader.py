@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import re
 import tokenize
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.interpreter import Interpreter
 from promptcache_lint.readers.python.program import Program, parse_module
+from promptcache_lint.readers.python.relevance import may_hold_prompt
 from promptcache_lint.readers.python.sinks import Sinks
 
 if TYPE_CHECKING:
@@ -19,20 +19,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.program import Module
     from promptcache_lint.readers.reading import InputFile, Workspace
 
-__all__ = ["PythonReader", "may_hold_prompt"]
-
-_HINT = re.compile(
-    r"prompt|instructions|persona\b|preamble|system_message|SystemMessage|[\"']role[\"']|\bSYSTEM|\bsystem\s*="
-    r"|_section\b|You are |you are an? |generate_content|completions?\.create|messages\.create"
-    r"|responses\.create|\bcompletion\(|[\"']system[\"']",
-    re.IGNORECASE,
-)
-
-
-def may_hold_prompt(text: str) -> bool:
-    """Whether anything in a file hints at prompts; most files of a tree are ruled out here, unparsed."""
-    return _HINT.search(text) is not None
-
+__all__ = ["PythonReader"]
 
 class PythonReader:
     """Reads ``.py`` files."""
@@ -41,10 +28,12 @@ class PythonReader:
         """The prompts in the file, with what reaches them from other modules of the tree."""
         program = workspace.shared.setdefault("python", Program(workspace))
         assert isinstance(program, Program)
-        module = parse_module(file.path, file.source)
-        if not may_hold_prompt(file.source.text):
-            return []
-        program.add(module)
+        module = program.known(file.path, file.source)
+        if module is None:
+            module = parse_module(file.path, file.source)
+            if not may_hold_prompt(file.source.text):
+                return []
+            program.add(module)
         return _prompts(module, program, workspace)
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
@@ -68,6 +57,8 @@ def _prompts(module: Module, program: Program, workspace: Workspace) -> list[Pro
     for cls in module.classes.values():
         functions += cls.methods.values()
     for function in functions:
+        if not machine.relevance.holds_prompt(function):
+            continue
         frame = machine.run_alone(function)
         sinks.returned(function, frame)
         for nested in list(frame.nested.values()):
