@@ -1,0 +1,1 @@
+"""Rendering of templates: an environment without chance, and the split into static head and volatile tail."""
