@@ -1,1 +1,72 @@
-"""promptcache."""
+"""promptcache: prompts whose prefix never moves, and words for what breaks the cache.
+
+Names are imported when they are first used, so that a program pays only for what it needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from promptcache._version import __version__
+
+if TYPE_CHECKING:
+    from promptcache.canonical import canonical_json
+    from promptcache.causes import CAUSES, Cause, get_cause
+    from promptcache.conversation import Conversation
+    from promptcache.detectors import VolatileSpan, classify_change, find_volatile, mask_volatile
+    from promptcache.divergence import Divergence, compare_requests
+    from promptcache.errors import PromptCacheError, PromptCacheWarning
+    from promptcache.prices import cost_usd
+    from promptcache.segments import Segment, cut_request
+    from promptcache.template import Template
+    from promptcache.usage import Usage
+
+__all__ = [
+    "CAUSES",
+    "Cause",
+    "Conversation",
+    "Divergence",
+    "PromptCacheError",
+    "PromptCacheWarning",
+    "Segment",
+    "Template",
+    "Usage",
+    "VolatileSpan",
+    "__version__",
+    "canonical_json",
+    "classify_change",
+    "compare_requests",
+    "cost_usd",
+    "cut_request",
+    "find_volatile",
+    "get_cause",
+    "mask_volatile",
+]
+
+_HOMES = {
+    "canonical": ("canonical_json",),
+    "causes": ("CAUSES", "Cause", "get_cause"),
+    "conversation": ("Conversation",),
+    "detectors": ("VolatileSpan", "classify_change", "find_volatile", "mask_volatile"),
+    "divergence": ("Divergence", "compare_requests"),
+    "errors": ("PromptCacheError", "PromptCacheWarning"),
+    "prices": ("cost_usd",),
+    "segments": ("Segment", "cut_request"),
+    "template": ("Template",),
+    "usage": ("Usage",),
+}
+_HOME_OF = {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
