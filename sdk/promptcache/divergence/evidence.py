@@ -60,7 +60,17 @@ def common_prefix(a: str, b: str) -> int:
 
 def common_suffix(a: str, b: str, *, after: int = 0) -> int:
     """Return how many trailing characters ``a`` and ``b`` share, not counting their first ``after``."""
-    return common_prefix(a[after:][::-1], b[after:][::-1])
+    high = min(len(a), len(b)) - after
+    if high <= 0 or a[len(a) - high :] == b[len(b) - high :]:
+        return max(high, 0)
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def fold(text: str) -> str:

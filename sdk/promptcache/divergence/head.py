@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache.divergence.alignment import content_key, first_step
-from promptcache.divergence.evidence import Finding, common_prefix
-from promptcache.divergence.text import drift_finding, stranded_chars, text_findings
+from promptcache.divergence.change import Change
+from promptcache.divergence.evidence import Finding
+from promptcache.divergence.text import drift_finding, text_findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["head_findings"]
 
 _STRANDED = 256
+_READ = 2000
 _SHAPE_ONLY = ("PC201", "PC202", "PC203", "PC204", "PC205", "PC206")  # the text would be static, written once
 _SUMMARIZE = re.compile(r"\b(summari[sz]e|summari[sz]ing|compact|condense)\b", re.IGNORECASE)
 
@@ -31,7 +33,7 @@ def head_findings(
     if [content_key(segment) for segment in old] == [content_key(segment) for segment in new]:
         return _flip_findings(old, new)
     whole = "\n".join(segment.body for segment in old), "\n".join(segment.body for segment in new)
-    if drift := drift_finding(*whole):
+    if drift := drift_finding(Change.between(*whole)):
         return [drift]
     if _compaction(whole, old_talk, new_talk):
         return [Finding("PC506")]
@@ -70,9 +72,9 @@ def _block_findings(first: Segment, second: Segment, behind: int) -> list[Findin
 
     A plain edit with static text behind it shows that this text is dynamic: it stands too early.
     """
-    offset = common_prefix(first.body, second.body)
-    findings = text_findings(first.body, second.body, offset)
-    stranded = behind + stranded_chars(first.body, second.body, offset)
+    change = Change.between(first.body, second.body)
+    findings = text_findings(change)
+    stranded = behind + change.stranded
     if not findings or stranded < _STRANDED or findings[0].code in _SHAPE_ONLY:
         return findings
     layout = Finding("PC401", {"stranded_chars": stranded})
@@ -85,9 +87,11 @@ def _equal_chars(old: Sequence[Segment], new: Sequence[Segment]) -> int:
 
 def _compaction(whole: tuple[str, str], old_talk: Sequence[Segment], new_talk: Sequence[Segment]) -> bool:
     """Whether the later request asks for a summary of the earlier conversation under its own prompt."""
-    asked = whole[1] + (new_talk[-1].body[:2000] if new_talk else "")
-    if not _SUMMARIZE.search(asked) or _SUMMARIZE.search(whole[0]):
+    if len(old_talk) < 2 or not new_talk:
+        return False
+    asked = f"{whole[1][:_READ]} {new_talk[-1].body[:_READ]}"
+    if not _SUMMARIZE.search(asked) or _SUMMARIZE.search(whole[0][:_READ]):
         return False
     said = {segment.body for segment in old_talk}
     everything = "\n".join(segment.body for segment in new_talk)
-    return len(said) > 1 and all(text in everything for text in said)
+    return all(text in everything for text in said)

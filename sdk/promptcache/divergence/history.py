@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from promptcache.divergence.alignment import Step, first_step, shuffled_run
-from promptcache.divergence.evidence import Finding, alike, common_prefix, common_suffix
+from promptcache.divergence.change import Change
+from promptcache.divergence.evidence import Finding, alike
 from promptcache.divergence.json_text import json_finding, same_json
 from promptcache.divergence.media import media_finding
 from promptcache.divergence.text import drift_finding, volatile_findings
@@ -42,11 +43,8 @@ def newest_turn_findings(earlier: Sequence[Segment], later: Sequence[Segment], i
     text behind it is a fault even here; anything else is a new question.
     """
     if index < min(len(earlier), len(later)):
-        before, after = earlier[index].body, later[index].body
-        offset = common_prefix(before, after)
-        if common_suffix(before, after, after=offset) >= _STRANDED and (
-            found := volatile_findings(before, after, offset)
-        ):
+        change = Change.between(earlier[index].body, later[index].body)
+        if change.tail >= _STRANDED and (found := volatile_findings(change)):
             return [*found, Finding("PC401")]
     if any(segment.role == "assistant" for segment in later[:index]):
         pattern = "rolled_back" if index == len(later) else "branch"
@@ -91,14 +89,14 @@ def _same_message(earlier: Sequence[Segment], later: Sequence[Segment], index: i
         return None
     if _same_arguments(before.body, after.body):
         return Finding("PC507")
-    offset = common_prefix(before.body, after.body)
-    return drift_finding(before.body, after.body) or json_finding(before.body, after.body, offset)
+    change = Change.between(before.body, after.body)
+    return drift_finding(change) or json_finding(change)
 
 
 def _flip_finding(earlier: Sequence[Segment], later: Sequence[Segment], index: int) -> Finding | None:
     """A message that was a string and is a list now, or the other way round, with the same text."""
     old, new = _message_text(earlier, index), _message_text(later, index)
-    if old != new and not drift_finding(old, new):
+    if old != new and not drift_finding(Change.between(old, new)):
         return None
     shape = (
         "list to string" if earlier[index].path.endswith("]") and ".content[" in earlier[index].path else ""
@@ -202,23 +200,21 @@ def _summary_finding(old: Sequence[Segment], new: Sequence[Segment]) -> Finding 
 def _edit_findings(before: Segment, after: Segment, rest: Sequence[Segment]) -> list[Finding]:
     if media := media_finding(before, after):
         return [media]
-    offset = common_prefix(before.body, after.body)
-    details = _edit_pattern(before.body, after.body, offset, rest)
-    if before.role == after.role and (volatile := volatile_findings(before.body, after.body, offset)):
+    change = Change.between(before.body, after.body)
+    if before.role == after.role and (volatile := volatile_findings(change)):
         return volatile
-    return [Finding("PC502", details)]
+    return [Finding("PC502", _edit_pattern(change, rest))]
 
 
-def _edit_pattern(before: str, after: str, offset: int, rest: Sequence[Segment]) -> dict[str, Any]:
+def _edit_pattern(change: Change, rest: Sequence[Segment]) -> dict[str, Any]:
     """Name what kind of edit it was, where the texts show it."""
-    tail = common_suffix(before, after, after=offset)
-    gone, came = before[offset : len(before) - tail].strip(), after[offset : len(after) - tail].strip()
+    gone, came = change.gone.strip(), change.came.strip()
     if gone and not came:
         moved = next((segment.path for segment in rest[1:] if len(gone) > 8 and gone in segment.body), None)
         return {"pattern": "block_moved", "to": moved} if moved else {"pattern": "shortened"}
     if came and not gone:
         return {"pattern": "enriched"}
-    if _CLEARED.search(after) and not _CLEARED.search(before) and len(after) < len(before):
+    if len(came) < len(gone) and _CLEARED.search(change.new) and not _CLEARED.search(change.old):
         return {"pattern": "shortened"}
     return {"pattern": "edited"}
 

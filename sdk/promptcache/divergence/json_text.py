@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from promptcache.divergence.evidence import Finding, looks_like_files
+
+if TYPE_CHECKING:
+    from promptcache.divergence.change import Change
 
 __all__ = ["json_finding", "same_json"]
 
 _OPENING = re.compile(r"[{\[]")
 _DECODER = json.JSONDecoder()
-_OPENINGS_TRIED = 48
+_OPENINGS_TRIED = 16
 _REACH = 20_000
 
 
-def json_finding(before: str, after: str, offset: int) -> Finding | None:
-    """Name the way in which the JSON values around ``offset`` differ, or None if they say different things.
+def json_finding(change: Change) -> Finding | None:
+    """Name the way in which the JSON values around the first difference differ.
 
-    ``offset`` is where ``before`` and ``after`` first differ; up to there they are equal.
+    None when they say different things, or when there is no JSON of a readable size around it.
     """
-    for start in _openings(before, offset):
-        values = _value_at(before, start, offset), _value_at(after, start, offset)
-        if values[0] is None or values[1] is None:
+    for start in _openings(change.before, change.offset):
+        first, second = (_value_at(text, start, change.offset) for text in (change.before, change.after))
+        if first is None or second is None:
             continue
-        code = _difference(values[0], values[1])
+        code = _difference(first, second)
         if code:
             return Finding(code)
     return None
@@ -44,19 +47,19 @@ def same_json(before: str, after: str) -> bool:
 
 
 def _openings(text: str, offset: int) -> list[int]:
-    """Where a JSON value that spans ``offset`` may start, innermost last."""
+    """Where a JSON value that spans ``offset`` may start: the text itself, then outer before inner."""
     floor = max(0, offset - _REACH)
-    found = [match.start() for match in _OPENING.finditer(text, floor, offset + 1)]
-    return found[-_OPENINGS_TRIED:]
+    found = [match.start() for match in _OPENING.finditer(text, floor, offset + 1)][-_OPENINGS_TRIED:]
+    return [0, *found] if text[:1] in {"{", "["} and found[:1] != [0] else found
 
 
 def _value_at(text: str, start: int, offset: int) -> Any:
     """Return the object or array that starts at ``start``, if it is one and reaches beyond ``offset``."""
     try:
-        value, end = _DECODER.raw_decode(text, start)
+        value, end = _DECODER.raw_decode(text[start : offset + _REACH])
     except (ValueError, RecursionError):
         return None
-    return value if end > offset else None
+    return value if start + end > offset else None
 
 
 def _difference(first: Any, second: Any) -> str | None:

@@ -8,37 +8,33 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from promptcache.divergence.evidence import Finding, common_prefix, common_suffix, looks_like_files
+from promptcache.divergence.evidence import Finding, looks_like_files
+
+if TYPE_CHECKING:
+    from promptcache.divergence.change import Change
 
 __all__ = ["order_finding"]
 
+_SHOWN = 12
+_ITEMS_LIMIT = 20_000
 _ITEM = re.compile(r"\s*[,;|]\s*")
 
 
-def order_finding(before: str, after: str) -> Finding | None:
-    """Return a finding when ``before`` and ``after`` hold the same lines or items in another order."""
-    if len(before) != len(after) and abs(len(before) - len(after)) > 2:  # a separator may move to the end
+def order_finding(change: Change) -> Finding | None:
+    """Return a finding when both texts hold the same lines or items in another order."""
+    if abs(len(change.before) - len(change.after)) > 2:  # a separator may move to the end
         return None
-    lines = _changed_lines(before, after)
-    if _shuffled(lines[0], lines[1]):
-        return Finding("PC203" if looks_like_files(lines[0]) else "PC204", {"reordered": lines[0]})
+    lines = change.old.splitlines(), change.new.splitlines()
+    if _shuffled(*lines):
+        return Finding("PC203" if looks_like_files(lines[0]) else "PC204", {"reordered": lines[0][:_SHOWN]})
+    if len(change.old) > _ITEMS_LIMIT:
+        return None
     items = [[item for line in side for item in _ITEM.split(_content(line)) if item] for side in lines]
-    if _shuffled(items[0], items[1]):
-        return Finding("PC203" if looks_like_files(items[0]) else "PC202", {"reordered": items[0]})
+    if _shuffled(*items):
+        return Finding("PC203" if looks_like_files(items[0]) else "PC202", {"reordered": items[0][:_SHOWN]})
     return None
-
-
-def _changed_lines(before: str, after: str) -> tuple[list[str], list[str]]:
-    """Return the lines between the common start and the common end of the two texts."""
-    start = before.rfind("\n", 0, common_prefix(before, after)) + 1
-    tail = common_suffix(before, after, after=start)
-    return _lines(before, start, tail), _lines(after, start, tail)
-
-
-def _lines(text: str, start: int, tail: int) -> list[str]:
-    end = text.find("\n", len(text) - tail)
-    return text[start : end if end >= 0 else len(text)].splitlines()
 
 
 def _content(line: str) -> str:

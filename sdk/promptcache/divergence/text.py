@@ -11,14 +11,16 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache.detectors import classify_change, find_volatile, mask_volatile
-from promptcache.divergence.evidence import Finding, alike, common_prefix, common_suffix, fold
+from promptcache.divergence.evidence import Finding, alike, common_prefix, fold
 from promptcache.divergence.json_text import json_finding
 from promptcache.divergence.order import order_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["drift_finding", "stranded_chars", "text_findings", "volatile_findings"]
+    from promptcache.divergence.change import Change
+
+__all__ = ["drift_finding", "text_findings", "volatile_findings"]
 
 _MIDDLE_LIMIT = 20_000
 _LABEL_REACH = 1_500
@@ -34,59 +36,49 @@ _HEADED = re.compile(r"\s*(?:#{1,6} |<[A-Za-z_][\w-]*>|\[[A-Z]|[A-Z][\w ,'-]{2,4
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _WHOLE = re.compile(r"[.!?:>\])]\s*$|\n$")
 _ROTATION = 48
+_FIRST, _LOOSE_END = 512, 16  # enough to see that two texts say different things
 
 
-def text_findings(before: str, after: str, offset: int) -> list[Finding]:
-    """Explain the change of one text into another; ``offset`` is where they first differ.
+def text_findings(change: Change) -> list[Finding]:
+    """Explain the change of one text into another.
 
-    Returns the causes with the one at ``offset`` first, or an empty list when the texts are not two
-    versions of one text.
+    Returns the causes with the one at the first difference in front, or an empty list when the texts are
+    not two versions of one text.
     """
-    sure = drift_finding(before, after) or json_finding(before, after, offset) or order_finding(before, after)
+    sure = drift_finding(change) or json_finding(change) or order_finding(change)
     if sure:
         return [sure]
-    volatile = volatile_findings(before, after, offset)
-    if _retrieved(before, after, offset) and mask_volatile(before) != mask_volatile(after):
+    volatile = volatile_findings(change)
+    if _retrieved(change) and mask_volatile(change.old) != mask_volatile(change.new):
         return [Finding("PC402"), *volatile]
     if volatile:
         return volatile
-    if not alike(before, after):
+    if not alike(change.before, change.after):
         return []
-    return [_section_finding(before, after, offset) or Finding("PC403")]
+    return [_section_finding(change) or Finding("PC403")]
 
 
-def stranded_chars(before: str, after: str, offset: int) -> int:
-    """Return how much identical text stands behind the difference, in the lines after it."""
-    tail = common_suffix(before, after, after=offset)
-    line_end = before.find("\n", len(before) - tail)
-    return tail if line_end < 0 else len(before) - line_end - 1
-
-
-def drift_finding(before: str, after: str) -> Finding | None:
+def drift_finding(change: Change) -> Finding | None:
     """PC206 when nothing but white space, zero-width marks or Unicode forms differs."""
-    if abs(len(before) - len(after)) > max(64, len(before) // 2) or fold(before) != fold(after):
+    old, new = change.old, change.new
+    start, other = fold(old[:_FIRST]), fold(new[:_FIRST])
+    shared = max(0, min(len(start), len(other)) - _LOOSE_END)
+    if start[:shared] != other[:shared] or fold(old) != fold(new):
         return None
-    same = before.split() == after.split()
-    return Finding(
-        "PC206", {"drift": "white space" if same or before.strip() == after.strip() else "characters"}
-    )
+    spaces = "".join(old.split()) == "".join(new.split())
+    return Finding("PC206", {"drift": "white space" if spaces else "characters"})
 
 
-def volatile_findings(before: str, after: str, offset: int) -> list[Finding]:
-    """Return one finding for each volatile cause among the differences, the one at ``offset`` first."""
-    codes = [classify_change(before, after, offset)]
-    if codes[0]:
-        codes += _further_codes(before, after, offset)
+def volatile_findings(change: Change) -> list[Finding]:
+    """Return one finding for each volatile cause among the differences, the first difference in front."""
+    codes = [classify_change(change.before, change.after, change.offset)]
+    if codes[0] and max(len(change.old), len(change.new)) <= _MIDDLE_LIMIT:
+        codes += _further_codes(change.old, change.new)
     return [Finding(code) for code in dict.fromkeys(codes) if code]
 
 
-def _further_codes(before: str, after: str, offset: int) -> Iterator[str | None]:
+def _further_codes(old: str, new: str) -> Iterator[str | None]:
     """Causes of the differences behind the first one, looked for in the lines that changed."""
-    start = before.rfind("\n", 0, offset) + 1
-    tail = common_suffix(before, after, after=offset)
-    old, new = before[start : len(before) - tail], after[start : len(after) - tail]
-    if max(len(old), len(new)) > _MIDDLE_LIMIT:
-        return
     if mask_volatile(old) == mask_volatile(new):
         for first, second in zip(find_volatile(old), find_volatile(new), strict=False):
             if first.text != second.text:
@@ -103,32 +95,35 @@ def _changed_lines(old: str, new: str) -> Iterator[tuple[str, str]]:
             yield from zip(first[i1:i2], second[j1:j2], strict=False)
 
 
-def _retrieved(before: str, after: str, offset: int) -> bool:
+def _retrieved(change: Change) -> bool:
     """Whether the difference lies in retrieved documents or examples, by the label in front of it."""
-    start = max(0, offset - _LABEL_REACH)
-    label = before[start : before.find("\n", offset) + 1 or len(before)]
-    other = after[start : after.find("\n", offset) + 1 or len(after)]
-    found = list(_RETRIEVED.finditer(label))
-    if not found or not _RETRIEVED.search(other):
+    start = max(0, change.offset - _LABEL_REACH)
+    labels = []
+    for text in (change.before, change.after):
+        ending = text.find("\n", change.offset)
+        labels.append(text[start : ending + 1 if ending >= 0 else change.offset + _LABEL_REACH])
+    found = list(_RETRIEVED.finditer(labels[0]))
+    if not found or not _RETRIEVED.search(labels[1]):
         return False
-    return "\n\n\n" not in label[found[-1].end() :]
+    return "\n\n\n" not in labels[0][found[-1].end() :]
 
 
-def _section_finding(before: str, after: str, offset: int) -> Finding | None:
+def _section_finding(change: Change) -> Finding | None:
     """PC404 when whole lines or sentences came or went and nothing took their place.
 
     Items of a list do not count, nor a last sentence that was added: so does a memory grow.
     """
-    tail = common_suffix(before, after, after=offset)
-    old, new = before[offset : len(before) - tail], after[offset : len(after) - tail]
-    if bool(old.strip()) == bool(new.strip()):
+    gone, came = change.gone, change.came
+    if bool(gone.strip()) == bool(came.strip()):
         return None
-    section = _whole_section(before if old.strip() else after, offset, len(old or new))
+    section = _whole_section(
+        change.before if gone.strip() else change.after, change.offset, len(gone or came)
+    )
     if section is None or all(map(_LIST_ITEM.match, filter(str.strip, section.split("\n")))):
         return None
-    if offset == len(before) and not _HEADED.match(section):
+    if change.offset == len(change.before) and not _HEADED.match(section):
         return None
-    return Finding("PC404", {"section": section.strip().split("\n")[0][:80], "present": bool(new.strip())})
+    return Finding("PC404", {"section": section.strip().split("\n")[0][:80], "present": bool(came.strip())})
 
 
 def _whole_section(text: str, start: int, length: int) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from promptcache.divergence.evidence import Finding, common_prefix
+from promptcache.divergence.change import Change
+from promptcache.divergence.evidence import Finding
 from promptcache.divergence.json_text import json_finding
 from promptcache.divergence.text import drift_finding, volatile_findings
 
@@ -64,11 +65,11 @@ def _by_name(tools: Sequence[Segment]) -> dict[str, Segment]:
 
 def _edit_findings(old: Segment, new: Segment, details: dict[str, object]) -> list[Finding]:
     """Explain one definition that changed: written differently, holding a volatile value, or edited."""
-    offset = common_prefix(old.text, new.text)
-    sure = json_finding(old.text, new.text, offset) or drift_finding(old.text, new.text)
+    change = Change.between(old.text, new.text)
+    sure = json_finding(change) or drift_finding(change)
     if sure:
         return [Finding(sure.code, {**details, **sure.details})]
-    volatile = volatile_findings(old.text, new.text, offset)
+    volatile = volatile_findings(change)
     if volatile:
         return [*(Finding(found.code, details) for found in volatile), Finding("PC303", details)]
     return [Finding("PC302", details)]
