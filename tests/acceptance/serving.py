@@ -33,6 +33,9 @@ class Served:
     def get(self, path: str) -> httpx.Response:
         return httpx.get(self.url + path, timeout=30)
 
+    def post(self, path: str) -> httpx.Response:
+        return httpx.post(self.url + path, timeout=30)
+
 
 @contextmanager
 def serve(folder: Path) -> Iterator[Served]:
