@@ -9,11 +9,14 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from promptcache_engine.config import SamplingParams
 
 # Truncated rows are first tried on this many likeliest tokens: sorting a whole vocabulary costs milliseconds.
 _CANDIDATES = 256
+# Weights are summed up in runs of this length first.
+_RUN = 256
 # Beyond these a temperature changes no draw, but would leave what float32 can hold.
 _COLDEST, _HOTTEST = 1e-6, 1e6
 
@@ -63,14 +66,14 @@ def _draw(logits: Tensor, params: Sequence[SamplingParams], points: Sequence[flo
     heats = [min(max(p.temperature, _COLDEST), _HOTTEST) for p in params]
     heat = torch.tensor(heats, dtype=torch.float32, device=logits.device)
     # Shifted first: a temperature close to 0 then drives the others to -inf, and never anything to +inf.
-    shifted = (logits - logits.amax(dim=-1, keepdim=True)) / heat.unsqueeze(-1)
+    shifted = (logits - logits.amax(dim=-1, keepdim=True)).div_(heat.unsqueeze(-1))
     point = torch.tensor(points, dtype=torch.float64, device=logits.device)
     if all(_keeps_all(p, logits.shape[-1]) for p in params):
-        return _invert(torch.softmax(shifted, dim=-1), point).tolist()
+        return _invert(shifted.exp_(), point).tolist()
     return [
-        _draw_truncated(shifted[row], p, point[row : row + 1])
-        if not _keeps_all(p, logits.shape[-1])
-        else int(_invert(torch.softmax(shifted[row : row + 1], dim=-1), point[row : row + 1]).item())
+        int(_invert(shifted[row : row + 1].exp(), point[row : row + 1]).item())
+        if _keeps_all(p, logits.shape[-1])
+        else _draw_truncated(shifted[row], p, point[row : row + 1])
         for row, p in enumerate(params)
     ]
 
@@ -81,28 +84,45 @@ def _keeps_all(params: SamplingParams, vocab_size: int) -> bool:
 
 def _draw_truncated(row: Tensor, params: SamplingParams, point: Tensor) -> int:
     """Draw from the likeliest tokens of one row that ``top_k`` and then ``top_p`` leave."""
-    vocab_size = row.shape[0]
-    limit = min(params.top_k or vocab_size, vocab_size)
-    size = limit if params.top_k else min(_CANDIDATES, limit)
-    total = row.exp().sum(dtype=torch.float64)
+    probabilities, ids = _likeliest(row, params)
+    # The token that crosses top_p is kept: those before it do not reach it.
+    kept = int((probabilities.cumsum(0) - probabilities < params.top_p).sum())
+    return int(ids[_invert(probabilities[:kept].unsqueeze(0), point)[0]])
+
+
+def _likeliest(row: Tensor, params: SamplingParams) -> tuple[Tensor, Tensor]:
+    """The ``top_k`` likeliest tokens or as many as ``top_p`` needs, in order: probabilities and ids."""
+    if params.top_k:
+        values, ids = torch.topk(row, min(params.top_k, len(row)))
+        return torch.softmax(values, 0, dtype=torch.float64), ids
+    total = row.exp().sum()
+    size = min(_CANDIDATES, len(row))
     while True:
         values, ids = torch.topk(row, size)
-        probabilities = values.exp().to(torch.float64) / total
-        if params.top_k:
-            probabilities = probabilities / probabilities.sum()
-        cumulative = probabilities.cumsum(0)
-        if size == limit or float(cumulative[-1]) >= params.top_p:
-            break
-        size = min(limit, size * 8)
-    # The token that crosses top_p is kept: those before it do not reach it.
-    kept = int((cumulative - probabilities < params.top_p).sum().item())
-    return int(ids[_invert(probabilities[:kept].unsqueeze(0), point)[0]].item())
+        probabilities = values.to(torch.float64).exp() / total
+        if size == len(row) or float(probabilities.sum()) >= params.top_p:
+            return probabilities, ids
+        size = min(size * 8, len(row))
 
 
-def _invert(probabilities: Tensor, point: Tensor) -> Tensor:
-    """For each row, the first index whose cumulative weight exceeds ``point`` of the row's sum."""
-    cumulative = probabilities.cumsum(-1, dtype=torch.float64)
-    target = point.unsqueeze(-1) * cumulative[:, -1:]
-    index = torch.searchsorted(cumulative, target, right=True).squeeze(-1)
-    # Rounding may put the target on the very sum; the last token with any weight is meant then.
-    return torch.minimum(index, (cumulative < cumulative[:, -1:]).sum(dim=-1))
+def _invert(weights: Tensor, point: Tensor) -> Tensor:
+    """For each row, the first index up to which the weights exceed ``point`` of the row's sum.
+
+    Found in two strides, first the run of weights and then the weight: a running sum over a whole vocabulary
+    would cost more than all the rest.
+    """
+    rows, size = weights.shape
+    padding = -size % _RUN
+    runs = (functional.pad(weights, (0, padding)) if padding else weights).view(rows, -1, _RUN)
+    upto = runs.sum(-1).cumsum(-1, dtype=torch.float64)
+    target = point.unsqueeze(-1) * upto[:, -1:]
+    run = _first_above(upto, target)
+    before = functional.pad(upto, (1, 0)).gather(-1, run)
+    inside = runs[torch.arange(rows, device=run.device), run.squeeze(-1)].cumsum(-1, dtype=torch.float64)
+    return (run * _RUN + _first_above(inside, target - before)).squeeze(-1)
+
+
+def _first_above(cumulative: Tensor, target: Tensor) -> Tensor:
+    """For each row, the first index whose value exceeds ``target``; the last rise if rounding leaves none."""
+    index = torch.searchsorted(cumulative, target, right=True)
+    return torch.minimum(index, (cumulative < cumulative[:, -1:]).sum(dim=-1, keepdim=True))

@@ -13,10 +13,11 @@ from promptcache_engine.config import SamplingParams
 from promptcache_engine.sampling import Draws, sample
 
 PROBABILITIES = [0.5, 0.25, 0.15, 0.07, 0.03]
+DRAWS = 1500
 LOGITS = torch.tensor([[math.log(p) for p in PROBABILITIES]])
 
 
-def frequencies(params: SamplingParams, logits: torch.Tensor = LOGITS, count: int = 4000) -> list[float]:
+def frequencies(params: SamplingParams, logits: torch.Tensor = LOGITS, count: int = DRAWS) -> list[float]:
     draws = Draws(replace(params, seed=7))
     counts: Counter[int | None] = Counter()
     for _ in range(count // 100):
@@ -45,7 +46,7 @@ def renormalized(weights: list[float]) -> list[float]:
 def test_draws_follow_the_distribution(params: SamplingParams, expected: list[float]) -> None:
     for got, want in zip(frequencies(params), expected, strict=True):
         # Five standard deviations of a binomial share; what is cut off must never be drawn.
-        assert abs(got - want) <= 5 * math.sqrt(want * (1 - want) / 4000)
+        assert abs(got - want) <= 5 * math.sqrt(want * (1 - want) / DRAWS)
 
 
 def test_a_flat_distribution_is_truncated_over_the_whole_vocabulary() -> None:
@@ -135,3 +136,19 @@ def test_a_drawn_token_is_one_the_truncation_leaves(
     assert top_k == 0 or len(better) < top_k
     kept = torch.topk(weights, min(top_k or len(row), len(row))).values.sum()
     assert float(better.sum() / kept) < top_p + 1e-6
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([0.0, 1.0, 3.0, 0.5, 1e-9]), min_size=1, max_size=700),
+    st.floats(0, 1, exclude_max=True),
+)
+def test_the_draw_falls_where_the_running_sum_passes_the_point(weights: list[float], point: float) -> None:
+    weights = [*weights, 2.0]
+    logits = torch.tensor([[math.log(w) if w else -math.inf for w in weights]])
+    (token,) = sample(logits, [SamplingParams()], [point])
+    assert token is not None
+    assert weights[token] > 0
+    total = sum(weights)
+    assert sum(weights[:token]) / total <= point + 1e-5
+    assert sum(weights[: token + 1]) / total >= point - 1e-5
