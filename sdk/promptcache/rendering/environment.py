@@ -51,7 +51,7 @@ def _finalize(value: Any) -> Any:
     kind = type(value)
     if isinstance(value, Undefined):
         return value  # says itself what is missing
-    own_text = kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__
+    own_text = any(getattr(kind, name) is not getattr(object, name) for name in ("__str__", "__repr__"))
     if callable(value) or not own_text:
         raise TemplateRuntimeError(f"a {kind.__name__} has no stable text (PC106); write its fields")
     if isinstance(value, (set, frozenset)) or (isinstance(value, Mapping) and kind is not dict):

@@ -7,7 +7,7 @@ behind is measured: static text there is stranded, the cache never reaches it. N
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from jinja2 import meta, nodes
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
+_Kind = TypeVar("_Kind", bound=nodes.Node)
 _DEFINING = (nodes.Assign, nodes.AssignBlock, nodes.Macro, nodes.Import, nodes.FromImport)
 
 
@@ -55,8 +56,10 @@ class Splitter:
                 tail.append(node)
             else:
                 head.append(node)
+        top = nodes.Template(head, lineno=1)
+        top.set_environment(self._environment)
         return Layout(
-            head=nodes.Template(head, lineno=1).set_environment(self._environment),
+            head=top,
             literals=tuple(self._texts(head)),
             stranded=sum(len("".join(text.split())) for text in self._texts(tail)),
             undeclared=frozenset(self._undeclared(tree, set())),
@@ -117,7 +120,7 @@ class Splitter:
         return found
 
 
-def _with_itself(node: nodes.Node, kind: type[nodes.Node]) -> Iterator[nodes.Node]:
+def _with_itself(node: nodes.Node, kind: type[_Kind]) -> Iterator[_Kind]:
     if isinstance(node, kind):
         yield node
     yield from node.find_all(kind)
