@@ -89,9 +89,7 @@ class Admission:
         elif source is not None:
             copies = [PageCopy(source.pages[0], new[0], plan.copied)]
         pages += new
-        return Lease(
-            namespace, reason.reused, pages, copies, reason, data, node, shared, shared, source
-        )
+        return Lease(namespace, reason.reused, pages, copies, reason, data, node, shared, shared, source)
 
     def _hold_path(self, root: Node, plan: Plan) -> tuple[Node, list[int]]:
         """Hold the plan's path from ``root``; return its deepest node and its pages."""

@@ -12,8 +12,11 @@ def audit(store: PageStore, leases: Sequence[Lease], num_pages: int) -> None:
     """Raise InvariantError at the first thing that is not as it must be."""
     _owners(store, leases, num_pages)
     _locks(store, leases)
+    for root in store.tree.roots.values():
+        _children(store, root)
     for node in store.tree.nodes():
         _shape(store, node)
+        _children(store, node)
     for lease in leases:
         _lease(store, lease)
     _totals(store)
@@ -59,16 +62,17 @@ def _shape(store: PageStore, node: Node) -> None:
     _require(node.parent is not None, "a node lost its parent")
     _require(not node.order or len(node.pages) == total, "pages hang below a gap")
     _require(not node.locks or len(node.pages) == total, "a held node misses pages")
+    in_line = node.queued or not store.ghosts.size_of(node)
+    _require(in_line, "remembered tokens are not in line to be forgotten")
+
+
+def _children(store: PageStore, node: Node) -> None:
     for key, child in node.children.items():
-        _require(
-            store.tree.first_page(child) == key and child.parent is node, "a child hangs at the wrong place"
-        )
+        at_home = store.tree.first_page(child) == key and child.parent is node
+        _require(at_home, "a child hangs at the wrong place")
     with_pages = sorted(key for key, child in node.children.items() if child.pages)
     without = sorted(key for key, child in node.children.items() if not child.pages)
     _require(node.order == with_pages and node.faded == without, "a node's order of children is wrong")
-    _require(
-        node.queued or not store.ghosts.size_of(node), "remembered tokens are not in line to be forgotten"
-    )
 
 
 def _lease(store: PageStore, lease: Lease) -> None:

@@ -158,7 +158,7 @@ class PrefixCache:
     def copied(self, lease: Lease) -> None:
         """Say that the lease's copies are made: their source pages may be evicted again."""
         self._check_open(lease)
-        self._release_source(lease)
+        self._publisher.release_source(lease)
 
     def finish(self, lease: Lease, computed: int | None = None) -> None:
         """End a sequence and keep its first ``computed`` tokens (default: all) for others.
@@ -259,13 +259,8 @@ class PrefixCache:
             self._extras_limit = max(_EXTRAS, 2 * codec.num_extras)
         return codec.encode(tokens, extra_keys)
 
-    def _release_source(self, lease: Lease) -> None:
-        if lease.source is not None:
-            self._store.unlock(lease.source)
-            lease.source = None
-
     def _close(self, lease: Lease) -> None:
-        self._release_source(lease)
+        self._publisher.release_source(lease)
         self._store.free_private(lease)
         self._store.unlock_path(lease.node)
         lease.closed = True

@@ -132,6 +132,19 @@ class Publisher:
         if not old.locks:
             self._store.drop(old)
 
+    def release_source(self, lease: Lease) -> None:
+        """Let go of the page the lease's copy was made from; drop it when a fuller page holds all of it."""
+        source, lease.source = lease.source, None
+        if source is None:
+            return
+        self._store.unlock(source)
+        parent, run = source.parent, source.run
+        assert parent is not None
+        if not source.locks and len(run) < self._store.page_bytes:
+            fuller = bisect_left(parent.order, run) + 1
+            if fuller < len(parent.order) and parent.order[fuller].startswith(run):
+                self._store.drop(source)
+
     def retract(self, lease: Lease, keep: int) -> None:
         """Take the lease's pages behind its first ``keep`` out of the tree, as far as nobody else uses
         them."""
