@@ -1,13 +1,8 @@
 """The engine on a tiny model: outputs, events, errors, and pages that all come back."""
 
-import math
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Sequence
-from queue import SimpleQueue
-from random import Random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -20,61 +15,16 @@ from promptcache_engine import (
     EmptyPromptError,
     Engine,
     EngineConfig,
-    EngineStoppedError,
-    Failed,
     Finished,
-    GenerationError,
-    GenerationEvent,
     InvalidTokenError,
-    QueueFullError,
     SamplingParams,
     TokenDelta,
 )
 from promptcache_engine.models import LoadedModel
 from promptcache_engine.models.testing import tiny_model
+from promptcache_engine.tokenizer import ByteTokenizer
 from tests.engine.conftest import MakeEngine
-
-GREEDY = SamplingParams(temperature=0, max_tokens=12, ignore_eos=True)
-PROMPT = list(b"The quick brown fox jumps over the lazy dog, then rests.")
-
-
-class Recorder:
-    """Collects one request's events and waits for its end."""
-
-    def __init__(self) -> None:
-        self.events: list[GenerationEvent] = []
-        self.ended = threading.Event()
-
-    def __call__(self, event: GenerationEvent) -> None:
-        self.events.append(event)
-        if isinstance(event, Finished | Failed):
-            self.ended.set()
-
-    def wait(self) -> GenerationEvent:
-        assert self.ended.wait(30)
-        return self.events[-1]
-
-    @property
-    def token_ids(self) -> list[int]:
-        return [token for event in self.events if isinstance(event, TokenDelta) for token in event.token_ids]
-
-    @property
-    def text(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, TokenDelta))
-
-
-def submit(
-    engine: Engine, tokens: Sequence[int], params: SamplingParams = GREEDY, **options: object
-) -> Recorder:
-    recorder = Recorder()
-    engine.submit(tokens, params, on_event=recorder, **options)
-    return recorder
-
-
-def assert_nothing_held(engine: Engine) -> None:
-    stats = engine.stats()
-    assert (stats.running, stats.waiting, stats.pages_held) == (0, 0, 0)
-    assert stats.pages_free + stats.pages_cached == stats.pages_total
+from tests.engine.recorder import GREEDY, PROMPT, assert_nothing_held, submit
 
 
 def test_importing_the_package_loads_no_torch() -> None:
@@ -243,8 +193,6 @@ def test_an_answer_ends_at_the_end_token(tiny: LoadedModel, make_engine: MakeEng
                 logits[:, end_token] = 1e9
             return logits
 
-    from dataclasses import replace
-
     ending = make_engine(loaded=replace(tiny, model=Ending()))
     answer = ending.generate(PROMPT, SamplingParams(temperature=0, max_tokens=30))
     assert answer.finish_reason == "stop"
@@ -294,49 +242,6 @@ def test_sequences_that_outgrow_the_pool_take_turns(make_engine: MakeEngine) -> 
     assert_nothing_held(engine)
 
 
-def test_cancelling_frees_the_pages(make_engine: MakeEngine) -> None:
-    engine = make_engine()
-    recorders = [Recorder() for _ in range(3)]
-    generations = [
-        engine.submit([*PROMPT, i], SamplingParams(ignore_eos=True), on_event=r)
-        for i, r in enumerate(recorders)
-    ]
-    while not all(len(recorder.events) > 3 for recorder in recorders):
-        time.sleep(0.001)
-    for generation in generations:
-        generation.cancel()
-    for recorder in recorders:
-        end = recorder.wait()
-        assert isinstance(end, Finished)
-        assert (end.finish_reason, end.output_tokens) == ("cancelled", len(recorder.token_ids))
-    assert_nothing_held(engine)
-    generations[0].cancel()
-    assert engine.generate([*PROMPT, 0], GREEDY).cached_tokens == len(PROMPT)
-
-
-def test_leaving_a_stream_early_cancels_it(make_engine: MakeEngine) -> None:
-    engine = make_engine()
-    for event in engine.stream(PROMPT, SamplingParams(ignore_eos=True)):
-        if isinstance(event, TokenDelta):
-            break
-    while engine.stats().cancelled == 0:
-        time.sleep(0.001)
-    assert_nothing_held(engine)
-
-
-def test_a_raising_callback_ends_its_own_request_only(make_engine: MakeEngine) -> None:
-    engine = make_engine()
-
-    def raising(event: GenerationEvent) -> None:
-        raise RuntimeError("loop is closed")
-
-    engine.submit(PROMPT, SamplingParams(ignore_eos=True), on_event=raising)
-    assert submit(engine, PROMPT[1:]).wait() == Finished("length", len(PROMPT) - 1, 0, 12)
-    while engine.stats().cancelled == 0:
-        time.sleep(0.001)
-    assert_nothing_held(engine)
-
-
 def test_bad_prompts_are_refused_before_they_are_queued(make_engine: MakeEngine) -> None:
     engine = make_engine(max_context=64)
     with pytest.raises(EmptyPromptError):
@@ -355,144 +260,6 @@ def test_bad_prompts_are_refused_before_they_are_queued(make_engine: MakeEngine)
     assert (long.value.prompt_tokens, long.value.limit) == (64, 64)
     assert len(engine.generate([1] * 63, GREEDY).token_ids) == 1
     assert engine.generate([1] * 64, SamplingParams(max_tokens=0)).finish_reason == "length"
-
-
-def test_a_full_queue_refuses(make_engine: MakeEngine) -> None:
-    engine = make_engine(max_running=1, max_batch_tokens=8, max_waiting=2)
-    endless = SamplingParams(ignore_eos=True, max_tokens=1500)
-    running = Recorder()
-    generation = engine.submit(PROMPT, endless, on_event=running)
-    while not running.events:
-        time.sleep(0.001)
-    waiting = [submit(engine, PROMPT) for _ in range(2)]
-    with pytest.raises(QueueFullError) as full:
-        submit(engine, PROMPT)
-    assert (full.value.waiting, full.value.limit) == (2, 2)
-    generation.cancel()
-    assert [type(recorder.wait()) for recorder in waiting] == [Finished, Finished]
-    assert isinstance(submit(engine, PROMPT).wait(), Finished)
-
-
-def test_reset_answers_truthfully(make_engine: MakeEngine) -> None:
-    engine = make_engine()
-    recorder = Recorder()
-    generation = engine.submit(PROMPT, SamplingParams(ignore_eos=True), on_event=recorder)
-    while not recorder.events:
-        time.sleep(0.001)
-    assert engine.reset_cache() is False
-    generation.cancel()
-    recorder.wait()
-    assert engine.reset_cache() is True
-    assert engine.stats().pages_cached == 0
-    assert engine.generate(PROMPT, GREEDY).cached_tokens == 0
-
-
-class Faulty:
-    """The tiny model, with something wrong for prompts that contain a certain token."""
-
-    def __init__(self, model: object, fault: str, trigger: int) -> None:
-        self._model = model
-        self._fault = fault
-        self._trigger = trigger
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._model, name)
-
-    def forward(self, batch, pool):  # type: ignore[no-untyped-def]
-        logits = self._model.forward(batch, pool).clone()  # type: ignore[attr-defined]
-        if self._fault == "raise" and self._trigger in batch.token_ids.tolist():
-            raise RuntimeError("a kernel failed")
-        if self._fault == "nan":
-            for row, place in enumerate(batch.logit_rows.tolist()):
-                if int(batch.token_ids[place]) == self._trigger:
-                    logits[row] = math.nan
-        return logits
-
-
-@pytest.mark.parametrize("fault", ["raise", "nan"])
-def test_a_poisoned_request_fails_alone(tiny: LoadedModel, make_engine: MakeEngine, fault: str) -> None:
-    from dataclasses import replace
-
-    engine = make_engine(loaded=replace(tiny, model=Faulty(tiny.model, fault, trigger=7)))
-    params = SamplingParams(temperature=0, max_tokens=6, ignore_eos=True)
-    clean = make_engine(enable_prefix_caching=False)
-    recorders = {i: submit(engine, [*PROMPT, i], params) for i in (5, 6, 7, 8)}
-    for last, recorder in recorders.items():
-        end = recorder.wait()
-        if last == 7:
-            assert isinstance(end, Failed)
-            assert isinstance(end.error, GenerationError)
-        else:
-            assert recorder.token_ids == list(clean.generate([*PROMPT, last], params).token_ids)
-    assert engine.healthy
-    assert engine.stats().failed == 1
-    assert_nothing_held(engine)
-    with pytest.raises(GenerationError, match="a kernel failed" if fault == "raise" else "not finite"):
-        engine.generate([*PROMPT, 7], params)
-
-
-def test_a_dead_worker_says_so_and_can_be_replaced(
-    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine = make_engine(max_running=1, max_batch_tokens=16)
-    assert engine.healthy
-    recorders = [submit(engine, PROMPT, SamplingParams(ignore_eos=True)) for _ in range(3)]
-    while not recorders[0].events:
-        time.sleep(0.001)
-
-    def broken() -> None:
-        raise KeyError("page 7")
-
-    monkeypatch.setattr(engine._worker._core._scheduler, "plan", broken)
-    for recorder in recorders:
-        end = recorder.wait()
-        assert isinstance(end, Failed)
-        assert isinstance(end.error, EngineStoppedError)
-        assert "KeyError" in str(end.error)
-    assert not engine.healthy
-    assert "KeyError" in str(engine.stopped_because)
-    with pytest.raises(EngineStoppedError, match="KeyError"):
-        submit(engine, PROMPT)
-    with pytest.raises(EngineStoppedError):
-        engine.reset_cache()
-    engine.start()
-    assert engine.healthy
-    assert engine.stopped_because is None
-    assert engine.generate(PROMPT, GREEDY).cached_tokens == 0
-
-
-def test_closing_fails_what_is_pending(tiny: LoadedModel) -> None:
-    engine = Engine.from_loaded(tiny, EngineConfig(kv_cache_tokens=4096, max_running=1))
-    with pytest.raises(EngineStoppedError, match="not started"):
-        engine.generate(PROMPT)
-    with pytest.raises(EngineStoppedError, match="not started"):
-        engine.reset_cache()
-    with engine:
-        recorders = [submit(engine, PROMPT, SamplingParams(ignore_eos=True)) for _ in range(3)]
-    ends = [recorder.wait() for recorder in recorders]
-    assert all(isinstance(end, Failed) and isinstance(end.error, EngineStoppedError) for end in ends)
-    assert not engine.healthy
-    engine.close()
-    with pytest.raises(EngineStoppedError, match="closed"):
-        submit(engine, PROMPT)
-    with engine:
-        assert engine.generate(PROMPT, GREEDY).finish_reason == "length"
-
-
-def test_a_callback_may_use_the_engine(make_engine: MakeEngine) -> None:
-    engine = make_engine()
-    answers: SimpleQueue[object] = SimpleQueue()
-
-    def on_event(event: GenerationEvent) -> None:
-        if isinstance(event, Finished):
-            answers.put(engine.reset_cache())
-            answers.put(submit(engine, PROMPT))
-
-    engine.submit(PROMPT, GREEDY, on_event=on_event)
-    assert answers.get(timeout=30) is True
-    follow_up = answers.get(timeout=30)
-    assert isinstance(follow_up, Recorder)
-    assert follow_up.wait() == Finished("length", len(PROMPT), 0, 12)
 
 
 def test_chats_are_rendered_by_the_models_template_or_anothers(
@@ -543,55 +310,13 @@ def test_deterministic_answers_are_equal_to_the_bit_cold_and_warm(make_engine: M
     assert {answer.cached_tokens for answer in warm} == {len(PROMPT) - 1}
 
 
-def test_a_failing_command_is_told_to_who_asked(
-    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine = make_engine()
+def test_a_plain_prompt_begins_as_the_model_wants(tiny: LoadedModel, make_engine: MakeEngine) -> None:
+    class Beginning(ByteTokenizer):
+        bos_token_id = 256
+        adds_bos = True
 
-    def broken() -> bool:
-        raise KeyError("page 7")
-
-    monkeypatch.setattr(engine._worker._core, "reset_cache", broken)
-    with pytest.raises(KeyError):
-        engine.reset_cache()
-    while engine.healthy:
-        time.sleep(0.001)
-    assert "page 7" in str(engine.stopped_because)
-
-
-def test_many_threads_submit_and_cancel_and_nothing_leaks(make_engine: MakeEngine) -> None:
-    engine = make_engine(kv_cache_tokens=256, page_size=4, max_batch_tokens=32, max_running=5)
-    alone = make_engine(enable_prefix_caching=False)
-    prompts = [[*PROMPT[: 8 + 4 * i], i] for i in range(10)]
-    expected = [list(alone.generate(prompt, GREEDY).token_ids) for prompt in prompts]
-    wrong: list[object] = []
-
-    def client(seed: int) -> None:
-        random = Random(seed)
-        for _ in range(12):
-            which = random.randrange(len(prompts))
-            recorder = Recorder()
-            generation = engine.submit(prompts[which], GREEDY, on_event=recorder)
-            if random.random() < 0.4:
-                time.sleep(random.random() * 0.02)
-                generation.cancel()
-            end = recorder.wait()
-            got = recorder.token_ids
-            if not isinstance(end, Finished) or got != expected[which][: len(got)]:
-                wrong.append((end, got))
-            elif end.finish_reason != "cancelled" and len(got) != 12:
-                wrong.append(end)
-
-    threads = [threading.Thread(target=client, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-    stats = engine.stats()
-    assert stats.finished + stats.cancelled == 6 * 12
-    assert stats.cancelled > 0
-    assert stats.prefix_hits > 0
-    assert_nothing_held(engine)
-    engine._worker.close()
-    engine._worker._core._scheduler._cache.check()
+    assert make_engine().encode_prompt("hi") == list(b"hi")
+    engine = make_engine(loaded=replace(tiny, tokenizer=Beginning()))
+    assert engine.encode_prompt("hi") == [256, *b"hi"]
+    assert engine.encode_prompt("<|endoftext|>hi") == [256, *b"hi"]
+    assert engine.generate("hi", GREEDY).prompt_tokens == 3

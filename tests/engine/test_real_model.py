@@ -3,7 +3,7 @@
 import pytest
 
 from promptcache_engine import Engine, SamplingParams
-from tests.engine.test_engine import Recorder, assert_nothing_held
+from tests.engine.recorder import Recorder, assert_nothing_held
 
 pytestmark = pytest.mark.model
 
