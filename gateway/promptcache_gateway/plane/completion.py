@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache_gateway.errors import ApiError, internal_error
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
-from promptcache_gateway.plane.calls import make_call, new_request_id
+from promptcache_gateway.plane.calls import RequestIds, make_call
 from promptcache_gateway.plane.flight import CALLER_GONE, Flight
 from promptcache_gateway.plane.hangup import HangUpWatch
 from promptcache_gateway.plane.responses import send_error, send_start, send_whole
@@ -37,10 +37,11 @@ class CompletionEndpoint:
         self._observer = observer
         self._access = access
         self._max_body_bytes = max_body_bytes
+        self._ids = RequestIds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
         """Answer one request; never raises."""
-        request_id = new_request_id()
+        request_id = self._ids.next()
         own = as_headers({"request_id": request_id})
         try:
             call = await self._call(scope, receive, request_id, dialect)

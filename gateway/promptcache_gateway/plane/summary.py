@@ -75,7 +75,10 @@ def into_body(body: bytes, summary: Mapping[str, Any]) -> bytes:
 
 
 def _header_value(value: object) -> bytes:
-    return quote(str(value), safe=_SAFE)[:_MAX_HEADER_VALUE].encode("ascii")
+    text = str(value)
+    if text.isascii() and text.isprintable():
+        return text[:_MAX_HEADER_VALUE].encode("ascii")
+    return quote(text, safe=_SAFE)[:_MAX_HEADER_VALUE].encode("ascii")
 
 
 def _known(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,324 @@
+"""What a request costs in the gateway, beside a bare pass-through on the same server in the same run.
+
+    python benchmarks/gateway.py [--requests 2000] [--concurrency 16] [--rounds 3] [--json]
+
+Three processes: a fast mock upstream, a floor (raw ASGI and aiohttp under uvicorn, nothing else) and the
+gateway with diagnosis and recording on. Both proxies get the same bytes in alternating rounds. The measure is
+the CPU time of the proxy's process over all its threads, from the kernel's scheduler statistics: unlike
+requests per second it does not depend on how busy the machine is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+EVENTS = 200
+CHUNK = (
+    b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m",'
+    b'"choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}\n\n'
+)
+USAGE = b'"usage":{"prompt_tokens":500,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":448}}'
+WHOLE = (
+    b'{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":'
+    b'{"role":"assistant","content":"' + b"word " * 40 + b'"},"finish_reason":"stop"}],' + USAGE + b"}"
+)
+
+
+# --- the mock upstream: as little work as a server can do ---
+
+
+async def mock_upstream(port: int) -> None:
+    """Answer every request at once, from constants."""
+    streamed = b"".join(b"%x\r\n%b\r\n" % (len(CHUNK), CHUNK) for _ in range(EVENTS))
+    last = b'data: {"id":"chatcmpl-1","choices":[],' + USAGE + b"}\n\ndata: [DONE]\n\n"
+    tail = b"%x\r\n%b\r\n0\r\n\r\n" % (len(last), last)
+    events = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    whole = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
+    whole %= (len(WHOLE), WHOLE)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := await _until_blank(reader):
+            body = await reader.readexactly(_length(head))
+            if b'"stream":true' in body:
+                writer.write(events)
+                # One write an event with a pause, so that they arrive one by one, as tokens do.
+                for start in range(0, len(streamed), len(streamed) // EVENTS):
+                    writer.write(streamed[start : start + len(streamed) // EVENTS])
+                    await asyncio.sleep(0)
+                writer.write(tail)
+            else:
+                writer.write(whole)
+            await writer.drain()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", port, limit=2**22)
+    await server.serve_forever()
+
+
+async def _until_blank(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return b""
+
+
+def _length(head: bytes) -> int:
+    lower = head.lower()
+    at = lower.find(b"content-length:")
+    return 0 if at < 0 else int(lower[at + 15 : lower.index(b"\r\n", at)])
+
+
+# --- the floor ---
+
+
+def floor(port: int, upstream: str) -> None:
+    """Forward bytes, and nothing else."""
+    import aiohttp  # noqa: PLC0415 - each process loads what it runs
+    import uvicorn  # noqa: PLC0415
+
+    session: aiohttp.ClientSession | None = None
+
+    async def app(scope, receive, send):
+        nonlocal session
+        if session is None:
+            session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(),
+            )
+        body = b""
+        more = True
+        while more:
+            message = await receive()
+            body += message["body"]
+            more = message["more_body"]
+        headers = {"content-type": "application/json"}
+        async with session.post(upstream + scope["path"], data=body, headers=headers) as response:
+            kind = response.headers["content-type"].encode()
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": response.status,
+                    "headers": [(b"content-type", kind)],
+                }
+            )
+            async for part in response.content.iter_any():
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    uvicorn.run(
+        app, port=port, http="httptools", loop="uvloop", log_level="warning", access_log=False, lifespan="off"
+    )
+
+
+# --- the load ---
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of request: its name, a body for each index, and what one of it is called."""
+
+    name: str
+    body: Callable[[int], bytes]
+    requests: int
+    per: int
+    unit: str
+
+
+def cases(requests: int) -> list[Case]:
+    """The kinds of request that are measured."""
+    small, large = "Rules of the desk. " * 90, "Rules of the desk. " * 2_600
+
+    def chat(system: str, index: int, **more: object) -> bytes:
+        messages = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": f"Question {index}: where is my parcel?"},
+        ]
+        return json.dumps({"model": "m", "messages": messages, **more}, separators=(",", ":")).encode()
+
+    return [
+        Case("2 KB, whole", lambda index: chat(small, index), requests, 1, "request"),
+        Case("50 KB, whole", lambda index: chat(large, index), requests, 1, "request"),
+        Case(
+            "2 KB, streamed", lambda index: chat(small, index, stream=True), requests // 20, EVENTS, "event"
+        ),
+    ]
+
+
+async def load(port: int, case: Case, concurrency: int, first: int) -> float:
+    """Send a case's requests; the seconds it took."""
+    indices = iter(range(first, first + case.requests))
+
+    async def worker() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**22)
+        for index in indices:
+            body = case.body(index)
+            head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            writer.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
+            await _read_response(reader)
+        writer.close()
+
+    begun = time.perf_counter()
+    await asyncio.gather(*[worker() for _ in range(concurrency)])
+    return time.perf_counter() - begun
+
+
+async def _read_response(reader: asyncio.StreamReader) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200"), head
+    if b"chunked" not in head.lower():
+        await reader.readexactly(_length(head))
+        return
+    while size := int(await reader.readuntil(b"\r\n"), 16):
+        await reader.readexactly(size + 2)
+    await reader.readexactly(2)
+
+
+def cpu_seconds(pid: int) -> tuple[float, float]:
+    """CPU time of a process: of its main thread, which serves requests, and of all its threads."""
+    times: dict[str, int] = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            times[task.name] = int((task / "schedstat").read_text().split()[0])
+        except OSError:
+            continue  # the thread has just ended
+    return times[str(pid)] / 1e9, sum(times.values()) / 1e9
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+async def wait_for(port: int) -> None:
+    """Wait until something listens."""
+    for _ in range(300):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.1)
+        else:
+            writer.close()
+            return
+    raise SystemExit(f"nothing listens on {port}")
+
+
+async def measure(arguments: argparse.Namespace, pids: dict[str, int], ports: dict[str, int]) -> list[dict]:
+    """CPU per unit for every case and proxy, the median of the rounds."""
+    rows = []
+    first = 0
+    for case in cases(arguments.requests):
+        costs: dict[str, list[float]] = {name: [] for name in pids}
+        on_path: list[float] = []
+        for turn in range(arguments.rounds + 1):
+            for name, pid in pids.items():
+                before = cpu_seconds(pid)
+                await load(ports[name], case, arguments.concurrency, first)
+                first += case.requests
+                if turn:  # the first round warms up
+                    per = 1e6 / case.requests / case.per
+                    spent = [(now - then) * per for now, then in zip(cpu_seconds(pid), before, strict=True)]
+                    costs[name].append(spent[1])
+                    if name == "gateway":
+                        on_path.append(spent[0])
+        ratios = [ours / bare for ours, bare in zip(costs["gateway"], costs["floor"], strict=True)]
+        rows.append(
+            {
+                "case": case.name,
+                "unit": case.unit,
+                "floor_us": round(statistics.median(costs["floor"]), 1),
+                "gateway_us": round(statistics.median(costs["gateway"]), 1),
+                "main_thread_us": round(statistics.median(on_path), 1),
+                "ratio": round(statistics.median(ratios), 2),
+            }
+        )
+    return rows
+
+
+def run(command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a process whose output nobody needs."""
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+async def main(arguments: argparse.Namespace) -> None:
+    """Start the processes, measure, print."""
+    base = arguments.port
+    upstream = f"http://127.0.0.1:{base}"
+    ports = {"floor": base + 1, "gateway": base + 2}
+    with tempfile.TemporaryDirectory() as folder:
+        serve = ["-m", "promptcache", "serve", "--upstream", upstream, "--port", str(ports["gateway"])]
+        own = [sys.executable, __file__]
+        processes = {
+            "mock": run([*own, "--run", "mock", "--port", str(base)]),
+            "floor": run([*own, "--run", "floor", "--port", str(ports["floor"]), "--upstream", upstream]),
+            "gateway": run([sys.executable, *serve, "--data-dir", folder]),
+        }
+        try:
+            for port in (base, *ports.values()):
+                await wait_for(port)
+            pids = {name: processes[name].pid for name in ports}
+            rows = await measure(arguments, pids, ports)
+            memory = {name: round(resident_mb(pid)) for name, pid in pids.items()}
+        finally:
+            for process in processes.values():
+                process.terminate()
+            for process in processes.values():
+                process.wait()
+    show(rows, memory, as_json=arguments.json)
+
+
+def show(rows: list[dict], memory: dict[str, int], *, as_json: bool) -> None:
+    """Print the table."""
+    if as_json:
+        print(json.dumps({"cpu": rows, "resident_mb": memory}))
+        return
+    print(f"{'case':<16}{'floor':>12}{'gateway':>12}{'main thread':>14}{'ratio':>8}   CPU us per")
+    for row in rows:
+        numbers = f"{row['floor_us']:>12}{row['gateway_us']:>12}{row['main_thread_us']:>14}"
+        print(f"{row['case']:<16}{numbers}{row['ratio']:>8}   {row['unit']}")
+    print(f"resident: floor {memory['floor']} MB, gateway {memory['gateway']} MB")
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--requests", type=int, default=2_000)
+    parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--port", type=int, default=18_400, help="the first of three ports")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--run", choices=["mock", "floor"], help=argparse.SUPPRESS)
+    parser.add_argument("--upstream", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def start(coroutine: Awaitable[None]) -> None:
+    """Run on uvloop."""
+    import uvloop  # noqa: PLC0415
+
+    uvloop.run(coroutine)
+
+
+if __name__ == "__main__":
+    given = parse()
+    if given.run == "mock":
+        start(mock_upstream(given.port))
+    elif given.run == "floor":
+        floor(given.port, given.upstream)
+    else:
+        start(main(given))
