@@ -9,30 +9,18 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Call, Outcome
 from promptcache_gateway.observe import Observer
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 _WORDS = [
-    "the",
-    "order",
-    "was",
-    "shipped",
-    "from",
-    "our",
-    "depot",
-    "and",
-    "will",
-    "arrive",
-    "within",
-    "three",
-    "working",
-    "days",
-    "unless",
-    "customs",
-    "ask",
+    *("the", "order", "was", "shipped", "from", "our", "depot", "and", "will", "arrive"),
+    *("within", "three", "working", "days", "unless", "customs", "ask"),
 ]
 _IDS = itertools.count()
 

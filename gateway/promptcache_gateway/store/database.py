@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.exc import DatabaseError, SQLAlchemyError
+from sqlalchemy.exc import DatabaseError
 
 from promptcache_gateway.errors import StartupError
-from promptcache_gateway.store.schema import VERSION, migrate
+from promptcache_gateway.store.schema import VERSION, ForeignDatabaseError, migrate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,15 +44,16 @@ def open_database(path: Path) -> Engine:
         raise DatabaseUnusableError(path, f"has no folder: {error.strerror}", _ELSEWHERE) from error
     engine = create_engine(f"sqlite:///{path}", connect_args={"check_same_thread": False})
     event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     try:
         with engine.begin() as connection:
             found = migrate(connection)
     except DatabaseError as error:
         engine.dispose()
         raise DatabaseUnusableError(path, f"cannot be used: {error.orig}", _ELSEWHERE) from error
-    except SQLAlchemyError as error:
+    except ForeignDatabaseError as error:
         engine.dispose()
-        raise DatabaseUnusableError(path, "is not one of ours", _ELSEWHERE) from error
+        raise DatabaseUnusableError(path, "belongs to another program", _ELSEWHERE) from error
     if found > VERSION:
         engine.dispose()
         raise DatabaseUnusableError(
@@ -67,6 +68,7 @@ _ELSEWHERE = "Name another file, or move this one away: a new one is created."
 
 
 def _prepare(connection: Any, _: object) -> None:
+    connection.isolation_level = None  # the driver would leave changes of the schema out of transactions
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
     cursor.execute("PRAGMA journal_mode=WAL")

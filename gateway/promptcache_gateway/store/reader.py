@@ -149,7 +149,7 @@ class Reader:
         found: dict[str, list[Json]] = {}
         with self._engine.connect() as connection:
             for row in connection.execute(_of(statement, template_causes, tenant, name)).mappings():
-                entry = dict(row)
+                entry = {str(name): value for name, value in row.items()}
                 found.setdefault(entry.pop("name"), []).append(entry)
         for rows in found.values():
             rows.sort(key=_cost, reverse=True)

@@ -19,6 +19,7 @@ from sqlalchemy import (
     String,
     Table,
     insert,
+    inspect,
     select,
     update,
 )
@@ -147,6 +148,11 @@ learned_templates = Table(
     Column("chunks", LargeBinary, nullable=False),
 )
 
+
+class ForeignDatabaseError(Exception):
+    """The database belongs to another program."""
+
+
 _STEPS = {1: metadata.create_all}
 
 
@@ -154,7 +160,13 @@ def migrate(connection: Connection) -> int:
     """Bring the database to this version inside the caller's transaction; the version it had.
 
     A newer database than this program knows is left alone: the caller sees its version and refuses.
+
+    Raises:
+        ForeignDatabaseError: the file holds tables, and they are not ours.
     """
+    present = inspect(connection).get_table_names()
+    if present and schema_version.name not in present:
+        raise ForeignDatabaseError
     schema_version.create(connection, checkfirst=True)
     found: int | None = connection.execute(select(schema_version.c.version)).scalar_one_or_none()
     if found is None:

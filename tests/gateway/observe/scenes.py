@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from promptcache.segments import cut_request
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Call, EngineFacts, Outcome
 from promptcache_gateway.observe import Journal, Observer, RequestRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 BYTES_A_TOKEN = 4
 

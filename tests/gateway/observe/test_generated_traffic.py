@@ -1,4 +1,4 @@
-"""Generated pairs: every fault comes back under its own code and at its place, and nothing else draws blame."""
+"""Generated pairs: every fault comes back under its code and at its place; nothing else draws blame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The observer as a whole: first requests, hits, misses, opt-outs, failures, and no blame without evidence."""
+"""The observer as a whole: first requests, hits, misses, opt-outs, failures; no blame without evidence."""
 
 from __future__ import annotations
 

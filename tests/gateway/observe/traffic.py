@@ -10,10 +10,12 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Body = dict[str, Any]
 
@@ -65,7 +67,8 @@ class Author:
     def question(self) -> str:
         """A user's message."""
         choose = self.random.choice
-        return f"{choose(_ASKED)} my {choose(_SUBJECTS)[:-1]} {self.random.randrange(10**6)} from {choose(_PLACES)}?"
+        number = self.random.randrange(10**6)
+        return f"{choose(_ASKED)} my {choose(_SUBJECTS)[:-1]} {number} from {choose(_PLACES)}?"
 
     def answer(self) -> str:
         """An assistant's message of a few sentences."""
@@ -74,6 +77,7 @@ class Author:
     def tool(self, name: str) -> Body:
         """A function's definition."""
         fields = self.random.sample(("order", "since", "limit", "city", "verbose", "reason"), 3)
+        properties = {field: {"type": "string", "description": self.sentence()} for field in fields}
         return {
             "type": "function",
             "function": {
