@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from promptcache.breakpoints import Breakpoint, breakpoints_in
@@ -154,19 +155,22 @@ def _surely_short(segments: Sequence[Segment], facts: ModelFacts) -> bool:
 
 def _volatile(segments: Sequence[Segment]) -> Iterator[CheckFinding]:
     """Values in tools and system prompt that look as if they change from call to call."""
-    changing: int | None = None
-    for number, segment in enumerate(segments):
-        if segment.kind == "message" and segment.role not in {"system", "developer"}:
-            break
-        for code, (span, sure) in _spans(segment).items():
-            message = f"{span!r} looks like a value that changes from call to call."
-            yield CheckFinding(code, segment.path, message, "warning" if sure else "info")
-            if sure and changing is None:
-                changing = number
-    marked = [number for number, segment in enumerate(segments) if segment.breakpoint is not None]
-    if changing is not None and marked and marked[0] >= changing:
-        message = f"every breakpoint stands on or behind {segments[changing].path}, which changes."
-        yield CheckFinding("PC601", segments[marked[0]].path, message, "warning")
+    changing = [
+        (segment, code, *found) for segment in _head(segments) for code, found in _spans(segment).items()
+    ]
+    first = next((segment for segment, _, _, sure in changing if sure), None)
+    marked = [segment for segment in segments if segment.breakpoint is not None]
+    if first is not None and marked and segments.index(marked[0]) >= segments.index(first):
+        message = f"every breakpoint stands on or behind {first.path}, which changes."
+        yield CheckFinding("PC601", marked[0].path, message, "warning")
+    for segment, code, text, sure in changing:
+        message = f"{text!r} looks like a value that changes from call to call."
+        yield CheckFinding(code, segment.path, message, "warning" if sure else "info")
+
+
+def _head(segments: Sequence[Segment]) -> Iterator[Segment]:
+    """Tools, system prompt and leading system messages."""
+    return takewhile(lambda part: part.kind != "message" or part.role in {"system", "developer"}, segments)
 
 
 def _spans(segment: Segment) -> dict[str, tuple[str, bool]]:

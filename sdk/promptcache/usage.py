@@ -8,7 +8,7 @@ The shapes themselves are read in `promptcache.usage_shapes`; prices are `prompt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from promptcache.usage_shapes import Counts, merge, plain, read_counts, usage_of
@@ -80,7 +80,7 @@ class Usage:
 
     @classmethod
     def _from_raw(cls, raw: Mapping[str, Any], convention: Convention | None) -> Usage:
-        counts = read_counts(raw)
+        counts = _reads_alone(read_counts(raw))
         chosen = _convention(counts, convention)
         read, write = counts.read, counts.write
         reported = read is not None
@@ -100,6 +100,18 @@ class Usage:
             convention=chosen,
             raw=raw,
         )
+
+
+def _reads_alone(counts: Counts) -> Counts:
+    """Take writes out of a cached count that holds both.
+
+    Some gateways report reads and writes together as cached, and the writes again on their own. It shows
+    when cached fits into the prompt, and cached and writes together do not.
+    """
+    prompt, read, write = counts.prompt, counts.read, counts.write
+    if counts.disjoint or prompt is None or read is None or write is None:
+        return counts
+    return replace(counts, read=read - write) if write <= read <= prompt < read + write else counts
 
 
 def _convention(counts: Counts, known: Convention | None) -> Convention | None:

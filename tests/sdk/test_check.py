@@ -77,8 +77,9 @@ def test_a_clock_before_the_breakpoint_is_told_with_the_breakpoint() -> None:
     body = anthropic([marked("Time: 2031-03-04T10:00:11Z\n" + RULES)], "hi")
     report = check_request(body)
     assert report.valid
-    assert report.causes[0] == "PC101"
-    assert "PC601" in report.causes
+    assert report.causes[:2] == ("PC601", "PC101")
+    unmarked = check_request(anthropic([text("Time: 2031-03-04T10:00:11Z\n" + RULES)], "hi"))
+    assert unmarked.causes == ("PC101",)
     assert check_request(anthropic([marked(RULES)], "now 2031-03-04T10:00:11Z")).cause is None
 
 

