@@ -50,7 +50,7 @@ _CURRENT = re.compile(
     r"\b(?:now|current|currently|today|today's|todays|tonight|as of|it is|it's|(?:generated|rendered|asked"
     r"|retrieved|fetched|synced|refreshed)(?= at| on|:))"
     + _LINK
-    + r"|\b(?:the )?date(?: is)?\s?[:=]\W{0,3}$",
+    + r"|^\W*(?:the )?date(?: is)?\s?[:=]\W{0,3}$",
     re.IGNORECASE,
 )
 _TIME_LABEL = re.compile(

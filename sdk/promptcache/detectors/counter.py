@@ -34,7 +34,7 @@ FRAGMENTS: Final = {
 
 _MOVING_BEFORE = re.compile(
     r"\b(?:used|consumed|spent|remaining|usage|so far|left|total so far|current(?:ly)? (?:at|using))"
-    r"(?: (?:is|so far|now))?\s?[:=]?\s?\(?$",
+    r"(?: (?:is|so far|now))?\s?(?P<colon>[:=])?\s?\(?$",
     re.IGNORECASE,
 )
 _STEP_BEFORE = re.compile(
@@ -43,7 +43,7 @@ _STEP_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _COUNT_BEFORE = re.compile(
-    r"\b(?:turn|iteration|attempt|retry|retries|(?:step|turn|message|request|call|token|tool[ _-]call"
+    r"\b(?:turn|iteration|attempt|(?:step|turn|message|request|call|token|tool[ _-]call"
     r"|retry)s?[ _-]?(?:number|count|index|used|left|remaining|so far)|uptime|elapsed|tokens? usage|usage)"
     r"\s?[:=#]\s?#?$",
     re.IGNORECASE,
@@ -60,7 +60,9 @@ def from_digits(shape: str, text: str, start: int, end: int) -> Candidate | None
     """Turn a match of one of `FRAGMENTS` into a candidate, or None when no word says that it moves."""
     before = text[max(0, start - 32) : start]
     before = before[before.rfind("\n") + 1 :]
-    if shape in {"meter", "figure"} or _MOVING_BEFORE.search(before):
+    moving = _MOVING_BEFORE.search(before)
+    # A bare number needs the colon too: "used 10 times" is a fact, "used: 10" a reading.
+    if shape in {"meter", "figure"} or (moving and (shape != "count" or moving["colon"])):
         return Candidate(start, end, "PC107", "counter", Grade.PLAIN)
     if shape == "step" and _STEP_BEFORE.search(before):
         return Candidate(start, end, "PC107", "counter", Grade.PLAIN)

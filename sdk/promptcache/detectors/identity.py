@@ -37,7 +37,7 @@ _LABEL = re.compile(
     r"(?:(?P<id>\b(?:x-)?(?:request|req|trace|span|session|sess|correlation|conversation|chat|run|job|thread|invocation"
     r"|execution|transaction|txn|message|msg|event|batch|build|deployment|pod|task|ticket|instance|container)"
     r"[ _-]?(?:id|uuid|guid|ref)|\b(?:uuid|guid|session token|idempotency[ _-]key|traceparent|etag))"
-    r"|(?P<random>\b(?:nonce|seed|salt|random(?: (?:seed|number|id|token|string))?|cache[ _-]?buster))"
+    r"|(?P<random>\b(?:nonce|salt|random(?: (?:number|id|token|string))?|cache[ _-]?buster))"
     r"|(?P<user>\b(?:user|customer|tenant|account|org|organi[sz]ation|member|client|patient|employee|owner|visitor"
     r"|profile|workspace|team)[ _-]?(?:id|uuid|guid|number|no\.?)))$",
     re.IGNORECASE,
@@ -48,6 +48,7 @@ _LABEL_ENDS: Final = (
 )
 _BARE_KEY: Final = "\"'{,(\n"
 """Stands before a bare ``id``, which says nothing; so does the text's beginning, as an empty string."""
+_DRAWN = re.compile(r"[0-9a-fA-F]+")
 _CODES: Final = {"id": ("PC102", "id"), "random": ("PC103", "random"), "user": ("PC104", "user-id")}
 
 _EMAIL_AT = re.compile(r"@(?<=[0-9A-Za-z_+-]@)[0-9A-Za-z-]{1,63}(?:\.[0-9A-Za-z-]{1,63})*\.[A-Za-z]{2,24}\b")
@@ -130,14 +131,15 @@ def _labelled(text: str) -> Iterator[Candidate]:
         label = _LABEL.search(before)
         if label is not None and label.lastgroup:
             code, kind = _CODES[label.lastgroup]
-            yield Candidate(match.start(1), match.end(1), code, kind, Grade.PLAIN)
+            if kind != "random" or _DRAWN.fullmatch(match[1]) or looks_random(match[1]):
+                yield Candidate(match.start(1), match.end(1), code, kind, Grade.PLAIN)
 
 
 def _emails(text: str) -> Iterator[Candidate]:
     for match in _EMAIL_AT.finditer(text):
         local = _EMAIL_LOCAL.search(text[max(0, match.start() - 64) : match.start()])
-        if not local:
-            continue
+        if not local or text[max(0, match.start() - len(local.group()) - 1)] == "\\":
+            continue  # an escaped newline before a decorator
         public = _ROLE_MAILBOX.match(local.group()) or _EXAMPLE_DOMAIN.search(match.group())
         start = match.start() - len(local.group())
         yield Candidate(start, match.end(), "PC104", "email", Grade.WEAK if public else Grade.PLAIN)

@@ -18,6 +18,9 @@ _PLACEHOLDER = re.compile(
     r"^(?:user|username|user_?name|your[_-]?\w*|you|me|name|someone|example|alice|bob|foo|bar|xxx+|runner|\.+)$",
     re.IGNORECASE,
 )
+_TEMPORARY = re.compile(
+    r"[/]tmp\.?(?=[a-z_]*\d)[a-z0-9_]{8}\b|[/]tmp\.\w{6,}|\d{5}|[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{12}"
+)
 _PATH = re.compile(
     r"/(?<=[\s:=\"'`]/)(?=[\w.])[^\s\"'`<>|;,)\]}]*[\w/-]"
     r"|:(?<=[A-Za-z]:)\\[^\s\"'`<>|;,)\]}]*[\w\\-]"
@@ -29,8 +32,8 @@ _PATH_LABEL = re.compile(
     re.IGNORECASE,
 )
 _HOST = re.compile(
-    r"ost(?<=[Hh]ost)(?:[ _-]?name)?[\"'*`]{0,2}\s?[:=]\s?[\"'`]?"
-    r"(?P<host>(?=[\w.-]*[\d-])[A-Za-z][\w.-]{2,62}\w)(?![\w:/]|\.\w)"
+    r"ost(?<=[Hh]ost)(?<!\w[Hh]ost)(?:[ _-]?name)?[\"'*`]{0,2}\s?[:=]\s?[\"'`]?"
+    r"(?P<host>(?!host\d)(?=[A-Za-z0-9.-]*[\d-])[A-Za-z][A-Za-z0-9.-]{2,62}[A-Za-z0-9])(?![\w:/]|\.\w)"
 )
 _AWS_HOST = re.compile(r"ip-(?<![\w-]ip-)\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}(?:\.[a-z0-9.-]+)?(?!\w)")
 _POD = re.compile(
@@ -86,7 +89,9 @@ def _homes(text: str) -> Iterator[Candidate]:
             continue  # the middle of a longer path or of a link
         if not _PLACEHOLDER.match(match["who"]):
             end = match.end() - len(match.group()) + len(match.group().rstrip(".!?"))
-            yield Candidate(start, end, "PC105", "path", Grade.PLAIN)
+            # "Write to /tmp/report.txt" stays; what tempfile made does not.
+            fixed = "tmp/" in text[start : match.start("who")] and not _TEMPORARY.search(match.group())
+            yield Candidate(start, end, "PC105", "path", Grade.HINT if fixed else Grade.PLAIN)
 
 
 def _labelled_paths(text: str) -> Iterator[Candidate]:
