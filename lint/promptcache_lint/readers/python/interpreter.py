@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Interpreter"]
 
-_DEEPEST = 7
-_MOST_CALLS = 4000
+_DEEPEST = 6
+_MOST_CALLS = 1500
+_MOST_RESULTS = 30_000
+_SHALLOW = (Str, Thing)
 _EMPTY = (Str(()), Seq(()), Map(()))
 _CACHING = {"cache", "lru_cache", "cached_property", "cached"}
 
@@ -53,12 +55,21 @@ class Interpreter:
         self.vocabulary = vocabulary
         self.sinks = sinks
         self._modules: dict[Module, Frame] = {}
-        self._results: dict[tuple[object, ...], Frame] = {}
+        self._results: dict[tuple[object, ...], tuple[Frame, dict[str, Value]]] = {}
         self._running: list[Function] = []
         self._fields: dict[tuple[Class, str], Value | None] = {}
         self._alone: dict[Function, Frame] = {}
         self._calls = 0
         self.relevance = Relevance(program)
+
+    def begin_file(self) -> None:
+        """A file of its own is read next: it gets a new allowance of calls."""
+        self._calls = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is remembered that a new interpreter should take over."""
+        return len(self._results) + len(self._alone) > _MOST_RESULTS
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
@@ -110,12 +121,9 @@ class Interpreter:
         if too_deep or not self._worth_calling(function, arguments, named, bound):
             return Thing(f"{function.name}()"), None
         bindings = self._bind(function, arguments, named, bound)
-        key = (function, tuple(bindings.items()), outer is None)
-        left = self._results.get(key) if outer is None else None
+        left = None if outer is not None else self._result(function, bindings, frame.depth, bound)
         if left is None:
             left = self._run(function, bindings, bound, outer, frame.depth + 1)
-            if outer is None:
-                self._results[key] = left
         value = left.result() or Thing(constant="None")
         value = moved(value, place)
         if _builds_text(value):
@@ -123,6 +131,16 @@ class Interpreter:
         if any(name in _CACHING for name in function.decorators) and not arguments and not named:
             value = map_traits(value, lambda trait: replace(trait, once=True))
         return value, left
+
+    def _result(
+        self, function: Function, bindings: dict[str, Value], depth: int, bound: Value | None
+    ) -> Frame:
+        """The frame a call leaves, run once for the same arguments; large ones are the same if identical."""
+        key = (function, *(value if isinstance(value, _SHALLOW) else id(value) for value in bindings.values()))
+        known = self._results.get(key)
+        if known is None:
+            known = self._results[key] = (self._run(function, bindings, bound, None, depth + 1), bindings)
+        return known[0]
 
     def _worth_calling(
         self, function: Function, arguments: list[Value], named: dict[str, Value], bound: Value | None

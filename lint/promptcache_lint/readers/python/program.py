@@ -76,9 +76,16 @@ class Module:
     classes: dict[str, Class] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
     ascii: bool = True
+    _places: dict[ast.AST, Place] = field(default_factory=dict, repr=False)
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands."""
+        known = self._places.get(node)
+        if known is None:
+            known = self._places[node] = self._place(node)
+        return known
+
+    def _place(self, node: ast.AST) -> Place:
         row, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
         end_row, end_column = node.end_lineno or row, node.end_col_offset or column  # type: ignore[attr-defined]
         if not self.ascii:
@@ -99,6 +106,8 @@ class Module:
 
     def _characters(self, row: int, column: int) -> int:
         line = self.source.line(row)
+        if line.isascii():
+            return column
         return len(line.encode()[:column].decode(errors="replace"))
 
 

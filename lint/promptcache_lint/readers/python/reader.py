@@ -26,15 +26,15 @@ class PythonReader:
 
     def read(self, file: InputFile, workspace: Workspace) -> Iterable[Prompt]:
         """The prompts in the file, with what reaches them from other modules of the tree."""
-        program = workspace.shared.setdefault("python", Program(workspace))
-        assert isinstance(program, Program)
+        machine = _machine(workspace)
+        program = machine.program
         module = program.known(file.path, file.source)
         if module is None:
             module = parse_module(file.path, file.source)
             if not may_hold_prompt(file.source.text):
                 return []
             program.add(module)
-        return _prompts(module, program, workspace)
+        return _prompts(module, machine)
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
         """Real comments, so that the same words in a string suppress nothing."""
@@ -48,10 +48,20 @@ class PythonReader:
             return
 
 
-def _prompts(module: Module, program: Program, workspace: Workspace) -> list[Prompt]:
-    sinks = Sinks()
-    machine = Interpreter(program, workspace.vocabulary, sinks)
-    sinks.machine = machine
+def _machine(workspace: Workspace) -> Interpreter:
+    """The interpreter that all files of a run share, so that a module imported by many is run once."""
+    machine = workspace.shared.get("python")
+    if not isinstance(machine, Interpreter) or machine.is_full:
+        sinks = Sinks()
+        machine = Interpreter(Program(workspace), workspace.vocabulary, sinks)
+        sinks.machine = machine
+        workspace.shared["python"] = machine
+    return machine
+
+
+def _prompts(module: Module, machine: Interpreter) -> list[Prompt]:
+    sinks = machine.sinks
+    machine.begin_file()
     machine.module_frame(module)
     functions = list(module.functions.values())
     for cls in module.classes.values():
@@ -63,4 +73,4 @@ def _prompts(module: Module, program: Program, workspace: Workspace) -> list[Pro
         sinks.returned(function, frame)
         for nested in list(frame.nested.values()):
             sinks.returned(nested, machine.run_alone_inside(nested, frame))
-    return sinks.prompts
+    return sinks.take(module.source.path)

@@ -49,12 +49,11 @@ class Sinks:
 
     def __init__(self) -> None:
         self.machine: Interpreter | None = None
-        self._found: dict[tuple[object, ...], Prompt] = {}
+        self._found: dict[str, dict[tuple[object, ...], Prompt]] = {}
 
-    @property
-    def prompts(self) -> list[Prompt]:
-        """The prompts found, in the order in which they were found."""
-        return list(self._found.values())
+    def take(self, path: str) -> list[Prompt]:
+        """The prompts that have to do with a file, in the order in which they were found; they are given up."""
+        return list(self._found.pop(path, {}).values())
 
     def called(self, made: Call, frame: Frame) -> None:
         """A call is about to be made."""
@@ -261,9 +260,11 @@ class Sinks:
     def _add(
         self, name: str, segments: tuple[Segment, ...], place: Place, frame: Frame, *, certain: bool
     ) -> None:
-        if any(flatten(segment.parts) for segment in segments):
-            prompt = Prompt(name, place, segments, certain=certain, layout=True)
-            self._found.setdefault((place, name, segments), prompt)
+        holes = [part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)]
+        if holes:
+            prompt = Prompt(name, place, segments, certain=certain)
+            for path in {hole.place.path for hole in holes}:
+                self._found.setdefault(path, {}).setdefault((place, name, segments), prompt)
 
     def _machine(self) -> Interpreter:
         assert self.machine is not None
