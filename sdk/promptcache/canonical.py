@@ -38,7 +38,6 @@ _WHOLE: Final = re.compile(rb"\.0(?<=[0-9]\.0)(?=[,\]}])")
 _EXPONENT: Final = re.compile(rb"e(?<=[0-9]e)[-+0-9]")
 _FLOAT: Final = re.compile(rb"[-0-9](?<=[:\[,].)[0-9]*(?:\.[0-9]+(?:e[-+]?[0-9]+)?|e[-+]?[0-9]+)(?=[,\]}])")
 _ESCAPE: Final = re.compile(rb"\\.", re.DOTALL)
-_ASTRAL: Final = re.compile(rb"[\xf0-\xf4]")
 _PRIVATE: Final = re.compile(rb"[\xee\xef]")
 _ASTRAL_KEY: Final = re.compile(rb'[\xf0-\xf4](?:[^"\\]|\\.)*":')
 _NOT_FINITE: Final = (b"f\x03nan", b"f\x03inf", b"f\x04-inf")
@@ -93,8 +92,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _sorts_alike(written: bytes) -> bool:
-    both = _ASTRAL.search(written) and _PRIVATE.search(written)
-    return not both or not _ASTRAL_KEY.search(written)
+    return not _ASTRAL_KEY.search(written) or not _PRIVATE.search(written)
 
 
 def _without_zeros(written: bytes) -> bytes:
