@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from promptcache_engine.config import SamplingParams
 from promptcache_engine.errors import EngineError, GenerationError
 from promptcache_engine.events import Admitted, Failed, Finished, FinishReason, GenerationEvent
 from promptcache_engine.generation import Generation
@@ -119,20 +120,25 @@ class EngineCore:
         """Note what is computed and choose the next tokens."""
         sampling = [chunk for chunk in chunks if chunk.samples]
         generations = [self._generations[chunk.sequence.id] for chunk in sampling]
-        tokens = sample(logits, [g.params for g in generations], [g.draws.next() for g in generations])
-        poisoned = {g.id for g, token in zip(generations, tokens, strict=True) if token is None}
+        params = [generation.params for generation in generations]
+        choices = _choose(logits, params, [generation.draws.next() for generation in generations])
+        failed = {
+            generation.id
+            for generation, choice in zip(generations, choices, strict=True)
+            if isinstance(choice, GenerationError)
+        }
         for chunk in chunks:
             if not chunk.sequence.decoding:
                 self._counters.prefill_tokens += chunk.length
-            if chunk.sequence.id not in poisoned:
+            if chunk.sequence.id not in failed:
                 self._scheduler.advance(chunk)
-        for generation, token in zip(generations, tokens, strict=True):
-            if token is None:
-                self._fail(generation, GenerationError("its logits are not finite"))
+        for generation, choice in zip(generations, choices, strict=True):
+            if isinstance(choice, GenerationError):
+                self._fail(generation, choice)
             elif len(generation.sequence.tokens) >= generation.sequence.max_length:
                 self._end(generation, "length")  # max_tokens=0: the prompt was all that was wanted
             else:
-                self._take(generation, token)
+                self._take(generation, choice)
 
     def _take(self, generation: Generation, token: int) -> None:
         self._scheduler.extend(generation.sequence, token)
@@ -177,6 +183,22 @@ class EngineCore:
         self._scheduler.release(generation.sequence, keep=keep)
         self._runner.forget(generation.id)
         del self._generations[generation.id]
+
+
+def _choose(
+    logits: Tensor, params: Sequence[SamplingParams], points: Sequence[float]
+) -> list[int | GenerationError]:
+    """The next token of each row, or why there is none."""
+    try:
+        tokens = sample(logits, params, points)
+    except Exception as error:  # noqa: BLE001 - one row's parameters concern that row only
+        if len(params) == 1:
+            return [_describe(error)]
+        return [
+            _choose(logits[row : row + 1], params[row : row + 1], points[row : row + 1])[0]
+            for row in range(len(params))
+        ]
+    return [GenerationError("its logits are not finite") if token is None else token for token in tokens]
 
 
 def _describe(error: Exception) -> GenerationError:

@@ -8,6 +8,7 @@ from queue import SimpleQueue
 from random import Random
 
 import pytest
+import torch
 
 from promptcache_engine import (
     Engine,
@@ -22,6 +23,8 @@ from promptcache_engine import (
     TokenDelta,
 )
 from promptcache_engine.models import LoadedModel
+from promptcache_engine.sampling import sample
+from promptcache_engine.tokenizer import ByteTokenizer
 from tests.engine.conftest import MakeEngine
 from tests.engine.recorder import GREEDY, PROMPT, Recorder, assert_nothing_held, submit
 
@@ -139,6 +142,41 @@ def test_a_poisoned_request_fails_alone(tiny: LoadedModel, make_engine: MakeEngi
     assert_nothing_held(engine)
     with pytest.raises(GenerationError, match="a kernel failed" if fault == "raise" else "not finite"):
         engine.generate([*PROMPT, 7], params)
+
+
+def test_a_request_that_cannot_be_sampled_fails_alone(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def picky(logits: torch.Tensor, params: list[SamplingParams], points: list[float]) -> list[int | None]:
+        if any(each.seed == 13 for each in params):
+            raise RuntimeError("unlucky seed\nand a long trace")
+        return sample(logits, params, points)
+
+    monkeypatch.setattr("promptcache_engine.core.sample", picky)
+    engine = make_engine()
+    params = [SamplingParams(seed=seed, max_tokens=8, ignore_eos=True) for seed in (12, 13, 14)]
+    alone = make_engine(enable_prefix_caching=False)
+    expected = [list(alone.generate(PROMPT, params[i]).token_ids) for i in (0, 2)]
+    first, unlucky, last = (submit(engine, PROMPT, each) for each in params)
+    end = unlucky.wait()
+    assert isinstance(end, Failed)
+    assert end.error.problem == "generation failed: RuntimeError: unlucky seed"
+    for recorder in (first, last):
+        recorder.wait()
+    assert [first.token_ids, last.token_ids] == expected
+    assert_nothing_held(engine)
+
+
+def test_a_token_without_text_fails_its_request_alone(tiny: LoadedModel, make_engine: MakeEngine) -> None:
+    class Broken(ByteTokenizer):
+        def token_bytes(self, token_id: int) -> bytes:
+            raise LookupError(f"no bytes for {token_id}")
+
+    engine = make_engine(loaded=replace(tiny, tokenizer=Broken()))
+    with pytest.raises(GenerationError, match="LookupError: no bytes for"):
+        engine.generate(PROMPT, GREEDY)
+    assert engine.healthy
+    assert_nothing_held(engine)
 
 
 def test_a_dead_worker_says_so_and_can_be_replaced(
