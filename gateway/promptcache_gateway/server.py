@@ -78,6 +78,7 @@ def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=max(1, round(settings.shutdown_grace_s)),
         )
     )

@@ -47,8 +47,7 @@ class Flight:
         """The summary of what is known before the first byte of the answer."""
         engine = self.reply.engine if self.reply is not None else None
         diagnosis = self._observer.preview(self._observation, engine)
-        template = self._observation.template
-        return preview_summary(self.call.id, template, diagnosis.to_dict(excerpts=False), engine)
+        return preview_summary(self.call.id, self._observation.template, diagnosis, engine)
 
     def end(self, status: int, error: str | None = None) -> dict[str, Any]:
         """Close the observation; a second call changes nothing and says only the request's id.
@@ -60,8 +59,7 @@ class Flight:
         if self._ended:
             return {"request_id": self.call.id}
         self._ended = True
-        record = self._observer.close(self._observation, self._outcome(status, error))
-        return final_summary(record.to_dict(excerpts=False))
+        return final_summary(self._observer.close(self._observation, self._outcome(status, error)))
 
     def _outcome(self, status: int, error: str | None) -> Outcome:
         reply = self.reply

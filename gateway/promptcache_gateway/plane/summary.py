@@ -15,36 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.observe import Diagnosis, RequestRecord
     from promptcache_gateway.upstreams.base import RawHeaders
 
 _HEADER_FIELDS = ("request_id", "template", "cached_tokens", "prompt_tokens", "cause", "path")
-_DIAGNOSIS_FIELDS = ("cause", "path", "char_offset", "lost_tokens", "lost_usd", "remedy", "attribution")
-_USAGE_FIELDS = ("cached_tokens", "prompt_tokens")
 # Everything printable in ASCII stays as it is; the rest is percent-encoded, so that a header can hold it.
 _SAFE = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~ "
 _MAX_HEADER_VALUE = 256
 
 
 def preview_summary(
-    request_id: str, template: str | None, diagnosis: Mapping[str, Any], engine: EngineFacts | None
+    request_id: str, template: str, diagnosis: Diagnosis, engine: EngineFacts | None
 ) -> dict[str, Any]:
     """What is known before the first byte of the answer."""
-    summary: dict[str, Any] = {"request_id": request_id, "template": template}
-    if engine is not None:
-        summary["cached_tokens"] = engine.cached_tokens
-        summary["prompt_tokens"] = engine.prompt_tokens
-    summary |= {field: diagnosis.get(field) for field in _DIAGNOSIS_FIELDS}
-    return _known(summary)
+    cached = None if engine is None else engine.cached_tokens
+    prompt = None if engine is None else engine.prompt_tokens
+    return _summary(request_id, template, cached, prompt, diagnosis)
 
 
-def final_summary(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known at the end; ``record`` as ``GET requests/{id}`` shows it."""
-    usage = record["usage"]
-    diagnosis = record["diagnosis"]
-    summary = {"request_id": record["id"], "template": record["template"]}
-    summary |= {field: usage.get(field) for field in _USAGE_FIELDS}
-    summary |= {field: diagnosis.get(field) for field in _DIAGNOSIS_FIELDS}
-    return _known(summary)
+def final_summary(record: RequestRecord) -> dict[str, Any]:
+    """What is known at the end."""
+    return _summary(record.id, record.template, record.cached_tokens, record.prompt_tokens, record.diagnosis)
 
 
 def as_headers(summary: Mapping[str, Any]) -> RawHeaders:
@@ -81,5 +72,20 @@ def _header_value(value: object) -> bytes:
     return quote(text, safe=_SAFE)[:_MAX_HEADER_VALUE].encode("ascii")
 
 
-def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
-    return {field: value for field, value in summary.items() if value is not None}
+def _summary(
+    request_id: str, template: str, cached: int | None, prompt: int | None, diagnosis: Diagnosis
+) -> dict[str, Any]:
+    fields = {
+        "request_id": request_id,
+        "template": template,
+        "cached_tokens": cached,
+        "prompt_tokens": prompt,
+        "cause": diagnosis.cause,
+        "path": diagnosis.path,
+        "char_offset": diagnosis.char_offset,
+        "lost_tokens": diagnosis.lost_tokens,
+        "lost_usd": diagnosis.lost_usd,
+        "remedy": diagnosis.remedy,
+        "attribution": diagnosis.attribution,
+    }
+    return {field: value for field, value in fields.items() if value is not None}

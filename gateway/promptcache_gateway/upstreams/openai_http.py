@@ -21,7 +21,7 @@ from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.upstreams.base import Inbound, RawHeaders, StreamReply, WholeReply
 from promptcache_gateway.upstreams.headers import to_caller, to_upstream
-from promptcache_gateway.upstreams.relayed import RelayedStream
+from promptcache_gateway.upstreams.relayed import RelayedStream, streams_events
 from promptcache_gateway.upstreams.splice import add_include_usage
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _MAX_WHOLE_BODY = 32 * 1024 * 1024
 _LARGE_BODY = 512 * 1024
+_COMPLETION_PATHS = ("/v1/chat/completions", "/v1/completions", "/chat/completions", "/completions")
 
 
 class OpenAIUpstream:
@@ -45,6 +46,8 @@ class OpenAIUpstream:
         self.name = urlsplit(settings.url).netloc
         self._base = api_base(settings.url)
         self._session: aiohttp.ClientSession | None = None
+        self._urls: dict[str, URL] = {}
+        self._urls = {path: self._url(path, b"") for path in _COMPLETION_PATHS}
 
     async def start(self) -> None:
         """Open the pool of connections; the server itself is first asked by the first call."""
@@ -75,7 +78,7 @@ class OpenAIUpstream:
             spliced = add_include_usage(call.body, call.payload)
             body, asked = (call.body, False) if spliced is None else (spliced, True)
         response = await self._request("POST", call.path, inbound, body)
-        if response.content_type == "text/event-stream":
+        if streams_events(response):
             return RelayedStream(response, withhold_usage=asked)
         return await self._whole(response)
 
@@ -125,6 +128,8 @@ class OpenAIUpstream:
             ) from error
 
     def _url(self, path: str, query: bytes) -> URL:
+        if not query and (known := self._urls.get(path)) is not None:
+            return known
         relative = path[3:] if path.startswith("/v1/") else path
         suffix = f"?{query.decode('latin-1')}" if query else ""
         return URL(f"{self._base}{relative}{suffix}", encoded=True)

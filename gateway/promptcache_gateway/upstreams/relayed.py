@@ -32,7 +32,7 @@ class RelayedStream:
         self._relay = EventRelay(withhold_usage=withhold_usage)
         compressed = response.headers.get("Content-Encoding", "identity").strip().lower() != "identity"
         # Compressed events cannot be read; they go through as they are.
-        self.events = response.content_type == "text/event-stream" and not compressed
+        self.events = streams_events(response) and not compressed
         self.status = response.status
         self.headers = to_caller(response.raw_headers, decoded=False)
         self.first_output_at: float | None = None
@@ -80,6 +80,11 @@ class RelayedStream:
             return b""
         error = ApiError(502, f"The upstream {what}.", kind="upstream_error", code=code)
         return b"data: " + error.to_json() + b"\n\n"
+
+
+def streams_events(response: aiohttp.ClientResponse) -> bool:
+    """Whether the answer is server-sent events."""
+    return response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
 
 
 def _as_it_is(data: bytes) -> bytes:
