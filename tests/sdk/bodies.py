@@ -72,3 +72,37 @@ def conversations(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         body["tools"] = TOOLS[: draw(st.integers(1, 4))]
     return body
+
+
+# Bodies that are JSON and hardly requests, for what must hold of any input.
+names = st.sampled_from(
+    [
+        "messages",
+        "role",
+        "content",
+        "type",
+        "text",
+        "tools",
+        "system",
+        "input",
+        "prompt",
+        "x",
+        "tool_calls",
+        "function",
+        "name",
+    ]
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4),
+    max_leaves=12,
+)
+wild_messages = st.fixed_dictionaries(
+    {"role": st.just("user") | json_values}, optional={"content": json_values, "tool_calls": json_values}
+)
+wild_bodies = json_values | st.fixed_dictionaries(
+    {},
+    optional={
+        name: json_values | st.lists(wild_messages, max_size=2) for name in ("messages", "input", "tools")
+    },
+)

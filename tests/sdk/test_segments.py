@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from promptcache.errors import MalformedRequestError
 from promptcache.segments import chain_hashes, cut_request, newest_turn_start
-from tests.sdk.bodies import MARK, TOOLS, anthropic, chat, conversations, sampled, text
+from tests.sdk.bodies import MARK, TOOLS, anthropic, chat, conversations, sampled, text, wild_bodies
 
 
 def paths(body: dict[str, Any]) -> list[str]:
@@ -195,22 +195,6 @@ def test_hashes_agree_exactly_as_far_as_segments_do(body: dict[str, Any], data: 
 def test_the_newest_turn_begins_at_the_last_user_message(body: dict[str, Any], newest: str) -> None:
     segments = cut_request(body)
     assert segments[newest_turn_start(segments)].path == newest
-
-
-names = st.sampled_from(
-    ["messages", "role", "content", "type", "text", "tools", "system", "input", "prompt", "x", "tool_calls"]
-)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4),
-    max_leaves=12,
-)
-wild_messages = st.fixed_dictionaries(
-    {"role": st.just("user") | json_values}, optional={"content": json_values}
-)
-wild_bodies = json_values | st.fixed_dictionaries(
-    {}, optional={name: json_values | st.lists(wild_messages, max_size=2) for name in ("messages", "input")}
-)
 
 
 @sampled

@@ -50,26 +50,27 @@ class CounterRecord:
     def from_mapping(cls, line: Mapping[str, Any]) -> CounterRecord:
         """Read a log line: times and labels beside the usage, flat or under ``usage``."""
         usage = Usage.from_response(line)
-        read = _first(line, _READ, usage.cache_read)
-        write = _first(line, _WRITE, usage.cache_write)
+        read, write = _count(line, _READ), _count(line, _WRITE)
+        read = usage.cache_read if read is None else read
+        write = usage.cache_write if write is None else write
         return cls(
-            t=line.get("t"),
-            start_s=line.get("start_s"),
-            first_byte_s=line.get("first_byte_s"),
-            end_s=line.get("end_s"),
-            ttl_s=line.get("ttl_s"),
-            model=line.get("model"),
+            t=label if isinstance(label := line.get("t"), int | float | str) else None,
+            start_s=_seconds(line, "start_s"),
+            first_byte_s=_seconds(line, "first_byte_s"),
+            end_s=_seconds(line, "end_s"),
+            ttl_s=_seconds(line, "ttl_s"),
+            model=_text(line, ("model",)),
             route=_text(line, _ROUTE),
             key=_text(line, _KEY),
             identity=_text(line, _IDENTITY),
-            append_only=line.get("append_only"),
+            append_only=flag if isinstance(flag := line.get("append_only"), bool) else None,
             total_input=_total(line, usage, read, write),
-            uncached=usage.uncached if usage.reported else line.get("input_tokens"),
+            uncached=usage.uncached if usage.reported else _count(line, ("input_tokens",)),
             read=read,
             write=write,
-            marks=tuple(line.get("marks_at_tokens", ())),
-            step=line.get("step"),
-            min_tokens=line.get("min_cacheable_tokens"),
+            marks=tuple(mark for mark in line.get("marks_at_tokens") or () if isinstance(mark, int)),
+            step=_count(line, ("step", "block_size")),
+            min_tokens=_count(line, ("min_cacheable_tokens",)),
         )
 
     @property
@@ -83,19 +84,23 @@ class CounterRecord:
 
 
 def _total(line: Mapping[str, Any], usage: Usage, read: int | None, write: int | None) -> int | None:
-    for name in ("total_input", "prompt_tokens"):
-        if isinstance(line.get(name), int) and not usage.reported:
-            return int(line[name])
     if usage.reported and usage.total_input is not None:
         return usage.total_input
-    if isinstance(line.get("input_tokens"), int):
-        return int(line["input_tokens"]) + (read or 0) + (write or 0)
-    total = line.get("total_tokens")
-    return total if isinstance(total, int) else None
+    total = _count(line, ("total_input", "prompt_tokens"))
+    if total is not None:
+        return total
+    uncached = _count(line, ("input_tokens",))
+    return _count(line, ("total_tokens",)) if uncached is None else uncached + (read or 0) + (write or 0)
 
 
-def _first(line: Mapping[str, Any], names: tuple[str, ...], otherwise: int | None) -> int | None:
-    return next((line[name] for name in names if isinstance(line.get(name), int)), otherwise)
+def _count(line: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    values = (line.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+
+
+def _seconds(line: Mapping[str, Any], name: str) -> float | None:
+    value = line.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _text(line: Mapping[str, Any], names: tuple[str, ...]) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from promptcache.divergence import Divergence, compare_requests, compare_segments
 from promptcache.errors import MalformedRequestError
 from promptcache.segments import cut_request
-from tests.sdk.bodies import RULES, TOOLS, anthropic, chat, conversations, sampled, text, words
+from tests.sdk.bodies import RULES, TOOLS, anthropic, chat, conversations, sampled, text, wild_bodies, words
 
 
 @sampled
@@ -58,6 +58,17 @@ def test_any_two_requests_compare(first: dict[str, Any], second: dict[str, Any])
     assert (found.remedy is None) == (found.cause is None)
     assert found.append_only or found.severity in {"error", "warning", "info"}
     assert found.alarm == (found.cause is not None and found.severity != "info")
+
+
+@sampled
+@given(wild_bodies, wild_bodies)
+def test_any_json_is_compared_or_refused_with_a_place(first: Any, second: Any) -> None:
+    refused = None
+    try:
+        compare_requests(first, second)
+    except MalformedRequestError as error:
+        refused = error
+    assert refused is None or refused.path
 
 
 @sampled
