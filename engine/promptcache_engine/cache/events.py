@@ -136,13 +136,11 @@ class EventLog:
         previous = keys[-1] if keys else node.parent.keys[-1]
         end = min(len(node.pages), len(node.run) // size)
         extras = self._codec.has_extras
-        run, sha256 = node.run, hashlib.sha256
+        run, sha256, add = node.run, hashlib.sha256, keys.append
         for at in range(len(keys) * size, end * size, size):
             content = run[at : at + size]
-            if extras:
-                content = self._public(content)
-            previous = sha256(previous + content).digest()
-            keys.append(previous)
+            previous = sha256(previous + (self._public(content) if extras else content)).digest()
+            add(previous)
 
     def _public(self, content: bytes) -> bytes:
         """Return ``content`` as other processes would pack it: real token ids, then the extra keys,

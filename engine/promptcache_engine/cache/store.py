@@ -162,7 +162,9 @@ class PageStore:
 
     def free_private(self, lease: Lease) -> None:
         """Free what the lease has outside the tree."""
-        self.pool.give(page for page in reversed(lease.pages[lease.published :]) if page != NO_PAGE)
+        private = lease.pages[lease.published :]
+        if private:
+            self.pool.give(page for page in reversed(private) if page != NO_PAGE)
 
     def reset(self) -> None:
         """Forget everything; nobody holds anything."""

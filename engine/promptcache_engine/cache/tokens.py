@@ -161,8 +161,9 @@ def _pack_array(tokens: npt.NDArray[Any]) -> bytes:
 def shared_bytes(left: bytes, right: bytes) -> int:
     """Return the length in bytes, whole tokens only, of what two packed runs have in common at their
     start."""
-    size = min(len(left), len(right))
-    low, high = 0, size
+    if left[:UNIT] != right[:UNIT]:
+        return 0
+    low, high = 0, min(len(left), len(right))
     while high - low > 512:  # halve while memcmp is cheaper than arithmetic
         middle = low + ((high - low) // (2 * UNIT)) * UNIT
         if left[low:middle] == right[low:middle]:

@@ -1,10 +1,12 @@
 """Sliding windows: only the recent pages are needed, the others may be gone."""
 
+import random
+
 import pytest
 
-from promptcache_engine.cache import NO_PAGE, PrefixCache
+from promptcache_engine.cache import NO_PAGE, Lease, PrefixCache
 from promptcache_engine.cache.window import joint_prefix, usable_prefix
-from tests.engine.cache.kit import admitted, both, hit, ran
+from tests.engine.cache.kit import FakeRunner, admitted, both, hit, ran
 
 
 @pytest.mark.parametrize(
@@ -87,3 +89,33 @@ def test_evicting_the_windowed_frees_the_gaps_too() -> None:
     cache.check()
     assert cache.stats.free == 16
     assert all(not node.pages for node in cache._store.tree.nodes())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_window_still_sees_is_always_the_sequences_own(seed: int) -> None:
+    choose = random.Random(seed)
+    window = choose.choice([1, 2, 5, 8])
+    cache = PrefixCache(
+        choose.randint(4, 30), choose.choice([1, 2, 4]), partial_pages=choose.random() < 0.6, window=window
+    )
+    runner, running = FakeRunner(cache, window), list[Lease]()
+    for _ in range(120):
+        action = choose.random()
+        if action < 0.45:
+            tokens = [choose.randint(0, 1) for _ in range(choose.randint(1, 20))]
+            lease = cache.admit(tokens)
+            if lease is not None:
+                running.append(lease)
+                runner.start(lease, "", tokens)
+                runner.compute(lease, len(tokens))
+        elif action < 0.8 and running:
+            lease = running.pop(choose.randrange(len(running)))
+            (cache.finish if choose.random() < 0.8 else cache.abort)(lease)
+            runner.end(lease)
+        elif action < 0.9:
+            cache.evict(choose.randint(0, 3))
+        else:
+            cache.match([choose.randint(0, 1) for _ in range(9)])
+        cache.check()
+        for lease in running:
+            runner.verify(lease)
