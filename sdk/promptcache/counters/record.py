@@ -68,7 +68,7 @@ class CounterRecord:
             uncached=usage.uncached if usage.reported else _count(line, ("input_tokens",)),
             read=read,
             write=write,
-            marks=tuple(mark for mark in line.get("marks_at_tokens") or () if isinstance(mark, int)),
+            marks=_positions(line.get("marks_at_tokens")),
             step=_count(line, ("step", "block_size")),
             min_tokens=_count(line, ("min_cacheable_tokens",)),
         )
@@ -105,3 +105,7 @@ def _seconds(line: Mapping[str, Any], name: str) -> float | None:
 
 def _text(line: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     return next((str(line[name]) for name in names if line.get(name) is not None), None)
+
+
+def _positions(marks: object) -> tuple[int, ...]:
+    return tuple(mark for mark in marks if isinstance(mark, int)) if isinstance(marks, list) else ()
