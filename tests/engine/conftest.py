@@ -17,6 +17,16 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 MakeEngine = Callable[..., Engine]
 
 
+@pytest.fixture(autouse=True)
+def _one_thread_for_tiny_tensors(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Waking threads costs more than a tiny model's products; real models keep theirs."""
+    threads = torch.get_num_threads()
+    if request.node.get_closest_marker("model") is None:
+        torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="session")
 def tiny() -> LoadedModel:
     """A seeded model of some thousand parameters over bytes."""

@@ -13,7 +13,7 @@ from promptcache_engine.config import SamplingParams
 from promptcache_engine.sampling import Draws, sample
 
 PROBABILITIES = [0.5, 0.25, 0.15, 0.07, 0.03]
-DRAWS = 1500
+DRAWS = 1000
 LOGITS = torch.tensor([[math.log(p) for p in PROBABILITIES]])
 
 
