@@ -48,7 +48,11 @@ def _print(report: LintReport, options: argparse.Namespace) -> None:
     if report.files == 0 and options.output_format in {"full", "concise"}:
         print("No files to lint: nothing under these paths holds prompts or code.")
         return
-    text = _statistics(report) if options.statistics else write_report(report, options.output_format, colour=colour)
+    text = (
+        _statistics(report)
+        if options.statistics
+        else write_report(report, options.output_format, colour=colour)
+    )
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -60,7 +64,10 @@ def _print(report: LintReport, options: argparse.Namespace) -> None:
 def _statistics(report: LintReport) -> str:
     counts = Counter(finding.code for finding in report.findings)
     rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return "".join(f"{count:5d}  {code}  {get_cause(code).title}\n" for code, count in rows) or "Nothing found.\n"
+    return (
+        "".join(f"{count:5d}  {code}  {get_cause(code).title}\n" for code, count in rows)
+        or "Nothing found.\n"
+    )
 
 
 def _colour(choice: str) -> bool:
@@ -81,12 +88,44 @@ def _parser() -> argparse.ArgumentParser:
         "Silence a line with a comment `promptcache: ignore[PC101] reason`.",
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder")
-    parser.add_argument("--select", action="append", default=[], metavar="CODES", help="only these codes or beginnings of codes (PC1,PC201)")
+    parser.add_argument(
+        "--select",
+        action="append",
+        default=[],
+        metavar="CODES",
+        help="only these codes or beginnings of codes (PC1,PC201)",
+    )
     parser.add_argument("--ignore", action="append", default=[], metavar="CODES", help="none of these codes")
-    parser.add_argument("--severity", choices=["info", "warning", "error"], default="warning", help="least severity to show (default: warning)")
-    parser.add_argument("--output-format", choices=sorted(FORMATS), default="full", help="how to write the findings (default: full)")
+    parser.add_argument(
+        "--severity",
+        choices=["info", "warning", "error"],
+        default="warning",
+        help="least severity to show (default: warning)",
+    )
+    parser.add_argument(
+        "--output-format",
+        choices=sorted(FORMATS),
+        default="full",
+        help="how to write the findings (default: full)",
+    )
     parser.add_argument("--statistics", action="store_true", help="count findings by code instead")
-    parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help="skip what matches, as in .gitignore")
-    parser.add_argument("--no-respect-gitignore", dest="respect_gitignore", action="store_false", help="look at ignored files too")
-    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="colours (default: on a terminal)")
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="skip what matches, as in .gitignore",
+    )
+    parser.add_argument(
+        "--no-respect-gitignore",
+        dest="respect_gitignore",
+        action="store_false",
+        help="look at ignored files too",
+    )
+    parser.add_argument(
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="colours (default: on a terminal)",
+    )
     return parser

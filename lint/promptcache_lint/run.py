@@ -122,9 +122,7 @@ def _check(prompts: Iterable[Prompt], path: str, settings: Settings) -> list[tup
     ]
 
 
-def _suppressed(
-    findings: list[Finding], reader: Reader, source: Source, settings: Settings
-) -> list[Finding]:
+def _suppressed(findings: list[Finding], reader: Reader, source: Source, settings: Settings) -> list[Finding]:
     suppressions = find_suppressions(source, reader.comments(source))
     known = [rule.code for rule in all_rules() if settings.selects(rule.code)]
     kept, unused = apply(findings, suppressions, source.path, known=known)
@@ -140,14 +138,23 @@ def _one_for_each_fault(checked: list[tuple[Prompt, Finding]]) -> list[Finding]:
     taken: dict[tuple[str, str, int, int], Finding] = {}
     kept: list[Finding] = []
     for _, finding in ordered:
-        keys = [(finding.code, *place.start) for place in (finding.place, finding.source) if place is not None]
+        keys = [
+            (finding.code, *place.start) for place in (finding.place, finding.source) if place is not None
+        ]
         family = "PC1" if finding.code in {"PC110"} else finding.code
         if any(key in taken for key in keys) or (family == "PC1" and _seen_elsewhere(finding, kept)):
             continue
         for key in keys:
             taken[key] = finding
         kept.append(finding)
-    return kept
+    return [finding for finding in kept if not _is_passed_through(finding, kept)]
+
+
+def _is_passed_through(finding: Finding, kept: list[Finding]) -> bool:
+    """Whether a parameter was suspected by its name, and another finding shows what is really passed."""
+    return finding.source is None and any(
+        finding.place in other.flow[:-1] for other in kept if other.code == finding.code and other is not finding
+    )
 
 
 def _preference(prompt: Prompt, finding: Finding) -> tuple[int, int, int, int, Place]:

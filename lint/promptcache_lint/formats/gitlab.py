@@ -21,7 +21,10 @@ _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO
 def write(report: LintReport, *, colour: bool = False) -> str:  # noqa: ARG001 - every format takes it
     """The report as a JSON list of issues; fingerprints survive lines that move."""
     seen: Counter[str] = Counter()
-    return json.dumps([_issue(finding, seen) for finding in report.findings], indent=2, ensure_ascii=False) + "\n"
+    return (
+        json.dumps([_issue(finding, seen) for finding in report.findings], indent=2, ensure_ascii=False)
+        + "\n"
+    )
 
 
 def _issue(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
@@ -33,5 +36,8 @@ def _issue(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
         "check_name": finding.code,
         "fingerprint": fingerprint,
         "severity": _SEVERITIES[finding.severity],
-        "location": {"path": finding.place.path, "lines": {"begin": finding.place.row, "end": finding.place.end_row}},
+        "location": {
+            "path": finding.place.path,
+            "lines": {"begin": finding.place.row, "end": finding.place.end_row},
+        },
     }

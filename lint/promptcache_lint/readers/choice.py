@@ -25,12 +25,26 @@ __all__ = ["READ_SUFFIXES", "choose_reader"]
 
 _PYTHON = {".py", ".pyi"}
 _JINJA = {".j2", ".jinja", ".jinja2"}
-_TEXT = {".txt", ".md", ".markdown", ".prompt", ".prompty", ".hbs", ".handlebars", ".mustache", ".tmpl", ".tpl", ".mdc"}
+_TEXT = {
+    ".txt",
+    ".md",
+    ".markdown",
+    ".prompt",
+    ".prompty",
+    ".hbs",
+    ".handlebars",
+    ".mustache",
+    ".tmpl",
+    ".tpl",
+    ".mdc",
+}
 _DATA = {".json", ".yaml", ".yml", ".toml"}
 READ_SUFFIXES = frozenset(_PYTHON | _JINJA | _TEXT | _DATA)
 """Endings of the files that are looked at in a folder."""
 
-_PROMPT_PATH = re.compile(r"prompt|system[_-]?message|instruction|persona|\bagents?\b|\bskills?\b", re.IGNORECASE)
+_PROMPT_PATH = re.compile(
+    r"prompt|system[_-]?message|instruction|persona|\bagents?\b|\bskills?\b", re.IGNORECASE
+)
 _DOCUMENT = re.compile(
     r"(?:readme|changelog|changes|license|licence|contributing|code_of_conduct|security|history|authors|"
     r"notice|todo|release|roadmap|install|requirements)\b.*",

@@ -108,7 +108,9 @@ class _Finder:
         tools = node.get("tools")
         if isinstance(tools, Items):
             for index, tool in enumerate(tools.items):
-                segments.append(Segment(f"tools[{index}]", "tool", tuple(self._texts(tool)), breakpoint=_marked(tool)))
+                segments.append(
+                    Segment(f"tools[{index}]", "tool", tuple(self._texts(tool)), breakpoint=_marked(tool))
+                )
         systems = self._system_keys(node)
         for key, value in systems:
             segments += self._blocks(value, key, "system")

@@ -73,7 +73,9 @@ def parse_template(text: str) -> tuple[jinja2.Environment, nodes.Template]:
         except jinja2.TemplateSyntaxError as error:
             unknown = _UNKNOWN_TAG.search(error.message or "")
             if unknown is None or unknown[1].startswith("end"):
-                raise UnreadableFileError(f"Not a valid Jinja2 template: {error.message}", row=error.lineno) from error
+                raise UnreadableFileError(
+                    f"Not a valid Jinja2 template: {error.message}", row=error.lineno
+                ) from error
             closed = re.search(r"\{%[-+]?\s*end" + re.escape(unknown[1]) + r"\b", text) is not None
             extensions.append(_tolerate(unknown[1], closed=closed))
         except RecursionError as error:

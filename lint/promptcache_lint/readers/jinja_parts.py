@@ -83,7 +83,13 @@ class TemplateWalker:
                 yield from self._include(node.template, node.lineno, scope)
             case nodes.Import() | nodes.FromImport():
                 self._import(node, scope)
-            case nodes.FilterBlock() | nodes.With() | nodes.Block() | nodes.Scope() | nodes.ScopedEvalContextModifier():
+            case (
+                nodes.FilterBlock()
+                | nodes.With()
+                | nodes.Block()
+                | nodes.Scope()
+                | nodes.ScopedEvalContextModifier()
+            ):
                 if isinstance(node, nodes.With):
                     for target, value in zip(node.targets, node.values, strict=False):
                         if isinstance(target, nodes.Name):

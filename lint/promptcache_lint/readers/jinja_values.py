@@ -19,7 +19,15 @@ __all__ = ["Scope", "Traits", "evaluate", "spell"]
 
 Traits = tuple[Trait, ...]
 
-_DATE_FILTERS = {"strftime", "date", "datetime", "format_date", "format_datetime", "dateformat", "format_time"}
+_DATE_FILTERS = {
+    "strftime",
+    "date",
+    "datetime",
+    "format_date",
+    "format_datetime",
+    "dateformat",
+    "format_time",
+}
 _DATE_METHODS = {"strftime", "format"}
 _SORTING = {"sort", "dictsort", "tojson"}
 _CONSUMING = {"length", "count", "sum", "min", "max", "default_if_none", "bool", "first_if"}
@@ -139,7 +147,9 @@ def _call(node: nodes.Call, scope: Scope, place: Place) -> Traits:
 
 
 def _with_format(traits: Traits, arguments: list[nodes.Expr], scope: Scope) -> Traits:
-    pattern = next((a.value for a in arguments if isinstance(a, nodes.Const) and isinstance(a.value, str)), None)
+    pattern = next(
+        (a.value for a in arguments if isinstance(a, nodes.Const) and isinstance(a.value, str)), None
+    )
     if pattern is None:
         return traits
     kept = ((trait, date_only(trait.mark, pattern, scope.vocabulary)) for trait in traits)

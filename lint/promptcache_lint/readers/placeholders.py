@@ -136,7 +136,9 @@ def _add_placeholder(builder: _Builder, match: re.Match[str], place: Place, voca
     if groups["tag"]:
         _section(builder, groups["tag"], groups["rest"].strip(), place)
         return
-    name = next((groups[kind] for kind in ("mustache", "dollar", "erb", "percent", "brace") if groups[kind]), "")
+    name = next(
+        (groups[kind] for kind in ("mustache", "dollar", "erb", "percent", "brace") if groups[kind]), ""
+    )
     if not name:
         return
     bare = re.split(r"::|:|\||\s", name.strip(), maxsplit=1)[0].rstrip("()") if name else ""

@@ -37,7 +37,10 @@ _ASIDE = re.compile(r"<!--.*?-->", re.DOTALL)
 def html_comments(source: Source) -> Iterator[tuple[Place, str]]:
     """The comments of text and templates: ``<!-- … -->``, ``{# … #}``, ``{{! … }}``."""
     for match in _COMMENT.finditer(source.text):
-        yield source.place(match.start(), match.end()), next(group for group in match.groups() if group is not None)
+        yield (
+            source.place(match.start(), match.end()),
+            next(group for group in match.groups() if group is not None),
+        )
 
 
 def role_of_file(name: str) -> Role:

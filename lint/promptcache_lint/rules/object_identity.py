@@ -40,6 +40,4 @@ class ObjectIdentity(SignRule):
 
     code = "PC106"
     what = "An address or hash"
-    signs = (
-        Sign(Mark("PC106", Severity.ERROR, Stability.PROCESS), python=("id", "hash", "object")),
-    )
+    signs = (Sign(Mark("PC106", Severity.ERROR, Stability.PROCESS), python=("id", "hash", "object")),)

@@ -73,7 +73,10 @@ class RandomInPrefix(SignRule):
                 "secrets.randbits",
                 "os.urandom",
                 *(f"numpy.random.{draw}" for draw in ("rand", "randn", "randint", "random", "random_sample")),
-                *(f"numpy.random.{draw}" for draw in ("choice", "shuffle", "permutation", "uniform", "normal")),
+                *(
+                    f"numpy.random.{draw}"
+                    for draw in ("choice", "shuffle", "permutation", "uniform", "normal")
+                ),
                 *(f"numpy.random.default_rng.{draw}" for draw in ("choice", "permutation", "integers")),
                 *(f"numpy.random.default_rng.{draw}" for draw in ("random", "normal", "shuffle")),
             ),

@@ -76,7 +76,7 @@ class UniqueIdInPrefix(SignRule):
                 "cuid2.cuid_wrapper",
             ),
             names=(
-                r"uuid\d?|guid|ulid|nano_?id|nonce|random_?id|unique_?id|cache_?buster",
+                r"uuid[1467]?|guid|ulid|nano_?id|nonce|random_?id|unique_?id|cache_?buster",
                 r"(?:request|req|trace|span|correlation|message|msg|run|call|job|execution|invocation)_"
                 r"?(?:id|uuid|guid)",
                 r"(?:generate|new|make|create)_(?:uuid|guid|ulid|id|request_id)",

@@ -42,7 +42,20 @@ _PASSING = re.compile(
     r"|int|pformat|tuple|list|deque|copy|deepcopy|HTML|Markup|prompt\w*|get_prompt|build_\w+|make_\w+)",
     re.IGNORECASE,
 )
-_CONSUMING = {"len", "bool", "isinstance", "hasattr", "callable", "any", "all", "sum", "min", "max", "range", "type"}
+_CONSUMING = {
+    "len",
+    "bool",
+    "isinstance",
+    "hasattr",
+    "callable",
+    "any",
+    "all",
+    "sum",
+    "min",
+    "max",
+    "range",
+    "type",
+}
 _DETERMINISTIC = re.compile(
     r"(?:.*\.)?(?:model_dump\w*|model_json_schema|schema|asdict|to_dict|as_dict|dict|__dict__|json_schema|"
     r"get_schema|function_schema|to_json_schema|load|loads|safe_load|vars)"
@@ -51,10 +64,14 @@ _DETERMINISTIC = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call with its arguments evaluated; ``named`` holds keyword arguments with their expressions."""
+    """A call with its arguments evaluated; ``named`` holds keyword arguments with their expressions.
+
+    ``dotted`` is the name the rules know; ``path`` the chain of attributes as written, for what has no such name.
+    """
 
     node: ast.Call
     dotted: str
+    path: str
     callee: Value
     arguments: tuple[tuple[Value, ast.expr], ...]
     named: dict[str, tuple[Value, ast.expr]]
@@ -109,7 +126,20 @@ def _dotted(callee: Value, receiver: Value | None, node: ast.Call) -> str:
     return callee.dotted if isinstance(callee, Ref) else ""
 
 
-def _evaluate_arguments(machine: Interpreter, node: ast.Call, callee: Value, dotted: str, frame: Frame) -> Call:
+def _path(node: ast.expr) -> str:
+    """The attributes that lead to what is called: ``client.messages.create``; ``?`` for what is no name."""
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Attribute():
+            return f"{_path(node.value)}.{node.attr}"
+        case _:
+            return "?"
+
+
+def _evaluate_arguments(
+    machine: Interpreter, node: ast.Call, callee: Value, dotted: str, frame: Frame
+) -> Call:
     arguments: list[tuple[Value, ast.expr]] = []
     for argument in node.args:
         value = machine.evaluate(argument, frame)
@@ -128,7 +158,8 @@ def _evaluate_arguments(machine: Interpreter, node: ast.Call, callee: Value, dot
             named |= {key: (inner, keyword.value) for key, inner in value.pairs if key is not None}
         else:
             spread.append(value)
-    return Call(node, dotted, callee, tuple(arguments), named, tuple(spread))
+    path = dotted if dotted and not dotted.startswith("?") else _path(node.func)
+    return Call(node, dotted, path, callee, tuple(arguments), named, tuple(spread))
 
 
 def _run(machine: Interpreter, made: Call, receiver: Value | None, frame: Frame) -> Value:
@@ -177,7 +208,7 @@ def _write_back(
         if owner:
             for name, value in left.names.items():
                 if name.startswith(prefix):
-                    frame.names[f"{owner}.{name[len(prefix):]}"] = value
+                    frame.names[f"{owner}.{name[len(prefix) :]}"] = value
         parameters = parameters[1:]
     pairs = [*zip(parameters[len(ref.given) :], made.arguments, strict=False)]
     pairs += [(name, pair) for name, pair in made.named.items() if name in parameters]
@@ -207,7 +238,9 @@ def _known(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Valu
         case "map":
             return _mapped(machine, made, frame, place)
         case "set" | "frozenset":
-            items = first.items if isinstance(first, Seq) else (element_of(first),) if first is not None else ()
+            items = (
+                first.items if isinstance(first, Seq) else (element_of(first),) if first is not None else ()
+            )
             return as_set(machine, items, made.node, frame)
         case "dict" | "collections.OrderedDict":
             pairs = first.pairs if isinstance(first, Map) else ()
@@ -324,7 +357,10 @@ def _deferred(machine: Interpreter, made: Call, frame: Frame, place: Place) -> V
 def _typed(made: Call, frame: Frame) -> Value:
     """Objects whose methods are known by their type; a generator with a fixed seed is no source."""
     traits = tuple(trait for value in made.values for trait in traits_of(value))
-    seeded = bool(made.arguments or made.named) and made.dotted in {"random.Random", "numpy.random.default_rng"}
+    seeded = bool(made.arguments or made.named) and made.dotted in {
+        "random.Random",
+        "numpy.random.default_rng",
+    }
     return Thing(frame.module.label(made.node), traits, "" if seeded else made.dotted, settled=seeded)
 
 
@@ -369,11 +405,15 @@ def _of_unknown_order(value: Value, made: Call) -> bool:
         case Thing(constant=None, settled=False):
             expression = made.arguments[0][1] if made.arguments else None
             text = ast.unparse(expression.func) if isinstance(expression, ast.Call) else ""
-            return not (text and _DETERMINISTIC.fullmatch(text)) and not _DETERMINISTIC.fullmatch(value.type or " ")
+            return not (text and _DETERMINISTIC.fullmatch(text)) and not _DETERMINISTIC.fullmatch(
+                value.type or " "
+            )
         case Seq():
             return any(_of_unknown_order(item, made) for item in value.items)
         case Map():
-            return any(_of_unknown_order(item, made) and isinstance(item, Seq | Map) for _, item in value.pairs)
+            return any(
+                _of_unknown_order(item, made) and isinstance(item, Seq | Map) for _, item in value.pairs
+            )
         case _:
             return False
 
@@ -392,7 +432,9 @@ def as_set(machine: Interpreter, items: tuple[Value, ...], node: ast.expr, frame
     inherited = tuple(trait for item in items for trait in traits_of(item))
     numbers = bool(items) and all(isinstance(item, Thing) and item.constant is not None for item in items)
     mark = machine.vocabulary.call("set")
-    if mark is None or (numbers and all(str(getattr(item, "constant", "")).strip("-").isdigit() for item in items)):
+    if mark is None or (
+        numbers and all(str(getattr(item, "constant", "")).strip("-").isdigit() for item in items)
+    ):
         return Seq(items, inherited, "set")
     trait = Trait(mark, frame.module.place(node), frame.module.label(node))
     return Seq(items, (trait, *(t for t in inherited if t.mark.order)), "set", partial=True)

@@ -319,13 +319,19 @@ def _comprehension(
         else:
             result = Seq((item,), traits, partial=True)
     inner = frame.names
-    frame.names = saved | {name: value for name, value in inner.items() if name in saved and _mutated(saved[name], value)}
+    frame.names = saved | {
+        name: value for name, value in inner.items() if name in saved and _mutated(saved[name], value)
+    }
     return result
 
 
 def _mutated(before: Value, after: Value) -> bool:
     """Whether a list of the surrounding function grew inside a comprehension."""
-    return isinstance(before, Seq) and isinstance(after, Seq) and before.items == after.items[: len(before.items)]
+    return (
+        isinstance(before, Seq)
+        and isinstance(after, Seq)
+        and before.items == after.items[: len(before.items)]
+    )
 
 
 def _subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
@@ -340,7 +346,11 @@ def _subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value
             value = base.get(index.value)
             return value if value is not None else Thing(label)
         case Map():
-            return element_of(Seq(tuple(value for _, value in base.pairs), base.traits)) if base.pairs else Thing(label)
+            return (
+                element_of(Seq(tuple(value for _, value in base.pairs), base.traits))
+                if base.pairs
+                else Thing(label)
+            )
         case Seq():
             return _seq_item(base, index)
         case Thing() if base.type == "os.environ":

@@ -72,7 +72,9 @@ class Frame:
                 merged[name] = value
             elif other[name] is not value:
                 # The way that changed nothing comes second, so that its text is the shorter option.
-                first, second = (value, other[name]) if before.get(name) is not value else (other[name], value)
+                first, second = (
+                    (value, other[name]) if before.get(name) is not value else (other[name], value)
+                )
                 merged[name] = merge(first, second, place, test)
         self.names = merged
 

@@ -136,7 +136,10 @@ class Interpreter:
         self, function: Function, bindings: dict[str, Value], depth: int, bound: Value | None
     ) -> Frame:
         """The frame a call leaves, run once for the same arguments; large ones are the same if identical."""
-        key = (function, *(value if isinstance(value, _SHALLOW) else id(value) for value in bindings.values()))
+        key = (
+            function,
+            *(value if isinstance(value, _SHALLOW) else id(value) for value in bindings.values()),
+        )
         known = self._results.get(key)
         if known is None:
             known = self._results[key] = (self._run(function, bindings, bound, None, depth + 1), bindings)
@@ -206,7 +209,10 @@ class Interpreter:
         parameters = function.node.args
         positional = [*parameters.posonlyargs, *parameters.args]
         defaults = [*[None] * (len(positional) - len(parameters.defaults)), *parameters.defaults]
-        pairs = [*zip(positional, defaults, strict=True), *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)]
+        pairs = [
+            *zip(positional, defaults, strict=True),
+            *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True),
+        ]
         for index, (parameter, default) in enumerate(pairs):
             name = parameter.arg
             if name in bindings:
@@ -312,7 +318,9 @@ def settled(value: Value) -> Value:
 
     def once(trait: Trait) -> Trait:
         if trait.built:
-            return replace(trait, mark=replace(trait.mark, severity=min(trait.mark.severity, Severity.WARNING)))
+            return replace(
+                trait, mark=replace(trait.mark, severity=min(trait.mark.severity, Severity.WARNING))
+            )
         return replace(trait, once=True) if not trait.mark.order else trait
 
     if isinstance(value, Thing) and value.constant is None and not value.traits:

@@ -83,7 +83,9 @@ def _replaced(machine: Interpreter, made: Call, receiver: Str, frame: Frame) -> 
     wanted = "".join(getattr(part, "text", "\0") for part in old.parts) if isinstance(old, Str) else ""
     if not wanted or not traits_of(new):
         return receiver
-    parts = strings.replaced(receiver.parts, wanted, strings.parts_of(machine, new, expression, frame), frame.module)
+    parts = strings.replaced(
+        receiver.parts, wanted, strings.parts_of(machine, new, expression, frame), frame.module
+    )
     return with_traits(receiver, traits_of(new)) if parts == receiver.parts else Str(parts)
 
 
@@ -105,11 +107,15 @@ def _of_list(machine: Interpreter, made: Call, receiver: Seq, name: str, frame: 
         case "append" | "add" | "appendleft" if first is not None:
             return _change(machine, made, replace(receiver, items=(*receiver.items[-199:], first)), frame)
         case "insert" if len(made.arguments) > 1:
-            return _change(machine, made, replace(receiver, items=(made.values[1], *receiver.items[:199])), frame)
+            return _change(
+                machine, made, replace(receiver, items=(made.values[1], *receiver.items[:199])), frame
+            )
         case "extend" | "update" if first is not None:
             items = first.items if isinstance(first, Seq) else (element_of(first),)
             order = first.traits if isinstance(first, Seq) else ()
-            grown = Seq((*receiver.items, *items)[-200:], receiver.traits + order, receiver.kind, partial=True)
+            grown = Seq(
+                (*receiver.items, *items)[-200:], receiver.traits + order, receiver.kind, partial=True
+            )
             return _change(machine, made, grown, frame)
         case "sort":
             return _change(machine, made, without_order(receiver), frame)
@@ -130,7 +136,9 @@ def _of_dict(machine: Interpreter, made: Call, receiver: Map, name: str, frame: 
     values = tuple(value for _, value in receiver.pairs)
     match name:
         case "items":
-            keys = [Thing(constant=key, settled=True) if key is not None else Thing() for key, _ in receiver.pairs]
+            keys = [
+                Thing(constant=key, settled=True) if key is not None else Thing() for key, _ in receiver.pairs
+            ]
             rows = tuple(Seq((key, value), kind="tuple") for key, value in zip(keys, values, strict=True))
             return Seq(rows, receiver.traits, partial=receiver.partial)
         case "values":
@@ -140,7 +148,11 @@ def _of_dict(machine: Interpreter, made: Call, receiver: Map, name: str, frame: 
             return Seq(items, receiver.traits, partial=receiver.partial)
         case "get" | "pop" | "setdefault" if made.arguments:
             key = made.node.args[0]
-            found = receiver.get(key.value) if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+            found = (
+                receiver.get(key.value)
+                if isinstance(key, ast.Constant) and isinstance(key.value, str)
+                else None
+            )
             default = made.values[1] if len(made.values) > 1 else None
             if found is not None and default is not None:
                 return merge(found, default, frame.module.place(made.node))
@@ -170,7 +182,9 @@ def _of_thing(machine: Interpreter, made: Call, receiver: Thing, name: str, fram
         return Thing(label, tuple(traits))
     if name in {"append", "extend", "insert", "add"} and made.arguments:
         added = traits_of(made.values[-1])
-        return _change(machine, made, with_traits(receiver, added), frame) if added else Thing(constant="None")
+        return (
+            _change(machine, made, with_traits(receiver, added), frame) if added else Thing(constant="None")
+        )
     if name == "sort":
         return _change(machine, made, without_order(receiver), frame)
     if name in _READING:
@@ -197,5 +211,3 @@ def _literal(value: Value) -> str:
     if isinstance(value, Str) and len(value.parts) == 1 and hasattr(value.parts[0], "text"):
         return str(value.parts[0].text)
     return ""
-
-

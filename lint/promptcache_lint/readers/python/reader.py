@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PythonReader"]
 
+
 class PythonReader:
     """Reads ``.py`` files."""
 

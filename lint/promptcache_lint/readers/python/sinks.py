@@ -35,13 +35,25 @@ _API = re.compile(
     r"\.(?:create|acreate|stream|parse|generate_content\w*|count_tokens)"
     r"|(?:litellm\.)?a?completion|litellm\.(?:a?completion|a?responses|a?text_completion)|.*\.converse(?:_stream)?"
 )
-_MESSAGE_CLASS = re.compile(r"(?:.*\.)?(?P<role>System|Developer|Human|User|AI|Assistant)(?:Chat)?Message(?P<template>PromptTemplate)?"
-                            r"(?:\.from_template)?")
+_MESSAGE_CLASS = re.compile(
+    r"(?:.*\.)?(?P<role>System|Developer|Human|User|AI|Assistant)(?:Chat)?Message(?P<template>PromptTemplate)?"
+    r"(?:\.from_template)?"
+)
 _TEMPLATE_CLASS = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_template)?")
-_SYSTEM_KEYWORDS = ("system", "instructions", "system_prompt", "system_instruction", "system_message", "developer_message", "preamble")
+_SYSTEM_KEYWORDS = (
+    "system",
+    "instructions",
+    "system_prompt",
+    "system_instruction",
+    "system_message",
+    "developer_message",
+    "preamble",
+)
 _ENOUGH_WORDS = 3
 _HEADING = re.compile(r"\s*#{1,3} \S")
-_SECTION_NAME = re.compile(r"(?:\w+_)?(?:section|block|preamble|rules|guidelines|context|skills|tools_description)")
+_SECTION_NAME = re.compile(
+    r"(?:\w+_)?(?:section|block|preamble|rules|guidelines|context|skills|tools_description)"
+)
 
 
 class Sinks:
@@ -57,13 +69,13 @@ class Sinks:
 
     def called(self, made: Call, frame: Frame) -> None:
         """A call is about to be made."""
-        if made.dotted and (match := _MESSAGE_CLASS.fullmatch(made.dotted)):
+        if match := _MESSAGE_CLASS.fullmatch(made.path):
             self._message_class(made, match, frame)
-        elif made.dotted and _TEMPLATE_CLASS.fullmatch(made.dotted):
+        elif _TEMPLATE_CLASS.fullmatch(made.path):
             value = made.argument(0, "template")
             if isinstance(value, Str):
                 self._emit("template", "prompt", value, made.node, frame, certain=True, expand=True)
-        elif made.dotted and _API.fullmatch(made.dotted):
+        elif _API.fullmatch(made.path):
             self._request(made, frame)
         else:
             self._keywords(made, frame)
@@ -98,14 +110,20 @@ class Sinks:
         """A function was run by itself: what it returns may be a prompt by its name or its wording."""
         name = function.name
         role = role_of_name(name)
-        if role is None and function.owner is not None and name in {"__str__", "render", "build", "text", "content"}:
+        if (
+            role is None
+            and function.owner is not None
+            and name in {"__str__", "render", "build", "text", "content"}
+        ):
             role = role_of_name(function.owner.name)
         for value, place in frame.returned:
             if not isinstance(value, Str):
                 continue
             weak = role is None
             found: Role | None = role
-            if found is None and (_opens(value) or (_SECTION_NAME.fullmatch(name) and _HEADING.match(_start(value)))):
+            if found is None and (
+                _opens(value) or (_SECTION_NAME.fullmatch(name) and _HEADING.match(_start(value)))
+            ):
                 found = "system"
             if found is not None and found != "user":
                 self._emit_at(name, found, value, place, frame, certain=not weak, expand=True)
@@ -134,7 +152,11 @@ class Sinks:
         """A call of anything with a keyword that names a system prompt."""
         for keyword in _SYSTEM_KEYWORDS:
             pair = made.named.get(keyword)
-            if pair is not None and isinstance(pair[0], Str) and _static_words(pair[0].parts) >= _ENOUGH_WORDS:
+            if (
+                pair is not None
+                and isinstance(pair[0], Str)
+                and _static_words(pair[0].parts) >= _ENOUGH_WORDS
+            ):
                 self._emit(keyword, "system", pair[0], pair[1], frame, certain=True)
         pair = made.named.get("messages")
         if pair is not None and isinstance(pair[0], Seq):
@@ -160,7 +182,9 @@ class Sinks:
                 segments += self._messages(value, frame)
         if "prompt" in made.named and isinstance(made.named["prompt"][0], Str):
             value, expression = made.named["prompt"]
-            segments.append(Segment("prompt", "prompt", strings.parts_of(self._machine(), value, expression, frame)))
+            segments.append(
+                Segment("prompt", "prompt", strings.parts_of(self._machine(), value, expression, frame))
+            )
         if segments:
             self._add("request", tuple(segments), frame.module.place(made.node), frame, certain=True)
 
@@ -206,7 +230,9 @@ class Sinks:
             case Str():
                 return value.parts
             case Map():
-                return tuple(part for _, inner in value.pairs for part in self._deep_parts(inner, node, frame))
+                return tuple(
+                    part for _, inner in value.pairs for part in self._deep_parts(inner, node, frame)
+                )
             case Seq():
                 return tuple(part for inner in value.items for part in self._deep_parts(inner, node, frame))
             case Thing() if value.traits:
@@ -217,7 +243,9 @@ class Sinks:
     def _order_of(self, tools: Seq, node: ast.expr, frame: Frame) -> list[Segment]:
         if not tools.traits:
             return []
-        hole = Hole(frame.module.label(node), frame.module.place(node), tools.traits, tools.traits[0].mark.stability)
+        hole = Hole(
+            frame.module.label(node), frame.module.place(node), tools.traits, tools.traits[0].mark.stability
+        )
         return [Segment("tools", "tool", (hole,))]
 
     def _emit(
@@ -260,7 +288,9 @@ class Sinks:
     def _add(
         self, name: str, segments: tuple[Segment, ...], place: Place, frame: Frame, *, certain: bool
     ) -> None:
-        holes = [part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)]
+        holes = [
+            part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)
+        ]
         if holes:
             prompt = Prompt(name, place, segments, certain=certain)
             for path in {hole.place.path for hole in holes}:
@@ -289,5 +319,3 @@ def _start(value: Str) -> str:
 
 def _opens(value: Str) -> bool:
     return opens_like_prompt(_start(value))
-
-

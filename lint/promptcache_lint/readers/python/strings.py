@@ -24,9 +24,22 @@ if TYPE_CHECKING:
 
     FillOne = Callable[[re.Match[str]], "tuple[Part, ...] | None"]
 
-__all__ = ["fill", "formatted", "join", "joined", "locator", "parts_of", "percent", "replaced", "template_fields", "with_pattern"]
+__all__ = [
+    "fill",
+    "formatted",
+    "join",
+    "joined",
+    "locator",
+    "parts_of",
+    "percent",
+    "replaced",
+    "template_fields",
+    "with_pattern",
+]
 
-_FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[A-Za-z_]\w*|\d*)(?P<rest>(?:\.\w+|\[[^\]]*\])*)(?:![rsa])?(?::(?P<spec>[^{}]*))?\}")
+_FIELD = re.compile(
+    r"\{\{|\}\}|\{(?P<name>[A-Za-z_]\w*|\d*)(?P<rest>(?:\.\w+|\[[^\]]*\])*)(?:![rsa])?(?::(?P<spec>[^{}]*))?\}"
+)
 _DOLLAR = re.compile(r"\$\$|\$(?P<name>[A-Za-z_]\w*)|\$\{(?P<braced>[A-Za-z_]\w*)\}")
 _PERCENT = re.compile(r"%%|%(?:\((?P<name>\w+)\))?[-+ #0]*\d*(?:\.\d+)?[sdrfixgaeXc]")
 _MOST_PARTS = 300
@@ -86,15 +99,16 @@ def naming(node: ast.expr) -> str:
             return f"{inner}.{key}" if inner else key
         case ast.Await():
             return naming(node.value)
-        case ast.Call(func=ast.Attribute(attr="strip" | "lower" | "upper" | "title" | "isoformat" | "strftime")):
+        case ast.Call(
+            func=ast.Attribute(attr="strip" | "lower" | "upper" | "title" | "isoformat" | "strftime")
+        ):
             return naming(node.func.value)
         case ast.Call(func=ast.Name(id="str" | "repr" | "int"), args=[inner]):
             return naming(inner)
         case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as key), *_]):
             return key
-        case ast.Call():
-            called = naming(node.func)
-            return called.rpartition(".")[2].removeprefix("get_")
+        case ast.Call(args=[], keywords=[]):
+            return naming(node.func).rpartition(".")[2].removeprefix("get_")
         case _:
             return ""
 

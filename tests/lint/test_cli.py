@@ -1,0 +1,143 @@
+"""``promptcache lint``: exit status, selection, what is printed, files that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from promptcache_lint.cli import main
+
+RULES = "You are a clerk of our company. Be brief and polite, and never promise anything."
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "clock.txt").write_text(f"It is {{now}}.\n{RULES}\n")
+    (tmp_path / "prompts" / "clean.txt").write_text(f"{RULES} Sell {{goods}}.\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys, *argv):
+    status = main(list(argv))
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_findings_exit_1(tree, capsys):
+    status, out, err = run(capsys, "prompts", "--output-format", "concise")
+    assert (status, err) == (1, "")
+    assert out == (
+        "prompts/clock.txt:1:7: error[PC101] The clock ({now}) reaches the system prompt; "
+        "about 21 static tokens behind it cannot be reused.\nFound 1 error in 2 files.\n"
+    )
+
+
+def test_clean_exits_0(tree, capsys):
+    status, out, _ = run(capsys, "prompts/clean.txt")
+    assert (status, out) == (0, "Nothing found in 1 file.\n")
+
+
+def test_missing_path_is_one_line_and_exits_2(tree, capsys):
+    status, out, err = run(capsys, "prompts", "nowhere")
+    assert (status, out) == (2, "")
+    assert err.startswith("promptcache lint: nowhere: no such file or folder.")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("flags", [("--select", "XX1"), ("--ignore", "PC101,PC9999")])
+def test_unknown_selector_exits_2(tree, capsys, flags):
+    status, _, err = run(capsys, "prompts", *flags)
+    assert status == 2
+    assert "selects no rule" in err
+
+
+@pytest.mark.parametrize(
+    ("flags", "status"),
+    [
+        (("--select", "PC1"), 1),
+        (("--select", "pc101"), 1),
+        (("--select", "PC2"), 0),
+        (("--ignore", "PC101"), 0),
+        (("--select", "PC1", "--ignore", "PC10"), 0),
+        (("--severity", "error"), 1),
+        (("--exclude", "clock*"), 0),
+    ],
+)
+def test_selection(tree, capsys, flags, status):
+    assert run(capsys, "prompts", *flags)[0] == status
+
+
+def test_info_does_not_fail(tree, capsys):
+    (tree / "a.py").write_text(
+        f"import time\nT = time.time()\ndef system_prompt():\n    return f'It is {{T}}. {RULES}'\n"
+    )
+    status, out, _ = run(capsys, "a.py", "--severity", "info", "--output-format", "concise")
+    assert status == 0
+    assert "info[PC110]" in out
+
+
+def test_empty_folder_says_so(tmp_path, capsys):
+    status, out, _ = run(capsys, str(tmp_path))
+    assert status == 0
+    assert out.startswith("No files to lint")
+
+
+def test_gitignore_is_respected_and_can_be_switched_off(tree, capsys):
+    (tree / ".git").mkdir()
+    (tree / ".gitignore").write_text("prompts/clock.*\n")
+    assert run(capsys, "prompts")[0] == 0
+    assert run(capsys, ".")[0] == 0
+    assert run(capsys, "prompts", "--no-respect-gitignore")[0] == 1
+    assert run(capsys, "prompts/clock.txt")[0] == 1
+
+
+def test_unreadable_files_do_not_stop_the_run(tree, capsys):
+    (tree / "prompts" / "latin.txt").write_bytes(b"Gr\xfc\xdfe an {now}")
+    (tree / "prompts" / "broken.py").write_text("SYSTEM = 'You are\n")
+    (tree / "prompts" / "broken.j2").write_text("You are {{ a(")
+    (tree / "prompts" / "nul.py").write_bytes(b"SYSTEM = '\0'\n")
+    status, out, _ = run(capsys, "prompts", "--output-format", "json")
+    found = {(item["filename"], item["code"]) for item in json.loads(out)}
+    assert status == 1
+    assert found == {
+        ("prompts/latin.txt", "PC900"),
+        ("prompts/broken.py", "PC900"),
+        ("prompts/broken.j2", "PC900"),
+        ("prompts/nul.py", "PC900"),
+        ("prompts/clock.txt", "PC101"),
+    }
+
+
+def test_byte_order_mark_and_crlf(tree, capsys):
+    (tree / "prompts" / "clock.txt").write_bytes(b"\xef\xbb\xbfHello.\r\nIt is {now}.\r\n" + RULES.encode())
+    _, out, _ = run(capsys, "prompts", "--output-format", "json")
+    (item,) = json.loads(out)
+    assert item["location"] == {"row": 2, "column": 7}
+
+
+def test_statistics(tree, capsys):
+    _, out, _ = run(capsys, "prompts", "--statistics")
+    assert out.split() [:2] == ["1", "PC101"]
+
+
+def test_documents_in_a_folder_are_no_prompts(tree, capsys):
+    (tree / "README.md").write_text("You are welcome. {now}\n" + RULES)
+    (tree / "notes.txt").write_text("Call {now} to get the time.\n")
+    assert run(capsys, ".", "--exclude", "clock.txt")[0] == 0
+
+
+def test_light_install_is_enough():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'numpy', 'fastapi', 'aiohttp', 'openai']));"
+        "from promptcache_lint.cli import main; sys.exit(main(['examples/prompts', '--output-format', 'json']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert [(item["code"], item["filename"]) for item in json.loads(done.stdout)] == [
+        ("PC101", "examples/prompts/support.j2")
+    ]
