@@ -8,9 +8,10 @@
     ├── QueueFullError         too many requests wait already
     ├── EngineStoppedError     the engine was not started, was closed, or its worker thread died
     ├── GenerationError        this one sequence could not be computed; the others go on
+    ├── ModelUnavailableError  the hub cannot provide the model's file (``hub.errors``)
     └── ModelError             a file, tokenizer or chat template at fault: the tree of ``models.errors``
 
-The cache and the hub have errors of their own.
+The cache has errors of its own.
 """
 
 
