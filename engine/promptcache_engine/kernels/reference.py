@@ -111,7 +111,7 @@ def _attend_tiled(query: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Te
     """
     count, _, dim = query.shape
     context = slots.shape[0]
-    padded = functional.pad(slots[None], (0, -context % KEY_TILE), mode="replicate")[0]
+    padded = torch.cat((slots, slots[-1:].expand(-context % KEY_TILE)))
     keys, values = _gather(key_pool, padded, dim), _gather(value_pool, padded, dim)
     kv_heads = keys.shape[0]
     folded = _fold(query * scale, kv_heads)

@@ -1,6 +1,7 @@
 """A model with all that belongs to it: weights, tokenizer, chat template and numbers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from promptcache_engine.models.chat_template import ChatTemplate
 from promptcache_engine.models.config import ModelConfig
@@ -11,12 +12,21 @@ from promptcache_engine.tokenizer.base import Tokenizer
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """What an engine needs of a model; ``chat_template`` is None where the file has none."""
+    """What an engine needs of a model.
+
+    ``chat_template`` is None where the file has none. ``special_tokens`` are the texts that templates know by
+    name, such as ``bos_token``.
+    """
 
     model: LlamaModel
     tokenizer: Tokenizer
     chat_template: ChatTemplate | None
     config: ModelConfig
+    special_tokens: Mapping[str, str] = field(default_factory=dict)
+
+    def compile_chat_template(self, source: str) -> ChatTemplate:
+        """Compile another template for this model's tokens; raise ChatTemplateError where it cannot be."""
+        return ChatTemplate(source, tokens=self.special_tokens)
 
     def require_chat_template(self) -> ChatTemplate:
         """Return the chat template; raise ChatTemplateMissingError where the model has none."""

@@ -18,7 +18,6 @@ from promptcache_engine.models.llama import LayerWeights, Linear, LlamaModel, Ll
 from promptcache_engine.models.loaded import LoadedModel
 from promptcache_engine.models.rope import RotaryTable
 from promptcache_engine.tokenizer.from_gguf import tokenizer_from_gguf
-from promptcache_engine.tokenizer.gguf_vocabulary import Vocabulary
 
 
 def load_model(
@@ -47,22 +46,16 @@ def load_model(
     rope = RotaryTable(
         config.head_dim, config.rope_theta, scale=config.rope_scale, factors=factors, device=device
     )
+    tokens = vocabulary.special_tokens()
+    template = None
+    if "tokenizer.chat_template" in file.metadata:
+        template = ChatTemplate(file.metadata.text("tokenizer.chat_template"), tokens=tokens)
     return LoadedModel(
         model=LlamaModel(config, weights, rope, deterministic=deterministic),
         tokenizer=tokenizer,
-        chat_template=_chat_template(file, vocabulary),
+        chat_template=template,
         config=config,
-    )
-
-
-def _chat_template(file: GGUFFile, vocabulary: Vocabulary) -> ChatTemplate | None:
-    if "tokenizer.chat_template" not in file.metadata:
-        return None
-    eos = file.metadata.get("tokenizer.ggml.eos_token_id")
-    tokens = {"bos_token": vocabulary.bos_token_id, "eos_token": eos}
-    return ChatTemplate(
-        file.metadata.text("tokenizer.chat_template"),
-        tokens={name: vocabulary.special_text(index) for name, index in tokens.items()},
+        special_tokens=tokens,
     )
 
 

@@ -35,7 +35,8 @@ class Vocabulary:
         tokens: as the vocabulary writes them.
         kinds: one for each token; values of ``TokenKind``.
         bos_token_id: the token that begins a text, where there is one.
-        eos_token_ids: the tokens that end an answer.
+        eos_token_id: the token that the file says ends an answer, where it says so.
+        eos_token_ids: all tokens that end an answer.
         adds_bos: whether a plain prompt begins with ``bos_token_id``.
     """
 
@@ -43,12 +44,14 @@ class Vocabulary:
     tokens: list[str]
     kinds: list[int]
     bos_token_id: int | None
+    eos_token_id: int | None
     eos_token_ids: tuple[int, ...]
     adds_bos: bool
 
-    def special_text(self, key_token_id: int | None) -> str:
-        """Return a token's text, empty for None."""
-        return "" if key_token_id is None else self.tokens[key_token_id]
+    def special_tokens(self) -> dict[str, str]:
+        """Return the texts that chat templates know by name; a token the file does not name is left out."""
+        roles = {"bos_token": self.bos_token_id, "eos_token": self.eos_token_id}
+        return {name: self.tokens[index] for name, index in roles.items() if index is not None}
 
 
 def read_vocabulary(file: GGUFFile, *, adds_bos: bool) -> Vocabulary:
@@ -72,6 +75,7 @@ def read_vocabulary(file: GGUFFile, *, adds_bos: bool) -> Vocabulary:
         tokens=tokens,
         kinds=kinds,
         bos_token_id=bos,
+        eos_token_id=_token_id(file, "eos", len(tokens)),
         eos_token_ids=_eos_token_ids(file, tokens, kinds),
         adds_bos=bos is not None and metadata.flag("tokenizer.ggml.add_bos_token", adds_bos),
     )

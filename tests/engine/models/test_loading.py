@@ -127,6 +127,13 @@ def test_a_file_without_chat_template_says_so_when_asked(path: Path) -> None:
     assert caught.value.model == "tiny"
 
 
+def test_templates_know_the_files_special_tokens(path: Path) -> None:
+    named = "{{ bos_token }}|{{ eos_token }}"
+    loaded = load_model(write_llama(path, metadata={"tokenizer.chat_template": named}))
+    assert loaded.require_chat_template().render([]) == "<|im_start|>|<|im_end|>"
+    assert loaded.compile_chat_template(named + "!").render([]) == "<|im_start|>|<|im_end|>!"
+
+
 @pytest.mark.parametrize(
     "key",
     [

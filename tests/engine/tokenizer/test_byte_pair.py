@@ -21,6 +21,7 @@ def vocabulary(*, tokens: tuple[str, ...] = (), bos: int | None = None, adds_bos
         tokens=[*plain, CONTROL, LITERAL],
         kinds=list(kinds),
         bos_token_id=bos,
+        eos_token_id=len(plain),
         eos_token_ids=(len(plain),),
         adds_bos=adds_bos,
     )
@@ -107,6 +108,11 @@ def test_a_token_outside_the_byte_alphabet_is_refused() -> None:
 def test_an_unknown_way_of_cutting_words_is_refused() -> None:
     with pytest.raises(UnsupportedModelError, match="'qwen99'"):
         build("qwen99")
+
+
+def test_templates_know_tokens_by_name() -> None:
+    assert vocabulary().special_tokens() == {"eos_token": CONTROL}
+    assert vocabulary(bos=0).special_tokens() == {"bos_token": vocabulary().tokens[0], "eos_token": CONTROL}
 
 
 def test_roles_are_the_vocabularys() -> None:

@@ -23,6 +23,7 @@ def vocabulary(*, tokens: list[str] | None = None, kinds: list[int] | None = Non
         tokens=tokens or REFERENCE["tokens"],
         kinds=kinds or REFERENCE["kinds"],
         bos_token_id=1,
+        eos_token_id=2,
         eos_token_ids=(2,),
         adds_bos=True,
     )
