@@ -148,5 +148,4 @@ def create_app(
     """
     settings = Settings() if settings is None else settings
     upstream = create_upstream(settings, on_progress) if upstream is None else upstream
-    database = settings.database or settings.data_dir / "promptcache.db"
-    return Gateway(settings, upstream, Observer([upstream], Journal(database)))
+    return Gateway(settings, upstream, Observer([upstream], Journal(settings.database_file)))

@@ -112,7 +112,10 @@ def _add_gateway(group: argparse._ArgumentGroup) -> None:
     option("--max-body-bytes", to="serve.max_body_bytes", type=int, help="largest request body (33554432)")
     option("--data-dir", to="storage.data_dir", metavar="DIR", help="folder of what is recorded")
     option(
-        "--database", to="storage.database", metavar="URL", help="database instead of a file in --data-dir"
+        "--database",
+        to="storage.database",
+        metavar="PATH",
+        help="SQLite file instead of --data-dir/promptcache.db",
     )
     group.add_argument("--config", type=Path, metavar="FILE", help="promptcache.toml with the same settings")
     group.add_argument("--check", action="store_true", help="check the settings and exit")

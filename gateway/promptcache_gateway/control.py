@@ -37,6 +37,7 @@ def create_control_plane(observer: Observer, upstreams: Sequence[Upstream]) -> F
         docs_url=None,  # FastAPI's pages load scripts from elsewhere
         redoc_url=None,
     )
+    app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(Exception, _unexpected)
@@ -56,6 +57,11 @@ def create_control_plane(observer: Observer, upstreams: Sequence[Upstream]) -> F
 
 def _respond(error: ApiError, headers: Any = None) -> JSONResponse:
     return JSONResponse(error.to_dict(), status_code=error.status, headers=headers)
+
+
+async def _api_error(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
+    assert isinstance(error, ApiError)
+    return _respond(error, {name.decode(): value.decode() for name, value in error.headers()})
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8400
 MIB = 1024 * 1024
+_SQLITE = "sqlite:///"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ class Settings:
         max_body_bytes: largest request body taken.
         shutdown_grace_s: seconds that running requests get to end when the gateway is stopped.
         data_dir: folder of what is recorded.
-        database: URL or path of the database, or None: a file in ``data_dir``.
+        database: path of the database, or ``sqlite:///PATH``; None: a file in ``data_dir``.
     """
 
     host: str = "127.0.0.1"
@@ -112,6 +113,22 @@ class Settings:
             )
         if self.upstream is not None and self._leads_back(self.upstream.url):
             raise SettingsError("upstream", f"{self.upstream.url} is this gateway itself.")
+
+        if "://" in (self.database or "") and not self._names_sqlite:
+            raise SettingsError(
+                "database", "only SQLite can be used.", remedy="Give a file's path, or sqlite:///PATH."
+            )
+
+    @property
+    def database_file(self) -> Path:
+        """The SQLite file to write to."""
+        if self.database is None:
+            return self.data_dir / "promptcache.db"
+        return Path(self.database.removeprefix(_SQLITE)).expanduser()
+
+    @property
+    def _names_sqlite(self) -> bool:
+        return self.database is not None and self.database.startswith(_SQLITE)
 
     def _leads_back(self, url: str) -> bool:
         parts = urlsplit(url)

@@ -24,6 +24,25 @@ def test_the_defaults() -> None:
     assert made.data_dir == Path("/data/promptcache")
 
 
+@pytest.mark.parametrize(
+    ("given", "file"),
+    [
+        ("x.db", "x.db"),
+        ("sqlite:///x.db", "x.db"),
+        ("sqlite:////tmp/x.db", "/tmp/x.db"),
+        (None, "/d/promptcache.db"),
+    ],
+)
+def test_the_database_is_a_file(given: str | None, file: str) -> None:
+    argv = [] if given is None else ["--database", given]
+    assert settings("--data-dir", "/d", *argv).database_file == Path(file)
+
+
+def test_other_databases_are_refused() -> None:
+    with pytest.raises(SettingsError, match="only SQLite"):
+        settings("--database", "postgresql://host/db")
+
+
 @pytest.mark.parametrize("spelling", ["--page-size", "--block-size", "--kv-cache-page-size"])
 def test_every_spelling_of_the_page_size(spelling: str) -> None:
     assert settings(spelling, "32").engine.page_size == 32

@@ -118,8 +118,11 @@ class LocalUpstream:
         return len(self.engine.tokenizer.encode(text))
 
     async def reset_cache(self) -> bool | None:
-        """Empty the cache; False while running sequences hold pages."""
-        return await asyncio.to_thread(self.engine.reset_cache)
+        """Empty the cache; False while sequences hold pages. Raises `ApiError` where the engine is dead."""
+        try:
+            return await asyncio.to_thread(self.engine.reset_cache)
+        except EngineError as error:
+            raise api_error(error, "messages") from error
 
     async def warm(self, call: Call) -> EngineFacts | None:
         """Compute the call's prompt and keep it, without generating anything; raises `ApiError`."""
@@ -178,7 +181,7 @@ class LocalUpstream:
                 on_event=run.receive,
             )
         except EngineError as error:
-            raise api_error(error, call) from error
+            raise api_error(error, run.field) from error
         return run
 
 
@@ -188,7 +191,7 @@ class EngineRun:
     generation: Generation
 
     def __init__(self, call: Call) -> None:
-        self._call = call
+        self.field = "prompt" if call.dialect == "openai.completions" else "messages"
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[GenerationEvent] = asyncio.Queue()
 
@@ -206,9 +209,9 @@ class EngineRun:
         """What the engine knows at admission; raises `ApiError` where the call ends before that."""
         event = await self._queue.get()
         if isinstance(event, Failed):
-            raise api_error(event.error, self._call)
+            raise api_error(event.error, self.field)
         if not isinstance(event, Admitted):
-            raise api_error(EngineStoppedError("the request was given up before it began"), self._call)
+            raise api_error(EngineStoppedError("the request was given up before it began"), self.field)
         return _facts(event)
 
     async def next(self) -> str | End:
@@ -219,7 +222,7 @@ class EngineRun:
         if isinstance(event, Finished):
             return End(event.finish_reason, event.prompt_tokens, event.cached_tokens, event.output_tokens)
         if isinstance(event, Failed):
-            raise api_error(event.error, self._call)
+            raise api_error(event.error, self.field)
         return ""
 
 
@@ -242,9 +245,8 @@ def _facts(event: Admitted) -> EngineFacts:
     )
 
 
-def api_error(error: EngineError, call: Call) -> ApiError:
-    """The API's answer to one of the engine's errors."""
-    field = "prompt" if call.dialect == "openai.completions" else "messages"
+def api_error(error: EngineError, field: str) -> ApiError:
+    """The API's answer to one of the engine's errors; ``field`` is where the prompt was."""
     text = _sentence(error)
     if isinstance(error, ContextLengthError):
         return invalid_request(text, field, "context_length_exceeded")

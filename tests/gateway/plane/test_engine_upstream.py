@@ -300,3 +300,5 @@ def test_a_dead_engine_is_a_503_and_health_says_so(loaded, tmp_path) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "engine_unavailable")
         health = served.get("/health")
         assert (health.status_code, health.json()["status"]) == (503, "unavailable")
+        reset = served.post({}, path="/promptcache/v1/cache/reset")
+        assert (reset.status_code, reset.json()["error"]["code"]) == (503, "engine_unavailable")

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import socket
+import threading
 
+import httpx
 import openai
 import pytest
 
@@ -235,3 +237,22 @@ def test_a_slow_reader_gets_everything(proxied: Served, mock: MockUpstream) -> N
         wait_until(lambda: mock.seen)
         whole = first + b"".join(parts)
     assert whole.startswith(b"".join(events))
+
+
+def test_a_stop_that_cannot_wait_ends_streams_with_an_error_event(mock: MockUpstream, tmp_path) -> None:
+    mock.script = stalls
+    settings = Settings(upstream=UpstreamSettings(url=mock.url), data_dir=tmp_path, shutdown_grace_s=1)
+    got: list[bytes] = []
+
+    def read(url: str) -> None:
+        with httpx.stream("POST", f"{url}/v1/chat/completions", json=STREAM, timeout=30) as answer:
+            got.extend(answer.iter_raw())
+
+    with serve(settings) as served:
+        reader = threading.Thread(target=read, args=[served.url])
+        reader.start()
+        wait_until(lambda: b"lo" in b"".join(got))
+    reader.join(10)
+    events = b"".join(got).split(b"\n\n")
+    assert b'"code":"shutting_down"' in events[-3]
+    assert events[-2].startswith(b": promptcache ")
