@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from promptcache.errors import PromptCacheError
-from promptcache_gateway.observe.diagnosis import Diagnosis, diagnose
+from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.history import Entry, History
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.money import Money
@@ -21,6 +21,7 @@ from promptcache_gateway.observe.prompt import Prompt, read_prompt
 from promptcache_gateway.observe.record import RequestRecord
 from promptcache_gateway.observe.rules import CacheRules, rules_for, with_marks
 from promptcache_gateway.observe.templates import UNSTRUCTURED, TemplateName, Templates
+from promptcache_gateway.observe.verdict import diagnose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,7 +36,10 @@ _FOREVER = float("-inf")
 
 
 class CachedUpstream(Protocol):
-    """What the observer asks of an upstream: its name, its kind and the steps its cache counts in."""
+    """What the observer asks of an upstream: its name, its kind and the steps its cache counts in.
+
+    One that reuses no prefix at all says so with an attribute ``caching = False``.
+    """
 
     name: str
     kind: str
@@ -158,7 +162,8 @@ class Observer:
         upstream = self._upstreams.get(call.upstream)
         if upstream is None:
             return rules_for("unknown", call.model)
-        return rules_for(upstream.kind, call.model, granularity=upstream.granularity)
+        enabled = getattr(upstream, "caching", True)
+        return rules_for(upstream.kind, call.model, granularity=upstream.granularity, enabled=enabled)
 
     def _unread_name(self, call: Call) -> TemplateName:
         try:

@@ -31,28 +31,43 @@ class CacheRules:
         minimum: a shorter prefix is not cached, in tokens.
         lifetime_s: seconds a prefix lives after its last use; None: until it is evicted.
         reports_exactly: the upstream is the built-in engine, which knows what it reused and why not.
+        assured: the numbers are this upstream's own, not the least that every provider promises.
+        enabled: the upstream reuses prefixes at all.
     """
 
     granularity: int = 1
     minimum: int = 0
     lifetime_s: float | None = None
     reports_exactly: bool = False
+    assured: bool = True
+    enabled: bool = True
 
-    def floor(self, tokens: float) -> int:
-        """The most of ``tokens`` that can be cached: whole steps, nothing below the minimum."""
+    def promised(self, tokens: float) -> int:
+        """What of ``tokens`` must be cached: whole steps, nothing below the minimum."""
         whole = int(tokens) // self.granularity * self.granularity
         return whole if whole >= max(self.minimum, 1) else 0
 
+    def possible(self, tokens: float) -> int:
+        """What of ``tokens`` may be cached: the same where the numbers are the upstream's own, else all."""
+        return self.promised(tokens) if self.assured else max(0, int(tokens))
 
-def rules_for(kind: str, model: str, *, granularity: int | None = None) -> CacheRules:
+
+def rules_for(kind: str, model: str, *, granularity: int | None = None, enabled: bool = True) -> CacheRules:
     """The rules of an upstream of some kind (``"engine"``, ``"openai"``, ``"vllm"``…) for a model.
 
-    ``granularity`` is what the upstream itself says, and wins.
+    ``granularity`` is what the upstream itself says, and wins; ``enabled`` False: it reuses nothing.
     """
     table = _table()
     facts = find_model(model) if kind not in table else None
     row = table.get(kind, table["unknown"])
-    rules = CacheRules(granularity or row["granularity"], row["minimum"], row["lifetime_s"], kind == "engine")
+    rules = CacheRules(
+        granularity=granularity or row["granularity"],
+        minimum=row["minimum"],
+        lifetime_s=row["lifetime_s"],
+        reports_exactly=kind == "engine",
+        assured=kind in table and kind != "unknown",
+        enabled=enabled,
+    )
     if facts is None:
         return rules
     return replace(
@@ -60,6 +75,7 @@ def rules_for(kind: str, model: str, *, granularity: int | None = None) -> Cache
         granularity=granularity or facts.step or rules.granularity,
         minimum=rules.minimum if facts.min_tokens is None else facts.min_tokens,
         lifetime_s=float(facts.ttl_s[0]) if facts.ttl_s else rules.lifetime_s,
+        assured=facts.min_tokens is not None,
     )
 
 

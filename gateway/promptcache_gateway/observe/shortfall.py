@@ -8,15 +8,13 @@ been there and was not read is the upstream's doing, and says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.observe.diagnosis import Attribution
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.tokens import Tokens
-
-Attribution = Literal["caller", "expected", "upstream", "unknown"]
-"""Whose doing a miss is."""
 
 _CALLERS_OWN = frozenset(
     {"PC503", "PC504", "PC601", "PC602", "PC603", "PC605", "PC606", "PC607", "PC608", "PC610"}
@@ -42,6 +40,17 @@ def attribution_of(code: str) -> Attribution:
     return "upstream" if code in _UPSTREAMS else "expected"
 
 
+def explain_away(evidence: Evidence) -> list[Reason]:
+    """Reasons for which the prefix would not have been read even if the caller had not broken it."""
+    return [
+        *_switched_off(evidence),
+        *_first_of_model(evidence),
+        *_emptied(evidence),
+        *_sent_elsewhere(evidence),
+        *_expired(evidence),
+    ]
+
+
 def explain_shortfall(evidence: Evidence, tokens: Tokens, engine: EngineFacts | None) -> list[Reason]:
     """The reasons, the costliest first; never empty."""
     reasons = _from_engine(engine) if engine is not None else []
@@ -63,6 +72,8 @@ def _from_engine(engine: EngineFacts) -> list[Reason]:
 def _from_request(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     """What is certain without the engine. The first of them explains the whole loss."""
     found = [
+        *_switched_off(evidence),
+        *_first_of_model(evidence),
         *_switched_model(evidence),
         *_named_by_divergence(evidence),
         *_emptied(evidence),
@@ -75,16 +86,39 @@ def _from_request(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     return found
 
 
-def _switched_model(evidence: Evidence) -> list[Reason]:
-    match, comparison = evidence.match, evidence.comparison
-    if match is None or match.predecessor is None or comparison is None:
+def _switched_off(evidence: Evidence) -> list[Reason]:
+    if evidence.rules.enabled:
         return []
-    earlier = match.predecessor.model
-    if earlier == evidence.route[1] or match.living is not None:
+    return [Reason("PC811", None, f"{evidence.route[0]} does not reuse prefixes.")]
+
+
+def _first_of_model(evidence: Evidence) -> list[Reason]:
+    """Another conversation may well run on another model: then this one's first request is just that."""
+    earlier = _other_model(evidence)
+    if earlier is None or _is_one_conversation(evidence):
         return []
-    if comparison.same_conversation or comparison.divergence.append_only:
-        return [Reason("PC503", None, f"The conversation ran on {earlier} and now asks {evidence.route[1]}.")]
     return [Reason("PC801", None, f"The first request of this template for {evidence.route[1]}.")]
+
+
+def _switched_model(evidence: Evidence) -> list[Reason]:
+    earlier = _other_model(evidence)
+    if earlier is None or not _is_one_conversation(evidence):
+        return []
+    return [Reason("PC503", None, f"The conversation ran on {earlier} and now asks {evidence.route[1]}.")]
+
+
+def _other_model(evidence: Evidence) -> str | None:
+    """The predecessor's model where it is another, and nothing of this one's is alive."""
+    match = evidence.match
+    if match is None or match.predecessor is None or match.living is not None:
+        return None
+    model = match.predecessor.model
+    return model if model != evidence.route[1] else None
+
+
+def _is_one_conversation(evidence: Evidence) -> bool:
+    comparison = evidence.comparison
+    return comparison is not None and (comparison.same_conversation or comparison.divergence.append_only)
 
 
 def _named_by_divergence(evidence: Evidence) -> list[Reason]:

@@ -89,10 +89,12 @@ def _compared(evidence: Evidence, prompt: int, cached: int | None, engine: Engin
     comparison = evidence.comparison
     assert comparison is not None
     scale = _scale(evidence, prompt, engine)
-    floor = evidence.rules.floor
+    rules = evidence.rules
     exact = _expected_exactly(engine)
-    expected = exact if exact is not None else min(floor(_expected(evidence, scale)), prompt)
-    reusable = min(floor(scale(comparison.matching_bytes)), prompt)
+    expected = exact if exact is not None else min(rules.promised(_expected(evidence, scale)), prompt)
+    # A fault of the caller's is shown wherever it may cost; an upstream is held to its promises only.
+    reach = rules.possible if comparison.broken else rules.promised
+    reusable = min(reach(scale(comparison.matching_bytes)), prompt)
     offset = _exact_offset(engine)
     return Tokens(
         prompt=prompt,

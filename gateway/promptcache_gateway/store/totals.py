@@ -6,10 +6,11 @@ One statement for each template, hour and cause of a batch, however many request
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Table, case, func
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.sqlite import Insert, insert
 
 from promptcache_gateway.store.schema import hours, template_causes, templates
 
@@ -111,10 +112,17 @@ def _plus(one: float | None, other: float | None) -> float | None:
 
 
 def _upsert(connection: Connection, table: Table, keys: tuple[str, ...], rows: Mapping[Key, Row]) -> None:
-    for key, row in rows.items():
-        statement = insert(table).values(**dict(zip(keys, key, strict=True)), **row)
-        added = {name: _merged(table, statement.excluded, name) for name in row}
-        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=added))
+    if rows:
+        values = [{**dict(zip(keys, key, strict=True)), **row} for key, row in rows.items()]
+        connection.execute(_statement(table, keys, tuple(values[0])), values)
+
+
+@cache
+def _statement(table: Table, keys: tuple[str, ...], columns: tuple[str, ...]) -> Insert:
+    """Insert a row, or add it to the one that is there. Built once: it is the same for every batch."""
+    statement = insert(table)
+    added = {name: _merged(table, statement.excluded, name) for name in columns if name not in keys}
+    return statement.on_conflict_do_update(index_elements=keys, set_=added)
 
 
 def _merged(table: Table, excluded: Any, name: str) -> Any:

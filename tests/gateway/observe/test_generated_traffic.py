@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.gateway.observe.scenes import Stage
-from tests.gateway.observe.traffic import FAULTS, SCENES, Author, Pair
+from tests.gateway.observe.traffic import COMBINED, FAULTS, SCENES, Author, Pair, clocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from promptcache_gateway.observe import Diagnosis
 
-SEEDS = range(1_000, 1_012)
+SEEDS = range(1_000, 1_008)
 
 
 def judge(pair: Pair) -> Diagnosis:
@@ -64,3 +64,23 @@ def test_the_numbers_hold_together(make: Callable[[Author], Pair]) -> None:
             assert record.cached_tokens <= diagnosis.reusable_tokens <= record.prompt_tokens
             assert diagnosis.expected_cached_tokens <= diagnosis.reusable_tokens
             assert diagnosis.lost_tokens == diagnosis.reusable_tokens - record.cached_tokens
+
+
+@pytest.mark.parametrize("make", COMBINED, ids=lambda make: make.__name__)
+def test_two_faults_at_once_are_both_listed(make: Callable[[Author], Pair]) -> None:
+    for seed in SEEDS:
+        pair = make(Author(seed))
+        diagnosis = judge(clocked(pair))
+        assert {pair.code, "PC101"} <= set(diagnosis.causes), (seed, diagnosis)
+        assert diagnosis.path is not None
+
+
+def test_ordinary_traffic_with_a_clock_is_the_clocks_fault_alone() -> None:
+    from tests.gateway.observe.traffic import another_question, next_turn, parallel, retry
+
+    for make in (another_question, next_turn, parallel, retry):
+        for seed in SEEDS:
+            diagnosis = judge(clocked(make(Author(seed))))
+            assert diagnosis.cause == "PC101", (seed, diagnosis)
+            assert set(diagnosis.causes) <= {"PC101", "PC401"}
+            assert diagnosis.char_offset == len("Now: 2026-11-29T12:00:0")

@@ -1,4 +1,4 @@
-"""Where records go: memory, database, metrics, events; alerts for what is new; learned names after a restart."""
+"""Where records go: memory, database, metrics, events; alerts for what is new; names after a restart."""
 
 from __future__ import annotations
 

@@ -198,13 +198,81 @@ def test_a_broken_prefix_is_named_even_where_the_upstream_does_not_report() -> N
 
 def test_a_prompt_below_the_minimum_is_not_the_callers_fault() -> None:
     stage = Stage()
-    stage.send(chat("Be brief and be kind.", "One"))
+    stage.send(chat("Be brief and be kind.", "One", model="gpt-5.6"))
 
-    record = stage.send(chat("Be brief and be kind.", "Two"))
+    record = stage.send(chat("Be brief and be kind.", "Two", model="gpt-5.6"))
 
     assert record.diagnosis.cause == "PC604"
     assert record.diagnosis.attribution == "expected"
     assert record.diagnosis.lost_tokens == 0
+
+
+def test_a_short_prompt_at_an_unknown_upstream_is_unknown() -> None:
+    stage = Stage()
+    stage.send(chat("Be brief and be kind.", "One"))
+
+    record = stage.send(chat("Be brief and be kind.", "Two"))
+
+    assert record.diagnosis.cause is None
+    assert record.diagnosis.hit is None
+    assert record.diagnosis.attribution == "unknown"
+
+
+def test_a_broken_short_prompt_is_named_unless_it_is_too_short_to_be_cached_at_all() -> None:
+    for model, code in (("some-model", "PC101"), ("gpt-5.6", None)):
+        stage = Stage()
+        bodies = [chat(f"Time: 12:00:0{n}. {rules_text(15)}", "One", model=model) for n in (1, 2)]
+        stage.send(bodies[0])
+        observation = stage.observer.open(stage.call(bodies[1]))
+        previewed = stage.observer.preview(observation, None)
+        record = stage.observer.close(observation, outcome(stage.provider.serve(bodies[1], stage.clock.now)))
+
+        assert record.diagnosis.cause == code
+        assert previewed.cause == code
+
+
+def test_what_time_took_anyway_is_not_the_callers_fault() -> None:
+    stage = Stage()
+    stage.send(chat("Time: 12:00:01\n" + RULES, "One"))
+
+    record = stage.send(chat("Time: 12:00:02\n" + RULES, "One"), after_s=400.0)
+
+    assert record.diagnosis.cause == "PC802"
+    assert record.diagnosis.causes[1] == "PC101"
+    assert record.diagnosis.attribution == "expected"
+    assert record.diagnosis.path == "messages[0]"
+
+
+def test_an_upstream_without_a_cache_says_so() -> None:
+    stage = Stage(engine_provider())
+    stage.provider.caching = False  # type: ignore[attr-defined]
+    stage.send_to_engine(chat(RULES, "One"), facts(1_700, 0))
+
+    record = stage.send_to_engine(chat(RULES, "Two"), facts(1_700, 0))
+
+    assert record.diagnosis.cause == "PC811"
+    assert record.diagnosis.attribution == "upstream"
+
+
+def test_a_prefix_shorter_than_a_page_is_said_to_be() -> None:
+    stage = Stage(Provider(name="engine", kind="engine", granularity=16, minimum=0))
+    stage.send_to_engine(chat("Be brief.", "One"), facts(18, 0, diverged_at=0))
+
+    record = stage.send_to_engine(chat("Be brief.", "Two"), facts(18, 0, diverged_at=15, granularity=15))
+
+    assert record.diagnosis.cause == "PC807"
+    assert record.diagnosis.attribution == "expected"
+    assert "15" in record.diagnosis.summary
+
+
+def test_another_model_with_a_clock_is_a_first_and_not_a_switch() -> None:
+    stage = Stage()
+    stage.send(chat("Time: 12:00:01\n" + RULES, "One", model="model-a"))
+
+    record = stage.send(chat("Time: 12:00:02\n" + RULES, "Something new", model="model-b"))
+
+    assert record.diagnosis.cause == "PC801"
+    assert record.diagnosis.attribution == "expected"
 
 
 def test_an_identical_prefix_that_was_not_read_is_the_upstreams_doing() -> None:

@@ -85,9 +85,7 @@ class Author:
                 "description": f"{name.title()}: {self.sentence()}",
                 "parameters": {
                     "type": "object",
-                    "properties": {
-                        field: {"type": "string", "description": self.sentence()} for field in fields
-                    },
+                    "properties": properties,
                     "required": fields[:1],
                 },
             },
@@ -393,6 +391,17 @@ def expired(author: Author) -> Pair:
     return Pair([body], author.continued(body), "PC802", after_s=400.0)
 
 
+def clocked(pair: Pair, code: str = "PC101") -> Pair:
+    """The same pair, with the time at the start of its system prompt besides."""
+
+    def rendered(body: Body, second: int) -> Body:
+        system = body["messages"][0]["content"]
+        return _with_system(body, f"Now: 2026-11-29T12:00:{second:02}Z\n{system}")
+
+    earlier = [rendered(body, 1) for body in pair.earlier]
+    return Pair(earlier, rendered(pair.later, 2), code, after_s=pair.after_s)
+
+
 SCENES: tuple[Callable[[Author], Pair], ...] = (
     another_question,
     next_turn,
@@ -429,3 +438,16 @@ FAULTS: tuple[Callable[[Author], Pair], ...] = (
     expired,
 )
 """One careless line each, with the code it must be known by."""
+
+COMBINED: tuple[Callable[[Author], Pair], ...] = (
+    tools_shuffled,
+    tool_added,
+    tool_keys_reordered,
+    trimmed,
+    message_edited,
+    arguments_rewritten,
+    model_switched,
+    parameter_switched,
+    expired,
+)
+"""Faults that can come together with a clock in the system prompt."""
