@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.settings import Settings
 
 _BACKLOG = 2048
+# Longer than clients keep idle connections: were we to close them, a request might meet a closed one.
+_KEEP_ALIVE_S = 75
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -79,6 +81,7 @@ def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=max(1, round(settings.shutdown_grace_s)),
         )
     )

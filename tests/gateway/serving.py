@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,4 @@ def serve(settings: Settings, **parts: Any) -> Iterator[Served]:
 
 
 def call_soon(loop, coroutine):
-    import asyncio
-
     return asyncio.run_coroutine_threadsafe(coroutine, loop)

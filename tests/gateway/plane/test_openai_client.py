@@ -3,9 +3,10 @@
 import asyncio
 
 import openai
+import orjson
 import pytest
 
-from tests.gateway.mock_upstream import MockUpstream, Wire
+from tests.gateway.mock_upstream import DONE, MockUpstream, Wire, chunk, sse
 from tests.gateway.serving import Served
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
@@ -107,3 +108,32 @@ def test_the_upstream_s_own_errors_arrive_as_they_are(
         assert response.headers["x-ratelimit-limit-tokens"] == "1"
         record = proxied.record(response)
         assert (record["status"], record["error"]) == (int(status[:3]), "rate_limit_exceeded")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_clock_is_named_in_front_of_any_upstream(
+    proxied: Served, client: openai.OpenAI, mock: MockUpstream, stream: bool
+) -> None:
+    """A server that read nothing from its cache: the cause is in the headers of both kinds of answer."""
+    usage = {"prompt_tokens": 2000, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 0}}
+
+    async def script(wire: Wire) -> None:
+        if stream:
+            await wire.events(sse(chunk("Hi", usage=usage)), DONE)
+        else:
+            await wire.respond(orjson.dumps({"id": "x", "choices": [], "usage": usage}))
+
+    mock.script = script
+    rules = "Answer in two sentences and cite the section. " * 180
+    for second in (11, 52):
+        system = {"role": "system", "content": f"It is 2026-11-29T15:03:{second}Z.\n{rules}"}
+        raw = client.chat.completions.with_raw_response.create(
+            model="m", messages=[system, *MESSAGES], stream=stream
+        )
+        content = raw.http_response.read()
+    assert raw.headers["x-promptcache-cause"] == "PC101"
+    assert raw.headers["x-promptcache-path"] == "messages[0]"
+    assert b"2026-11-29" not in content
+    record = proxied.record(raw.http_response)
+    assert (record["diagnosis"]["cause"], record["diagnosis"]["char_offset"]) == ("PC101", 23)
+    assert record["diagnosis"]["lost_tokens"] > 1500
