@@ -26,6 +26,9 @@ HEAD_BUDGET = (24_000, 8_000)
 MESSAGE_BUDGET = (600, 0)
 """The same for a message: its own volatile values matter less, and there are many."""
 
+UNMASKED = (0, 0)
+"""For a text whose volatile values are not worth looking for."""
+
 _LINES_A_PIECE = 8
 _LONG_PIECE = 4_096
 _MAX_PIECES = 8_192

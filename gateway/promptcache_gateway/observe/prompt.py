@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from promptcache.segments import Segment, cut_request, newest_turn_start
-from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET
+from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET, UNMASKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,10 +61,11 @@ def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
         promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
     """
     segments = tuple(cut_request(body))
-    head = _head_length(segments)
+    head, turn = _head_length(segments), _turn_start(segments)
+    budgets = (_budget(index, head, turn) for index in range(len(segments)))
     keys = tuple(
-        hash((segment.kind, masker.key(segment.text, HEAD_BUDGET if index <= head else MESSAGE_BUDGET)))
-        for index, segment in enumerate(segments)
+        hash((segment.kind, masker.key(segment.text, budget)))
+        for segment, budget in zip(segments, budgets, strict=True)
     )
     return Prompt(
         segments=segments,
@@ -73,9 +74,16 @@ def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
         keys=keys,
         offsets=(0, *accumulate(byte_length(segment.text) for segment in segments)),
         head=head,
-        turn=_turn_start(segments),
+        turn=turn,
         parameters={key: value for key, value in body.items() if key not in _CONTENT_KEYS},
     )
+
+
+def _budget(index: int, head: int, turn: int) -> tuple[int, int]:
+    """How much of a segment is masked. The newest turn is new anyway, volatile or not."""
+    if index >= turn:
+        return UNMASKED
+    return HEAD_BUDGET if index <= head else MESSAGE_BUDGET
 
 
 def byte_length(text: str) -> int:
