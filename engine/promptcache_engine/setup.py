@@ -60,7 +60,7 @@ def read_chat_template(config: EngineConfig, loaded: LoadedModel) -> ChatTemplat
         except (OSError, UnicodeDecodeError) as error:
             remedy = f"Give a readable file or the template itself ({error})"
             raise ConfigError("chat_template", config.chat_template, remedy) from error
-    return ChatTemplate(text)
+    return loaded.compile_chat_template(text)
 
 
 def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, EngineInfo]:
