@@ -31,7 +31,7 @@ class Diagnosis:
         lost_tokens: ``max(0, reusable - cached)``.
         lost_usd: what the lost tokens cost more than cached ones would have.
         losses: the lost tokens of each cause.
-        estimated: the token counts rest on the request's byte-to-token ratio.
+        estimated: no position was exact, every count rests on the request's byte-to-token ratio.
         before: a short excerpt of the predecessor around the difference. In memory only.
         after: the same of this request. In memory only.
         compared_with: id of the predecessor.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.masking import Masker
 
 _CONTENT_KEYS = frozenset({"messages", "system", "tools", "prompt", "instructions", "input", "functions"})
+_MARKUP_BYTES = 12  # what "<|im_end|>" and the like come to: three or four tokens a message
 _INSTRUCTING_ROLES = frozenset({"system", "developer"})
 
 
@@ -33,7 +34,7 @@ class Prompt:
         exact: chained keys, ``exact[i]`` covers the first i segments; length ``len(segments) + 1``.
         masked: the same with volatile values masked, so that a changing clock keeps the key.
         keys: the masked key of each segment on its own.
-        offsets: bytes before each segment, ``offsets[-1]`` the whole prompt's.
+        offsets: bytes before each segment, markup included; ``offsets[-1]`` is all segments'.
         head: how many leading segments are tools and instructions.
         turn: index of the first segment of the newest user turn (``len(segments)`` if there is none).
         parameters: the request's body without its contents: model, tool_choice, cache keys.
@@ -50,8 +51,8 @@ class Prompt:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all segments' texts in UTF-8."""
-        return self.offsets[-1]
+        """Bytes of all segments in UTF-8, with the markup around messages and of the answer's opening."""
+        return self.offsets[-1] + _MARKUP_BYTES
 
 
 def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
@@ -72,7 +73,7 @@ def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
         exact=_chain(hash((segment.path, segment.text, segment.extra)) for segment in segments),
         masked=_chain(keys),
         keys=keys,
-        offsets=(0, *accumulate(byte_length(segment.text) for segment in segments)),
+        offsets=(0, *accumulate(_weight(segment) for segment in segments)),
         head=head,
         turn=turn,
         parameters={key: value for key, value in body.items() if key not in _CONTENT_KEYS},
@@ -84,6 +85,11 @@ def _budget(index: int, head: int, turn: int) -> tuple[int, int]:
     if index >= turn:
         return UNMASKED
     return HEAD_BUDGET if index <= head else MESSAGE_BUDGET
+
+
+def _weight(segment: Segment) -> int:
+    """Bytes a segment stands for. Every message costs a few tokens of markup that no body shows."""
+    return byte_length(segment.text) + (_MARKUP_BYTES if segment.kind == "message" else 0)
 
 
 def byte_length(text: str) -> int:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BYTES_A_TOKEN = 4
+_MARKUP = "<|im_end|>\n<"
 
 Body = dict[str, Any]
 
@@ -78,7 +79,7 @@ def render(body: Mapping[str, Any]) -> bytes:
     """The prompt as a provider would lay it out: effort, tools, system, messages, each closed by a mark."""
     effort = str(body.get("reasoning_effort", ""))
     own = [segment.text + segment.extra for segment in cut_request(body)]
-    return "\x1e".join([effort, *own, ""]).encode("utf-8", "surrogatepass")
+    return _MARKUP.join([effort, *own, ""]).encode("utf-8", "surrogatepass")
 
 
 def common(one: bytes, other: bytes) -> int:
