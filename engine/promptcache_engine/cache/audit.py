@@ -1,6 +1,7 @@
 """Proves the cache's bookkeeping consistent, or names the first contradiction; it repairs nothing."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from promptcache_engine.cache.errors import InvariantError
 from promptcache_engine.cache.lease import NO_PAGE, Lease
@@ -73,6 +74,9 @@ def _children(store: PageStore, node: Node) -> None:
     with_pages = sorted(key for key, child in node.children.items() if child.pages)
     without = sorted(key for key, child in node.children.items() if not child.pages)
     _require(node.order == with_pages and node.faded == without, "a node's order of children is wrong")
+    for page, following in pairwise(with_pages):
+        needed = not following.startswith(page) or node.children[page].locks > 0
+        _require(needed, "a half-full page is kept although a fuller one holds the same")
 
 
 def _lease(store: PageStore, lease: Lease) -> None:

@@ -53,7 +53,9 @@ class Publisher:
         self._store.lock(child)
         self._store.ghosts.recall(self._store.ghosts.size_of(child))
         if not child.pages:
-            child.parent.revive(self._store.tree.first_page(child))
+            page = self._store.tree.first_page(child)
+            self._drop_subsumed(child.parent, page)
+            child.parent.revive(page)
         self._store.pool.give(page for page, other in zip(mine, theirs, strict=True) if other != NO_PAGE)
         for i in missing:
             theirs[i] = mine[i]
@@ -101,6 +103,7 @@ class Publisher:
         if known is not None:
             self._store.ghosts.recall(self._store.ghosts.size_of(known))
             known.pages = [page]
+            self._drop_subsumed(node, tail)
             node.revive(tail)
             known.locks = 1
         elif self._alone_at(lease, node):

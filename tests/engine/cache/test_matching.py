@@ -109,10 +109,13 @@ def test_the_best_of_many_half_matching_pages_is_copied() -> None:
     assert hit(cache, [1, 2, 3, 4, 5, 13, 13, 77]) == 7
 
 
-def test_a_longer_turn_continues_a_half_full_page() -> None:
-    cache = PrefixCache(16, 4)
+@pytest.mark.parametrize("on_admission", [True, False])
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_longer_turn_continues_a_half_full_page(on_admission: bool, use_cache: bool) -> None:
+    cache = PrefixCache(16, 4, share_on_admission=on_admission)
     for turn in range(1, 8):
-        assert ran(cache, range(3 * turn)) == 3 * (turn - 1)
+        found = ran(cache, range(3 * turn), use_cache=use_cache)
+        assert found == (3 * (turn - 1) if use_cache else 0)
     assert cache.stats.cached == 6
 
 
