@@ -37,8 +37,8 @@ class Comparison:
         same_conversation: they share messages, not only instructions.
         shares_nothing: they begin differently; comparing them further says nothing.
         shared_bytes: identical prefix with the predecessor, to the character.
-        matching_bytes: what of the predecessor would have matched had the differing spans been equal,
-            its newest user turn excluded.
+        matching_bytes: what of the predecessor would have matched had the differing spans been equal;
+            the request's newest user turn is new and counts for nothing.
         living_bytes: identical prefix with what the same upstream and model should still hold.
         living_full: an earlier request is a prefix of this one as a whole: its length in tokens is
             then what can be read. None where no such request is known.
@@ -176,14 +176,18 @@ def _shares_messages(earlier: Prompt, later: Prompt, at: int) -> bool:
 
 
 def _matching(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> int:
-    budget = Counter(earlier.keys[: earlier.turn])
+    budget = Counter(earlier.keys)
     total = 0
     for index in range(min(later.turn, len(later.segments))):
         key = later.keys[index]
         if budget[key] > 0:
             budget[key] -= 1
             total += later.offsets[index + 1] - later.offsets[index]
-        elif index == at and at < earlier.turn and _is_edit(earlier.segments[at], later.segments[at], masker):
+        elif (
+            index == at
+            and at < len(earlier.segments)
+            and _is_edit(earlier.segments[at], later.segments[at], masker)
+        ):
             total += _kept_of(earlier.segments[at].text, later.segments[at].text)
     return total
 

@@ -51,8 +51,8 @@ class Entry:
 
     @property
     def last_used(self) -> float:
-        """When its prefix was last written or read, as far as the gateway can tell."""
-        return self.answered_at if self.answered_at is not None else self.received_at
+        """When its prefix was last read or written: as it came in. A long answer keeps nothing alive."""
+        return self.received_at
 
 
 @dataclass(eq=False, slots=True)
