@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["Found", "discover", "tree_roots"]
 
 _SKIPPED_FOLDERS = frozenset(
-    ".git .hg .svn .venv venv node_modules __pycache__ .mypy_cache .ruff_cache .pytest_cache .tox .nox "
-    ".eggs .idea .vscode site-packages dist build .next .hypothesis".split()
+    {
+        *(".git", ".hg", ".svn", ".venv", "venv", "node_modules", "site-packages", "__pycache__", ".eggs"),
+        *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".tox", ".nox", ".next", ".idea"),
+        *(".vscode", "dist", "build"),
+    }
 )
 
 

@@ -36,6 +36,7 @@ class Finding:
 
     ``flow`` lists the steps from the source to the prompt; ``segment`` is the path of the segment it
     breaks, ``stranded_tokens`` an estimate of the static tokens behind it that cannot be reused.
+    ``subject`` is how the source spells the value.
     """
 
     code: str
@@ -47,6 +48,7 @@ class Finding:
     segment: str | None = None
     stranded_tokens: int | None = None
     fix: str | None = None
+    subject: str = ""
 
     @property
     def name(self) -> str:

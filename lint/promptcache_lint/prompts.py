@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Literal
 
-from promptcache_lint.findings import Severity
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from promptcache_lint.findings import Severity
     from promptcache_lint.places import Place
 
 __all__ = [
@@ -170,7 +169,7 @@ class Prompt:
     layout: bool = True
 
     def reusable(self) -> Iterator[Segment]:
-        """The segments a cache could give back: up to the last declared breakpoint, else all but the newest."""
+        """What a cache could give back: all up to the last declared breakpoint, else all but the newest."""
         last = max((i for i, segment in enumerate(self.segments) if segment.breakpoint), default=None)
         for index, segment in enumerate(self.segments):
             if segment.newest or (last is not None and index > last):

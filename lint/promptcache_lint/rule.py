@@ -7,6 +7,7 @@ each value that carries the rule's mark where it costs something.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -43,15 +44,15 @@ class Sign:
     filters: tuple[str, ...] = ()
 
 
-class Rule:
+class Rule(ABC):
     """A fault that can be seen in a prompt. Subclasses say ``code`` and `check`."""
 
     code: ClassVar[str]
     signs: ClassVar[tuple[Sign, ...]] = ()
 
+    @abstractmethod
     def check(self, prompt: Prompt) -> Iterator[Finding]:
-        """Yield the findings of this rule in ``prompt``; nothing by default."""
-        yield from ()
+        """Yield the findings of this rule in ``prompt``."""
 
 
 class SignRule(Rule):
@@ -73,13 +74,14 @@ class SignRule(Rule):
         """The finding for one trait of one exposed hole."""
         return Finding(
             code=self.code,
-            severity=_severity(prompt, trait),
+            severity=_severity(prompt, exposed, trait),
             message=f"{self.what} ({trait.label}) reaches {exposed.where}{exposed.cost}",
             place=exposed.hole.place,
             source=None if trait.origin.start == exposed.hole.place.start else trait.origin,
             flow=steps(trait, exposed.hole.place),
             segment=exposed.segment.path,
             stranded_tokens=exposed.stranded_tokens,
+            subject=trait.label,
         )
 
 
@@ -89,6 +91,7 @@ def steps(trait: Trait, place: Place) -> tuple[Place, ...]:
     return tuple(way) if len(way) > 1 else ()
 
 
-def _severity(prompt: Prompt, trait: Trait) -> Severity:
-    doubtful = trait.guessed and not prompt.certain
+def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
+    """The mark's severity; at most a warning where only a name speaks for it in what may be a turn."""
+    doubtful = trait.guessed and (not prompt.certain or exposed.segment.role == "prompt")
     return min(trait.mark.severity, Severity.WARNING) if doubtful else trait.mark.severity

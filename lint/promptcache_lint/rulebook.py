@@ -1,4 +1,4 @@
-"""All rules, found by looking at the modules of `promptcache_lint.rules`; and what their signs say together."""
+"""All rules, found by looking at the modules of `promptcache_lint.rules`, and their signs together."""
 
 from __future__ import annotations
 
@@ -42,14 +42,41 @@ def all_rules() -> tuple[Rule, ...]:
 
 def documentation_of(rule: Rule) -> str:
     """The rule's documentation: its module's docstring, as Markdown."""
-    return inspect.cleandoc(inspect.getmodule(type(rule)).__doc__ or "")  # type: ignore[union-attr]
+    return inspect.cleandoc(inspect.getmodule(type(rule)).__doc__ or "")
 
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_WORD = re.compile(r"[^A-Za-z0-9]+")
 _CONTAINERS = frozenset(
-    "args config context cls ctx data deps env inputs it kwargs params request runtime self session "
-    "settings state system this values variables vars".split()
+    {
+        *(
+            "args",
+            "config",
+            "context",
+            "cls",
+            "ctx",
+            "data",
+            "deps",
+            "env",
+            "inputs",
+            "it",
+            "kwargs",
+            "params",
+        ),
+        *(
+            "request",
+            "runtime",
+            "self",
+            "session",
+            "settings",
+            "state",
+            "system",
+            "this",
+            "values",
+            "variables",
+        ),
+        "vars",
+    }
 )
 """Names that hold other things and say nothing of them: ``state.now`` is a clock, ``post.date`` is data."""
 

@@ -1,4 +1,4 @@
-"""A run of the linter: files → readers → prompts → rules → findings, one for each fault, without those silenced."""
+"""A run of the linter: files → readers → prompts → rules → findings, one for each fault."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.discovery import discover, tree_roots
 from promptcache_lint.errors import UnreadableFileError
+from promptcache_lint.faults import one_for_each_fault
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.places import Place, Source
 from promptcache_lint.readers.choice import READ_SUFFIXES, choose_reader
@@ -43,7 +44,7 @@ class LintReport:
 
 
 def lint_paths(paths: Sequence[str | Path], settings: Settings | None = None) -> LintReport:
-    """Lint files and folders. Raises `MissingPathError`; what is wrong with a file becomes a PC900 finding."""
+    """Lint files and folders. Raises `MissingPathError`; an unreadable file becomes a PC900 finding."""
     settings = settings or Settings()
     workspace = Workspace(vocabulary(), tree_roots(paths), Path.cwd())
     findings: list[Finding] = []
@@ -105,7 +106,7 @@ def _lint_source(file: InputFile, workspace: Workspace, settings: Settings) -> l
         prompts = list(reader.read(file, workspace))
     except UnreadableFileError as error:
         return _unreadable(source.path, error.problem, error.row, error.column, settings)
-    findings = _one_for_each_fault(_check(prompts, source.path, settings))
+    findings = one_for_each_fault(_check(prompts, source.path, settings))
     if MARKER in source.text:
         findings = _suppressed(findings, reader, source, settings)
     return [finding for finding in findings if finding.severity >= settings.severity]
@@ -127,47 +128,3 @@ def _suppressed(findings: list[Finding], reader: Reader, source: Source, setting
     known = [rule.code for rule in all_rules() if settings.selects(rule.code)]
     kept, unused = apply(findings, suppressions, source.path, known=known)
     return kept + (unused if settings.selects("PC901") else [])
-
-
-def _one_for_each_fault(checked: list[tuple[Prompt, Finding]]) -> list[Finding]:
-    """Of findings that share the fault's source or place, the one that says most: the surest prompt first.
-
-    The same value reaches a model through several names (a function, a variable, a call); that is one fault.
-    """
-    ordered = sorted(checked, key=lambda pair: _preference(*pair))
-    taken: dict[tuple[str, str, int, int], Finding] = {}
-    kept: list[Finding] = []
-    for _, finding in ordered:
-        keys = [
-            (finding.code, *place.start) for place in (finding.place, finding.source) if place is not None
-        ]
-        family = "PC1" if finding.code in {"PC110"} else finding.code
-        if any(key in taken for key in keys) or (family == "PC1" and _seen_elsewhere(finding, kept)):
-            continue
-        for key in keys:
-            taken[key] = finding
-        kept.append(finding)
-    return [finding for finding in kept if not _is_passed_through(finding, kept)]
-
-
-def _is_passed_through(finding: Finding, kept: list[Finding]) -> bool:
-    """Whether a parameter was suspected by its name, and another finding shows what is really passed."""
-    return finding.source is None and any(
-        finding.place in other.flow[:-1] for other in kept if other.code == finding.code and other is not finding
-    )
-
-
-def _preference(prompt: Prompt, finding: Finding) -> tuple[int, int, int, int, Place]:
-    return (
-        int(finding.code == "PC110"),
-        -int(finding.severity),
-        len(finding.flow),
-        -len(prompt.segments),
-        finding.place,
-    )
-
-
-def _seen_elsewhere(finding: Finding, kept: list[Finding]) -> bool:
-    """Whether the source of a value computed once is already reported as something graver."""
-    origin = (finding.source or finding.place).start
-    return any((other.source or other.place).start == origin for other in kept)

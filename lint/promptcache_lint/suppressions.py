@@ -53,7 +53,7 @@ def find_suppressions(source: Source, comments: Iterable[tuple[Place, str]]) -> 
 
 
 def _rows(source: Source, place: Place) -> frozenset[int]:
-    """A comment after something speaks for its line; one alone on its line for the next one that is not empty."""
+    """A comment after something speaks for its line; one alone on its line, for the next with text."""
     before = source.line(place.row)[: place.column - 1].strip()
     after = source.line(place.end_row)[place.end_column - 1 :].strip()
     rows = set(range(place.row, place.end_row + 1))

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _codes(text: str, name: str = "prompt.py", severity: Severity = Severity.WARNING) -> list[tuple[str, int]]:
+def _codes(
+    text: str, name: str = "prompt.py", severity: Severity = Severity.WARNING
+) -> list[tuple[str, int]]:
     report = lint_text(dedent(text).lstrip("\n"), name, Settings(severity=severity))
     return [(finding.code, finding.place.row) for finding in report.findings]
 
@@ -26,9 +28,7 @@ def codes() -> Callable[..., list[tuple[str, int]]]:
 
 
 @pytest.fixture
-def tree_codes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., list[tuple[str, str, int]]]:
+def tree_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str, int]]]:
     """``tree_codes(files)``: (path, code, row) of the findings in a folder of files."""
 
     def lint(files: dict[str, str], severity: Severity = Severity.WARNING) -> list[tuple[str, str, int]]:

@@ -122,7 +122,7 @@ def test_byte_order_mark_and_crlf(tree, capsys):
 
 def test_statistics(tree, capsys):
     _, out, _ = run(capsys, "prompts", "--statistics")
-    assert out.split() [:2] == ["1", "PC101"]
+    assert out.split()[:2] == ["1", "PC101"]
 
 
 def test_documents_in_a_folder_are_no_prompts(tree, capsys):
@@ -133,7 +133,7 @@ def test_documents_in_a_folder_are_no_prompts(tree, capsys):
 
 def test_light_install_is_enough():
     code = (
-        "import sys; sys.modules.update(dict.fromkeys(['torch', 'numpy', 'fastapi', 'aiohttp', 'openai']));"
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'numpy', 'fastapi', 'openai']));"
         "from promptcache_lint.cli import main; sys.exit(main(['examples/prompts', '--output-format', 'json']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

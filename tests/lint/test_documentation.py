@@ -1,4 +1,4 @@
-"""Every rule's docstring is its documentation and its first test: bad examples are flagged, good ones silent."""
+"""Every rule's docstring is its documentation and its first test: bad examples are found, good ones silent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from promptcache.causes import CAUSES
 from promptcache_lint import Settings, Severity, lint_text
 from promptcache_lint.rulebook import all_rules, documentation_of
 
-_FILES = {"python": "example.py", "jinja": "example.j2", "text": "prompt.txt", "yaml": "prompt.yaml", "json": "p.json"}
+_FILES = {
+    "python": "example.py",
+    "jinja": "example.j2",
+    "text": "prompt.txt",
+    "yaml": "prompt.yaml",
+    "json": "p.json",
+}
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

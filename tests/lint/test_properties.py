@@ -11,12 +11,49 @@ from promptcache_lint import Settings, Severity, lint_text
 NAMES = ["a.py", "a.txt", "a.md", "a.j2", "a.json", "a.yaml", "a.toml", "a.prompty", "a"]
 
 FRAGMENTS = [
-    "You are a clerk. ", "{now}", "{{now}}", "{{ now() }}", "{% if a %}", "{% endif %}", "{% for a in b %}", "{#",
-    "#}", "{{#if x}}", "{{/if}}", "{{else}}", "${user}", "%(x)s", "<%= y %>", "---\n", "system:\n", "user:\n", "\n",
-    "```", '"role": "system"', "{", "}", "[", "]", ":", ",", '"', "'", "\\", "é", "😀", "\t", "  ", "# ", "<!--", "-->",
-    "promptcache: ignore[PC101]", "def system_prompt(x):\n    return f'You are {x} {time.time()}'\n", "import time\n",
-    "SYSTEM = 'You are a clerk'\n", "SYSTEM += f'{SYSTEM}'\n", "class A:\n    x = 1\n", "lambda: x", "&a", "*a", "|\n",
-]  # fmt: skip
+    *(
+        "You are a clerk. ",
+        "{now}",
+        "{{now}}",
+        "{{ now() }}",
+        "{% if a %}",
+        "{% endif %}",
+        "{% for a in b %}",
+    ),
+    *("{#", "#}", "{{#if x}}", "{{/if}}", "{{else}}", "${user}", "%(x)s", "<%= y %>", "---\n", "system:\n"),
+    *(
+        "user:\n",
+        "\n",
+        "```",
+        '"role": "system"',
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        '"',
+        "'",
+        "\\",
+        "é",
+        "😀",
+        "\t",
+    ),
+    *(
+        "  ",
+        "# ",
+        "<!--",
+        "-->",
+        "promptcache: ignore[PC101]",
+        "import time\n",
+        "lambda: x",
+        "&a",
+        "*a",
+        "|\n",
+    ),
+    "def system_prompt(x):\n    return f'You are {x} {time.time()}'\n",
+    *("SYSTEM = 'You are a clerk'\n", "SYSTEM += f'{SYSTEM}'\n", "class A:\n    x = 1\n"),
+]
 TEXTS = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(FRAGMENTS), max_size=25).map("".join))
 
 
@@ -36,7 +73,16 @@ def test_never_crashes_and_places_lie_in_the_text(name, text):
 NAME = st.sampled_from(["a", "b", "system_prompt", "prompt", "messages", "now"])
 ATOM = st.one_of(
     NAME,
-    st.sampled_from(["'You are a clerk'", "f'{a} {b}'", "time.time()", "{'x'}", "[a, *b]", "{'role': 'system', 'content': a}"]),
+    st.sampled_from(
+        [
+            "'You are a clerk'",
+            "f'{a} {b}'",
+            "time.time()",
+            "{'x'}",
+            "[a, *b]",
+            "{'role': 'system', 'content': a}",
+        ]
+    ),
 )
 EXPRESSION = st.recursive(
     ATOM,
@@ -68,6 +114,7 @@ STATEMENT = st.one_of(
 def test_python_programs_never_crash(bodies):
     names = ["system_prompt", "a", "prompt", "b"]
     text = "import time\n" + "".join(
-        f"def {name}(a, *b, **messages):\n" + "\n".join(body) + "\n" for name, body in zip(names, bodies, strict=False)
+        f"def {name}(a, *b, **messages):\n" + "\n".join(body) + "\n"
+        for name, body in zip(names, bodies, strict=False)
     )
     lint_text(text, "program.py")

@@ -35,7 +35,7 @@ def test_python_suppressed(codes, text):
 
 def test_suppressed_at_the_source(codes):
     text = (
-        "import time\ndef system_prompt():\n    now = time.time()  # promptcache: ignore[PC101] frozen in tests\n"
+        "import time\ndef system_prompt():\n    now = time.time()  # promptcache: ignore[PC101] frozen\n"
         f'    return f"It is {{now}}. {RULES}"\n'
     )
     assert codes(text) == []

@@ -42,9 +42,8 @@ def _suite(path: str, findings: list[Finding]) -> list[str]:
         lines.append(f"    <testcase name={case} classname={name} line={_attribute(str(finding.place.row))}>")
         if finding.severity > Severity.INFO:
             message = _attribute(finding.message)
-            lines.append(
-                f'      <failure type="{finding.severity}" message={message}>{_text(finding.remedy)}</failure>'
-            )
+            remedy = _text(finding.remedy)
+            lines.append(f'      <failure type="{finding.severity}" message={message}>{remedy}</failure>')
         lines.append("    </testcase>")
     return [*lines, "  </testsuite>"]
 

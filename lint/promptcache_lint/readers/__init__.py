@@ -1,1 +1,1 @@
-"""The readers: each turns files of one kind into prompts. `promptcache_lint.readers.choice` picks the reader."""
+"""The readers: each turns files of one kind into prompts. `readers.choice` picks one for each file."""

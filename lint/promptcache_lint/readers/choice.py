@@ -47,7 +47,7 @@ _PROMPT_PATH = re.compile(
 )
 _DOCUMENT = re.compile(
     r"(?:readme|changelog|changes|license|licence|contributing|code_of_conduct|security|history|authors|"
-    r"notice|todo|release|roadmap|install|requirements)\b.*",
+    r"notice|todo|release|roadmap|install|requirements|skill|agents|claude|gemini|copilot-instructions)\b.*",
     re.IGNORECASE,
 )
 _DATA_HINT = re.compile(r"prompt|[\"']?role[\"']?\s*:|system|instructions|messages|template", re.IGNORECASE)
@@ -60,7 +60,7 @@ _LARGEST = 2_000_000
 
 
 def choose_reader(path: Path, relative: str, text: str, *, asked: bool) -> Reader | None:
-    """The reader for a file with ``text``; None where it holds no prompt. ``relative`` is its path in the tree."""
+    """The reader for a file with ``text``; None if it holds no prompt; ``relative`` is the shown path."""
     suffix = path.suffix.lower()
     if suffix in _PYTHON:
         return PythonReader()

@@ -52,9 +52,9 @@ class DataReader:
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
         """``#`` comments; in JSON files, which have none, ``//``."""
-        pattern = _SLASHES if source.path.endswith(".json") else _COMMENT
+        pattern, mark = (_SLASHES, 2) if source.path.endswith(".json") else (_COMMENT, 1)
         for match in pattern.finditer(source.text):
-            yield source.place(match.start(1) - 1, match.end()), match[1]
+            yield source.place(match.start(1) - mark, match.end()), match[1]
 
 
 class _Finder:
@@ -205,7 +205,7 @@ def _marked(node: Node) -> bool:
     """Whether a block, or a block inside it, carries a cache breakpoint."""
     if isinstance(node, Entries):
         marks = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
-        return any(key in marks for key in node.keys()) or any(_marked(value) for _, value in node.pairs)
+        return any(key in marks for key, _ in node.pairs) or any(_marked(value) for _, value in node.pairs)
     if isinstance(node, Items):
         return any(_marked(item) for item in node.items)
     return False

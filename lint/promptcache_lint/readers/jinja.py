@@ -27,6 +27,7 @@ from promptcache_lint.readers.text import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
     from jinja2.parser import Parser
 
     from promptcache_lint.places import Place, Source
@@ -47,9 +48,9 @@ def is_jinja(text: str) -> bool:
 
 
 def _tolerate(tag: str, *, closed: bool) -> type[Extension]:
-    """An extension that reads over ``{% tag … %}``, keeping the body up to ``{% endtag %}`` if there is one."""
+    """An extension that reads over ``{% tag … %}`` and keeps the body up to ``{% endtag %}``, if any."""
 
-    def parse(self: Extension, parser: Parser) -> nodes.Node | list[nodes.Node]:
+    def parse(_self: Extension, parser: Parser) -> nodes.Node | list[nodes.Node]:
         line = next(parser.stream).lineno
         while parser.stream.current.type != "block_end":
             next(parser.stream)
@@ -110,7 +111,7 @@ class JinjaReader:
 
 
 def _pieces(walker: TemplateWalker, text: str) -> Callable[[int, int], tuple[Part, ...]]:
-    """Cuts the parts of a whole template at offsets: role markers stand in its text, not in its statements."""
+    """Cuts the parts of a whole template at offsets, as role markers stand in its text."""
     parts = walker.parts(text)
 
     def between(begin: int, end: int) -> tuple[Part, ...]:

@@ -29,8 +29,8 @@ _NAME = r"[A-Za-z_][\w-]*(?:\.[A-Za-z_]\w*|\[[\w'\"]+\]|\(\))*"
 PLACEHOLDER = re.compile(
     rf"""
     \{{\{{!(?:--.*?--|.*?)\}}\}}                                       # {{{{! comment }}}}
-  | \{{\{{\{{?\s*(?P<tag>[#^/]\s*[\w.-]*|else)(?P<rest>[^{{}}\n]*)\}}\}}\}}?   # {{{{#if x}}}} {{{{/if}}}} {{{{else}}}}
-  | \{{\{{\{{?[-~&\s]*(?P<mustache>[A-Za-z_$@][^{{}}\n]{{0,200}}?)[-~\s]*\}}\}}\}}?   # {{{{x}}}} {{{{random::a}}}}
+  | \{{\{{\{{?\s*(?P<tag>[#^/]\s*[\w.-]*|else)(?P<rest>[^{{}}\n]*)\}}\}}\}}?   # {{{{#if x}}}}
+  | \{{\{{\{{?[-~&\s]*(?P<mustache>[A-Za-z_$@][^{{}}\n]{{0,200}}?)[-~\s]*\}}\}}\}}?   # {{{{x}}}}
   | (?<![\\$])\$\{{\s*(?P<dollar>{_NAME})[^{{}}\n]{{0,80}}\}}                 # ${{x}}
   | <%[=-]\s*(?P<erb>[^%\n]{{1,200}}?)\s*-?%>                         # <%= x %>
   | %\((?P<percent>\w+)\)[-+ #0\d.]*[sdrfi]                          # %(x)s
@@ -39,6 +39,8 @@ PLACEHOLDER = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_BARE = re.compile(r"\{\{\w+\}\}")
+"""Beside ``{x}`` this is how `str.format` writes a literal ``{x}``, and no placeholder."""
 _FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n]*)\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _PROSE_FENCES = {"", "text", "txt", "markdown", "md", "prompt", "xml", "jinja", "jinja2", "handlebars", "hbs"}
 _STRFTIME_TIME = re.compile(r"%[-#0]?[HIMSfsXcTRrpN]|\b[HhKk]{1,2}[:.]?m{2}|\bmm\b")
@@ -107,9 +109,13 @@ def template_parts(
     ``prose``: the text is Markdown, whose fenced code is an example and no template.
     """
     builder = _Builder()
+    matches = list(PLACEHOLDER.finditer(text))
+    doubled_is_escaped = any(match["brace"] for match in matches)
     fences = _code_fences(text) if prose and ("```" in text or "~~~" in text) else ()
     at = 0
-    for match in PLACEHOLDER.finditer(text):
+    for match in matches:
+        if doubled_is_escaped and match["mustache"] and _BARE.fullmatch(match[0]):
+            continue
         if any(start <= match.start() < end for start, end in fences):
             continue
         if match.start() > at:

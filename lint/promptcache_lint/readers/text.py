@@ -44,8 +44,8 @@ def html_comments(source: Source) -> Iterator[tuple[Place, str]]:
 
 
 def role_of_file(name: str) -> Role:
-    """The role a file's name suggests; a prompt in a file of its own is a system prompt unless it says else."""
-    stem = name.split(".")[0]
+    """The role a file's name suggests; a prompt in a file of its own is a system prompt by default."""
+    stem = name.split(".", maxsplit=1)[0]
     words = [part for part in re.split(r"[._\-\s]+", name.lower()) if part]
     if role_of_name(stem) == "user" or "user" in words[:-1] or "human" in words[:-1]:
         return "user"

@@ -1,12 +1,8 @@
-"""A tree of plain data with the place of every value: what JSON, YAML and TOML prompt files have in common."""
+"""A tree of plain data with the place of every value: what JSON, YAML and TOML files have in common."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["Entries", "Items", "Node", "Scalar"]
 
@@ -45,10 +41,6 @@ class Entries:
         """The string under ``key``, or None where there is none."""
         node = self.get(key)
         return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
-
-    def keys(self) -> Iterator[str]:
-        """The keys, in order."""
-        return (name for name, _ in self.pairs)
 
 
 Node = Scalar | Items | Entries

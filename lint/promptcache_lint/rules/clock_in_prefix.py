@@ -79,11 +79,15 @@ class ClockInPrefix(SignRule):
                 "email.utils.localtime",
             ),
             names=(
-                r"(?:the_)?(?:current|actual|present|local|system|server|utc|request|prompt|today_s|real)?_?"
-                r"(?:now|date_?time|date_and_time|date_time_now|time_?stamp|time_now|time_of_day|clock)"
-                r"(?:_(?:utc|iso|str|string|text|local|iso8601|formatted|ms))?",
-                r"(?:the_)?(?:current|local|system|server|utc|present|real|machine)_?time"
-                r"(?:_(?:utc|iso|str|string|text|of_day|in_utc|formatted))?",
+                (
+                    r"(?:the_)?(?:current|actual|present|local|system|server|utc|request|prompt|today_s|real)?_?"
+                    r"(?:now|date_?time|date_and_time|date_time_now|time_?stamp|time_now|time_of_day|clock)"
+                    r"(?:_(?:utc|iso|str|string|text|local|iso8601|formatted|ms))?"
+                ),
+                (
+                    r"(?:the_)?(?:current|local|system|server|utc|present|real|machine)_?time"
+                    r"(?:_(?:utc|iso|str|string|text|of_day|in_utc|formatted))?"
+                ),
                 r"time|utc_?now|now_(?:utc|iso|str|ms|local)|get_(?:current_)?(?:date_?)?(?:time|now)(?:stamp)?",
                 r"time_?since.*|unix_?time|epoch_?(?:time|seconds|ms)?|iso_?time|idle_duration",
             ),

@@ -48,8 +48,10 @@ class DateInPrefix(SignRule):
             Mark("PC109", Severity.WARNING, Stability.CONVERSATION),
             python=("datetime.date.today", "pendulum.today", "arrow.Arrow.today"),
             names=(
-                r"(?:the_)?(?:current|today|todays|today_s|local|system|present|utc)_?"
-                r"(?:date|day|weekday|week)(?:_(?:utc|iso|str|string|text|formatted))?",
+                (
+                    r"(?:the_)?(?:current|today|todays|today_s|local|system|present|utc)_?"
+                    r"(?:date|day|weekday|week)(?:_(?:utc|iso|str|string|text|formatted))?"
+                ),
                 r"date|today|iso_?date|date_(?:str|string|today|now|iso)|day_?of_?(?:the_?)?week|weekday",
                 r"get_(?:current_|today_?s?_)?date|strftime_now",
             ),

@@ -5,8 +5,8 @@ Finds what differs between machines, processes and folders (host name, process i
 directories, login name, the environment) in the part of a prompt that should stay the same.
 
 ## Why is this bad?
-Replicas of one service stop sharing a cache, and each restart or each folder begins a new prefix. A process
-that runs alone keeps hitting, so this is a warning.
+Replicas of one service stop sharing a cache, and each restart or each folder begins a new prefix. A
+process that runs alone keeps hitting, so this is a warning.
 
 ## Example
 ```python
@@ -14,7 +14,7 @@ import os
 import socket
 
 def system_prompt():
-    return f"Host: {socket.gethostname()}, folder: {os.getcwd()}\\nYou are a coding agent. Run the tests first."
+    return f"Host: {socket.gethostname()}, folder: {os.getcwd()}\\nYou are a coding agent. Run tests."
 ```
 ```text
 You work in {cwd}.

@@ -21,7 +21,7 @@ def system_prompt(schema):
 import json
 
 def system_prompt(schema):
-    return "You extract data. The schema is:\\n" + json.dumps(schema, sort_keys=True) + "\\nAnswer with JSON only."
+    return "You extract data. The schema is:\\n" + json.dumps(schema, sort_keys=True) + "\\nOnly JSON."
 ```
 Jinja2's own `tojson` sorts keys already.
 ```jinja

@@ -48,10 +48,11 @@ class ProcessConstant(Rule):
                     yield Finding(
                         code=self.code,
                         severity=Severity.INFO,
-                        message=f"{trait.label} is computed once for each process and reaches {exposed.where}.",
+                        message=f"{trait.label}, computed once for each process, reaches {exposed.where}.",
                         place=exposed.hole.place,
                         source=None if trait.origin.start == exposed.hole.place.start else trait.origin,
                         flow=steps(trait, exposed.hole.place),
                         segment=exposed.segment.path,
                         stranded_tokens=exposed.stranded_tokens,
+                        subject=trait.label,
                     )

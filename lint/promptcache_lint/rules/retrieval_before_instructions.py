@@ -49,8 +49,10 @@ class RetrievalBeforeInstructions(LayoutRule):
         Sign(
             Mark("PC402", Severity.WARNING, Stability.TURN),
             names=(
-                r"(?:retrieved_?|relevant_?|source_?|context_?)?"
-                r"(?:documents?|docs|passages?|chunks?|snippets?|excerpts?)(?:_text|_str)?",
+                (
+                    r"(?:retrieved_?|relevant_?|source_?|context_?)?"
+                    r"(?:documents?|docs|passages?|chunks?|snippets?|excerpts?)(?:_text|_str)?"
+                ),
                 r"(?:search|retrieval|web|rag|tool)_?(?:results?|hits|context)|context|context_(?:str|text)",
                 r"(?:page|web_?page|article|email|file|doc(?:ument)?)_?(?:content|text|body)|page_tree",
             ),

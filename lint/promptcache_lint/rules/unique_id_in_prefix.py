@@ -77,8 +77,10 @@ class UniqueIdInPrefix(SignRule):
             ),
             names=(
                 r"uuid[1467]?|guid|ulid|nano_?id|nonce|random_?id|unique_?id|cache_?buster",
-                r"(?:request|req|trace|span|correlation|message|msg|run|call|job|execution|invocation)_"
-                r"?(?:id|uuid|guid)",
+                (
+                    r"(?:request|req|trace|span|correlation|message|msg|run|call|job|execution|invocation)_"
+                    r"?(?:id|uuid|guid)"
+                ),
                 r"(?:generate|new|make|create)_(?:uuid|guid|ulid|id|request_id)",
             ),
         ),

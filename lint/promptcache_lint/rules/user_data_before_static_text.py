@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
 
 _ENOUGH_WORDS = 10
-_PERSON = r"(?:user|customer|client|visitor|patient|student|member|employee|buyer|guest|account|tenant)"
+_PERSON = r"(?:user|customer|client|visitor|patient|student|employee|buyer|guest|account|tenant)"
 
 
 class UserDataBeforeStaticText(SignRule):
@@ -61,11 +61,13 @@ class UserDataBeforeStaticText(SignRule):
         Sign(
             Mark("PC104", Severity.WARNING, Stability.USER),
             names=(
-                rf"(?:the_|current_)?{_PERSON}"
-                r"(?:_(?:name|first_name|last_name|full_name|id|email|profile|info|data|details|record|prefs"
-                r"|preferences|memory|memories|facts|bio|context|location|address|plan|tier|role|language))?",
+                (
+                    rf"(?:the_|current_)?{_PERSON}"
+                    r"(?:_(?:name|first_name|last_name|full_name|id|email|profile|info|data|details|record|prefs"
+                    r"|preferences|memory|memories|facts|bio|context|location|address|plan|tier))?"
+                ),
                 r"(?:first|last|full|display)_name|e_?mail(?:_address)?|phone(?:_number)?|user_?name|login",
-                r"(?:tenant|org|organi[sz]ation|company|workspace|team)_(?:id|name)",
+                r"(?:tenant|org|organi[sz]ation|company)_(?:id|name)",
             ),
         ),
     )

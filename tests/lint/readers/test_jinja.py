@@ -64,7 +64,8 @@ def test_columns_after_whitespace_control_and_non_ascii():
 def test_include_and_import(tree_codes):
     found = tree_codes(
         {
-            "prompts/system.j2": "{% import 'macros.j2' as m %}\n{% include 'clock.j2' %}\n{{ m.id() }}" + STATIC,
+            "prompts/system.j2": "{% import 'macros.j2' as m %}\n{% include 'clock.j2' %}\n{{ m.id() }}"
+            + STATIC,
             "prompts/macros.j2": "{% macro id() %}{{ uuid4() }}{% endmacro %}",
             "prompts/clock.j2": "Now: {{ now() }}",
         }
@@ -82,6 +83,8 @@ def test_syntax_error_is_a_finding(codes):
 
 
 def test_chat_template_with_a_date(codes):
-    text = "{{ bos_token }}{% if d %}Today Date: {{ strftime_now('%d %b %Y') }}{% endif %}\n" \
+    text = (
+        "{{ bos_token }}{% if d %}Today Date: {{ strftime_now('%d %b %Y') }}{% endif %}\n"
         "{% for message in messages %}{{ message.role }}: {{ message.content }}{% endfor %}"
+    )
     assert codes(text, "chat_template.jinja") == [("PC109", 1)]

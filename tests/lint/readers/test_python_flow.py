@@ -316,7 +316,7 @@ FOUND = {
         """
         import uuid
         def system_prompt(flag):
-            return "You are a clerk. " + (str(rid) if (rid := uuid.uuid4()) and flag else "none") + " Be brief."
+            return "You are a clerk. " + (str(i) if (i := uuid.uuid4()) and flag else "none") + " Be brief."
         """,
         [("PC102", 3)],
     ),

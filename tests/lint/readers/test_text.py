@@ -37,7 +37,7 @@ def test_dialects(codes, placeholder, code):
     "text",
     [
         "Write the timestamp and a uuid as in 2024-01-31T10:00:00Z.",
-        "Answer with JSON: {\"time\": \"…\", \"date\": 3}",
+        'Answer with JSON: {"time": "…", "date": 3}',
         "Use {carriers} and {{ company }} and ${product}.",
         "Escaped: \\${now} and $${now}.",
         "<!-- {now} -->",
@@ -70,8 +70,13 @@ def test_user_prompt_file_may_tell_the_time(codes):
     assert codes("{question}\n(asked at {now})\n", "user_prompt.txt") == []
 
 
-def test_same_name_twice_is_found_twice_at_its_places(codes):
-    assert codes(f"It is {{now}}.{STATIC}Again: {{now}}.{STATIC}", "prompt.txt") == [("PC101", 1), ("PC101", 3)]
+def test_same_name_twice_is_one_fault(codes):
+    assert codes(f"It is {{now}}.{STATIC}Again: {{now}}.{STATIC}", "prompt.txt") == [("PC101", 1)]
+
+
+def test_doubled_braces_beside_single_ones_are_an_escape(codes):
+    assert codes("Write <step_{{step_number}}> for {company}." + STATIC, "prompt.txt") == []
+    assert codes("Write <step_{{step_number}}>." + STATIC, "prompt.txt") == [("PC107", 1)]
 
 
 def test_user_data_needs_static_text_behind(codes):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from promptcache_lint import Settings, Severity, lint_paths
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from promptcache_lint import Finding
     from tests.run_cases.case import Case
 
@@ -34,4 +33,6 @@ def _finding(finding: Finding, folder: Path) -> dict[str, Any]:
 
 
 def _name(path: str, folder: Path) -> str:
-    return os.path.relpath(path, folder.resolve() if os.path.isabs(path) else folder).replace(os.sep, "/")
+    return os.path.relpath(path, folder.resolve() if Path(path).is_absolute() else folder).replace(
+        os.sep, "/"
+    )

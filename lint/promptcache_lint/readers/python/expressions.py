@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Text, Trait
-from promptcache_lint.readers.python import calls, strings
+from promptcache_lint.readers.python import calls, containers, strings, templates
 from promptcache_lint.readers.python.program import Class, Function, Module
 from promptcache_lint.readers.python.values import (
     Instance,
@@ -16,10 +16,9 @@ from promptcache_lint.readers.python.values import (
     Str,
     Thing,
     Traits,
-    element_of,
     merge,
+    order_traits,
     traits_of,
-    with_traits,
 )
 
 if TYPE_CHECKING:
@@ -62,15 +61,15 @@ def evaluate(machine: Interpreter, node: ast.expr, frame: Frame) -> Value:  # no
         case ast.IfExp():
             evaluate(machine, node.test, frame)
             values = [evaluate(machine, node.body, frame), evaluate(machine, node.orelse, frame)]
-            return merge(*values, frame.module.place(node), frame.module.label(node.test))
+            return merge(values[0], values[1], frame.module.place(node), frame.module.label(node.test))
         case ast.Dict():
-            return _dict(machine, node, frame)
+            return containers.dict_display(machine, node, frame)
         case ast.List() | ast.Tuple() | ast.Set():
-            return _display(machine, node, frame)
+            return containers.display(machine, node, frame)
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
-            return _comprehension(machine, node, frame)
+            return containers.comprehension(machine, node, frame)
         case ast.Subscript():
-            return _subscript(machine, node, frame)
+            return containers.subscript(machine, node, frame)
         case ast.Await() | ast.YieldFrom():
             return evaluate(machine, node.value, frame)
         case ast.Yield():
@@ -164,10 +163,10 @@ def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value
         case Ref(target=Module() as module):
             return _module_member(machine, module, f"{base.dotted}.{node.attr}", node.attr, frame)
         case Ref(target=Class() as cls):
-            method = machine.method(cls, node.attr)
+            method = machine.objects.method(cls, node.attr)
             if method is not None:
                 return Ref(f"{base.dotted}.{node.attr}", method)
-            value = machine.attribute(Instance(cls), node.attr, frame, place)
+            value = machine.objects.attribute(Instance(cls), node.attr, frame, place)
             return value if value is not None else Thing(path or node.attr)
         case Ref(target=None):
             dotted = f"{base.dotted}.{node.attr}"
@@ -179,7 +178,7 @@ def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value
                 return Ref(dotted, found)
             return Ref(dotted)
         case Instance():
-            value = machine.attribute(base, node.attr, frame, place)
+            value = machine.objects.attribute(base, node.attr, frame, place)
             return value if value is not None else Thing(path or node.attr)
         case Thing():
             return Thing(path or node.attr, base.traits, settled=base.settled and bool(base.traits))
@@ -198,7 +197,7 @@ def _module_member(machine: Interpreter, module: Module, dotted: str, name: str,
 def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
     left = evaluate(machine, node.left, frame)
     if isinstance(node.op, ast.Mod) and isinstance(left, Str):
-        return strings.percent(machine, node, left, frame)
+        return templates.percent(machine, node, left, frame)
     right = evaluate(machine, node.right, frame)
     match left, right:
         case (Str(), _) | (_, Str()) if isinstance(node.op, ast.Add):
@@ -226,7 +225,7 @@ def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
             return merged
         case (Seq(kind="set"), _) | (_, Seq(kind="set")):
             items = tuple(item for side in (left, right) if isinstance(side, Seq) for item in side.items)
-            return Seq(items, _order_traits(left) + _order_traits(right), "set", partial=True)
+            return Seq(items, order_traits(left) + order_traits(right), "set", partial=True)
         case Ref() | Thing(type="pathlib.Path"), _ if isinstance(node.op, ast.Div):
             return Thing(frame.module.label(node), traits_of(left) + traits_of(right), "pathlib.Path")
     both = tuple(dict.fromkeys(traits_of(left) + traits_of(right)))
@@ -241,10 +240,6 @@ def _arithmetic(traits: Traits, operator: ast.operator) -> Traits:
     return tuple(trait for trait in traits if not trait.mark.order)
 
 
-def _order_traits(value: Value) -> Traits:
-    return tuple(trait for trait in traits_of(value) if trait.mark.order)
-
-
 def _is_settled(value: Value) -> bool:
     return isinstance(value, Thing) and value.settled
 
@@ -254,119 +249,3 @@ def _either(values: list[Value], node: ast.expr, frame: Frame) -> Value:
     for value in values[1:]:
         merged = merge(merged, value, frame.module.place(node))
     return merged
-
-
-def _dict(machine: Interpreter, node: ast.Dict, frame: Frame) -> Value:
-    result = Map(())
-    for key, item in zip(node.keys, node.values, strict=True):
-        value = evaluate(machine, item, frame)
-        if key is None:
-            if isinstance(value, Map):
-                for name, inner in value.pairs:
-                    result = result.set(name, inner)
-            result = Map(result.pairs, result.traits, partial=True)
-            continue
-        name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
-        if name is None:
-            evaluate(machine, key, frame)
-        result = result.set(name, value)
-    machine.sinks.built_dict(result, node, frame)
-    return result
-
-
-def _display(machine: Interpreter, node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
-    items: list[Value] = []
-    traits: Traits = ()
-    partial = False
-    for element in node.elts:
-        value = evaluate(machine, element, frame)
-        if isinstance(element, ast.Starred):
-            partial = True
-            if isinstance(value, Seq):
-                items += value.items
-                traits += value.traits
-                continue
-        items.append(value)
-    if isinstance(node, ast.Set):
-        return calls.as_set(machine, tuple(items), node, frame)
-    sequence = Seq(tuple(items), traits, "tuple" if isinstance(node, ast.Tuple) else "list", partial)
-    machine.sinks.built_list(sequence, node, frame)
-    return sequence
-
-
-def _comprehension(
-    machine: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, frame: Frame
-) -> Value:
-    from promptcache_lint.readers.python.statements import assign  # noqa: PLC0415 - statements hold expressions
-
-    saved = dict(frame.names)
-    traits: Traits = ()
-    for generator in node.generators:
-        iterable = evaluate(machine, generator.iter, frame)
-        traits += _order_traits(iterable) if not isinstance(iterable, Seq | Map) else iterable.traits
-        assign(machine, generator.target, element_of(iterable), frame)
-        for condition in generator.ifs:
-            evaluate(machine, condition, frame)
-    traits = tuple(dict.fromkeys(traits))
-    if isinstance(node, ast.DictComp):
-        key = evaluate(machine, node.key, frame)
-        value = evaluate(machine, node.value, frame)
-        result: Value = Map(((None, with_traits(value, traits_of(key))),), traits, partial=True)
-    else:
-        item = evaluate(machine, node.elt, frame)
-        if isinstance(node, ast.SetComp):
-            result = calls.as_set(machine, (item,), node, frame)
-        else:
-            result = Seq((item,), traits, partial=True)
-    inner = frame.names
-    frame.names = saved | {
-        name: value for name, value in inner.items() if name in saved and _mutated(saved[name], value)
-    }
-    return result
-
-
-def _mutated(before: Value, after: Value) -> bool:
-    """Whether a list of the surrounding function grew inside a comprehension."""
-    return (
-        isinstance(before, Seq)
-        and isinstance(after, Seq)
-        and before.items == after.items[: len(before.items)]
-    )
-
-
-def _subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
-    base = evaluate(machine, node.value, frame)
-    index = node.slice
-    label = frame.module.label(node)
-    if isinstance(index, ast.Slice):
-        return base if isinstance(base, Str | Seq) else Thing(label, traits_of(base))
-    key = evaluate(machine, index, frame)
-    match base:
-        case Map() if isinstance(index, ast.Constant) and isinstance(index.value, str):
-            value = base.get(index.value)
-            return value if value is not None else Thing(label)
-        case Map():
-            return (
-                element_of(Seq(tuple(value for _, value in base.pairs), base.traits))
-                if base.pairs
-                else Thing(label)
-            )
-        case Seq():
-            return _seq_item(base, index)
-        case Thing() if base.type == "os.environ":
-            return calls.environment(machine, key, node, frame)
-        case Thing():
-            return Thing(label, base.traits, settled=base.settled)
-        case _:
-            return Thing(label, traits_of(base))
-
-
-def _seq_item(base: Seq, index: ast.expr) -> Value:
-    position = None
-    if isinstance(index, ast.Constant) and isinstance(index.value, int):
-        position = index.value
-    elif isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
-        position = -index.operand.value if isinstance(index.operand.value, int) else None
-    if position is not None and not base.partial and -len(base.items) <= position < len(base.items):
-        return with_traits(base.items[position], base.traits)
-    return element_of(base)

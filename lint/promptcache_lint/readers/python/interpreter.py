@@ -11,16 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import count_words
-from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Text, flatten
 from promptcache_lint.readers.python import expressions, statements
 from promptcache_lint.readers.python.frame import Frame
-from promptcache_lint.readers.python.program import Class, Function
+from promptcache_lint.readers.python.objects import Objects, settled
 from promptcache_lint.readers.python.relevance import Relevance
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
-    Ref,
     Seq,
     Str,
     Thing,
@@ -31,8 +29,7 @@ from promptcache_lint.readers.python.values import (
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
-    from promptcache_lint.prompts import Trait
-    from promptcache_lint.readers.python.program import Module, Program
+    from promptcache_lint.readers.python.program import Function, Module, Program
     from promptcache_lint.readers.python.sinks import Sinks
     from promptcache_lint.readers.python.values import Value
     from promptcache_lint.rulebook import Vocabulary
@@ -56,11 +53,11 @@ class Interpreter:
         self.sinks = sinks
         self._modules: dict[Module, Frame] = {}
         self._results: dict[tuple[object, ...], tuple[Frame, dict[str, Value]]] = {}
-        self._running: list[Function] = []
-        self._fields: dict[tuple[Class, str], Value | None] = {}
+        self.running: list[Function] = []
         self._alone: dict[Function, Frame] = {}
         self._calls = 0
         self.relevance = Relevance(program)
+        self.objects = Objects(self)
 
     def begin_file(self) -> None:
         """A file of its own is read next: it gets a new allowance of calls."""
@@ -74,6 +71,10 @@ class Interpreter:
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
         return expressions.evaluate(self, node, frame)
+
+    def assign(self, target: ast.expr, value: Value, frame: Frame) -> None:
+        """Bind a target of an assignment or a loop."""
+        statements.assign(self, target, value, frame)
 
     @staticmethod
     def spelling(node: ast.expr) -> str:
@@ -112,12 +113,13 @@ class Interpreter:
         named: dict[str, Value],
         frame: Frame,
         place: Place,
+        *,
         bound: Value | None = None,
         outer: Frame | None = None,
     ) -> tuple[Value, Frame | None]:
         """Call a function; its result as it arrives at ``place``, and the frame it left behind."""
         self._calls += 1
-        too_deep = frame.depth >= _DEEPEST or self._calls > _MOST_CALLS or function in self._running
+        too_deep = frame.depth >= _DEEPEST or self._calls > _MOST_CALLS or function in self.running
         if too_deep or not self._worth_calling(function, arguments, named, bound):
             return Thing(f"{function.name}()"), None
         bindings = self._bind(function, arguments, named, bound)
@@ -148,7 +150,7 @@ class Interpreter:
     def _worth_calling(
         self, function: Function, arguments: list[Value], named: dict[str, Value], bound: Value | None
     ) -> bool:
-        """Whether a call can matter: it may yield or is given something volatile, or is given text for a prompt."""
+        """Whether a call can matter: it may yield or gets something volatile, or gets text for a prompt."""
         if self.relevance.worth_calling(function):
             return True
         given = [*arguments, *named.values()]
@@ -191,7 +193,7 @@ class Interpreter:
             first = next(iter((*function.node.args.posonlyargs, *function.node.args.args)), None)
             if first is not None:
                 frame.names |= {f"{first.arg}.{name}": value for name, value in bound.attributes}
-        self._running.append(function)
+        self.running.append(function)
         try:
             if isinstance(function.node, ast.Lambda):
                 frame.returned.append(
@@ -200,7 +202,7 @@ class Interpreter:
             else:
                 statements.run(self, function.node.body, frame)
         finally:
-            self._running.pop()
+            self.running.pop()
         return frame
 
     def _parameters(
@@ -229,103 +231,6 @@ class Interpreter:
             )
         if parameters.kwarg:
             frame.names[parameters.kwarg.arg] = bindings.get(parameters.kwarg.arg, Map((), partial=True))
-
-    def instantiate(
-        self, cls: Class, arguments: list[Value], named: dict[str, Value], frame: Frame, place: Place
-    ) -> Value:
-        """An object of a class of the program, with the attributes its constructor gives it."""
-        constructor = self.method(cls, "__init__")
-        if constructor is None:
-            fields = [name for name, _ in cls.fields.items()]
-            attributes = {**dict(zip(fields, arguments, strict=False)), **named}
-            return Instance(cls, tuple(attributes.items()))
-        _, left = self.invoke(constructor, arguments, named, frame, place, bound=Instance(cls))
-        return Instance(cls, own_attributes(left) if left is not None else ())
-
-    def method(self, cls: Class, name: str, depth: int = 0) -> Function | None:
-        """A method of a class or of its bases in the tree."""
-        if name in cls.methods:
-            return cls.methods[name]
-        for base in self.bases(cls) if depth < _DEEPEST else ():
-            found = self.method(base, name, depth + 1)
-            if found is not None:
-                return found
-        return None
-
-    def bases(self, cls: Class) -> list[Class]:
-        """The base classes that the tree defines."""
-        found = []
-        for node in cls.node.bases:
-            value = self.evaluate(node, self._definition_frame(cls))
-            if isinstance(value, Ref) and isinstance(value.target, Class) and value.target is not cls:
-                found.append(value.target)
-        return found
-
-    def attribute(self, instance: Instance, name: str, frame: Frame, place: Place) -> Value | None:
-        """An attribute of an object: given, a property, set by a method, or a field of the class."""
-        value = instance.get(name)
-        if value is not None:
-            return value
-        cls: Class = instance.cls
-        method = self.method(cls, name)
-        if method is not None:
-            if "property" in method.decorators or "cached_property" in method.decorators:
-                return self.invoke(method, [], {}, frame, place, bound=instance)[0]
-            return Ref(f"{cls.name}.{name}", method, instance)
-        return self._stored(cls, name)
-
-    def _stored(self, cls: Class, name: str, depth: int = 0) -> Value | None:
-        key = (cls, name)
-        if key in self._fields:
-            return self._fields[key]
-        self._fields[key] = None
-        value = self._assigned_by_methods(cls, name)
-        if value is None and cls.fields.get(name) is not None:
-            expression = cls.fields[name]
-            assert expression is not None
-            value = settled(self.evaluate(expression, self._definition_frame(cls)))
-        if value is None and depth < _DEEPEST:
-            found = (self._stored(base, name, depth + 1) for base in self.bases(cls))
-            value = next((inner for inner in found if inner is not None), None)
-        self._fields[key] = value
-        return value
-
-    def _assigned_by_methods(self, cls: Class, name: str) -> Value | None:
-        methods = sorted(cls.methods.values(), key=lambda method: method.name != "__init__")
-        needle = f"self.{name}"
-        for method in methods:
-            text = method.module.segment(method.node)
-            if method in self._running or not (f"{needle} =" in text or f"{needle}:" in text):
-                continue
-            frame = self.run_alone(method)
-            value = frame.names.get(needle)
-            if value is not None:
-                return value
-        return None
-
-    @staticmethod
-    def _definition_frame(cls: Class) -> Frame:
-        return Frame(cls.module, owner=cls)
-
-
-def own_attributes(left: Frame) -> tuple[tuple[str, Value], ...]:
-    """What a constructor or method has stored on ``self``."""
-    return tuple((name[5:], value) for name, value in left.names.items() if name.startswith("self."))
-
-
-def settled(value: Value) -> Value:
-    """A value computed once, when its module was loaded. What a function built as text is only made milder."""
-
-    def once(trait: Trait) -> Trait:
-        if trait.built:
-            return replace(
-                trait, mark=replace(trait.mark, severity=min(trait.mark.severity, Severity.WARNING))
-            )
-        return replace(trait, once=True) if not trait.mark.order else trait
-
-    if isinstance(value, Thing) and value.constant is None and not value.traits:
-        return replace(value, settled=True)
-    return map_traits(value, once)
 
 
 def _builds_text(value: Value) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.placeholders import date_only
-from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python import strings, templates
 from promptcache_lint.readers.python.values import (
     Map,
     Ref,
@@ -52,7 +52,7 @@ def method(machine: Interpreter, made: Call, receiver: Value, frame: Frame) -> V
             return _of_dict(machine, made, receiver, name, frame)
         case Thing():
             return _of_thing(machine, made, receiver, name, frame)
-        case Ref(target=None) if name == "join" and receiver.dotted in {"os.linesep"}:
+        case Ref(target=None) if name == "join" and receiver.dotted == "os.linesep":
             return strings.join(machine, Str(()), made.values[0], made.node.args[0], frame)
         case _:
             return None
@@ -67,7 +67,7 @@ def _of_text(machine: Interpreter, made: Call, receiver: Str, name: str, frame: 
             expression = made.arguments[0][1]
             named |= {key: (value, expression) for key, value in made.values[0].pairs if key is not None}
         dollar = name in {"substitute", "safe_substitute"}
-        return strings.template_fields(machine, receiver, list(made.arguments), named, frame, dollar=dollar)
+        return templates.template_fields(machine, receiver, list(made.arguments), named, frame, dollar=dollar)
     if name == "replace" and len(made.arguments) > 1:
         return _replaced(machine, made, receiver, frame)
     if name in _SAME_TEXT:
@@ -83,7 +83,7 @@ def _replaced(machine: Interpreter, made: Call, receiver: Str, frame: Frame) -> 
     wanted = "".join(getattr(part, "text", "\0") for part in old.parts) if isinstance(old, Str) else ""
     if not wanted or not traits_of(new):
         return receiver
-    parts = strings.replaced(
+    parts = templates.replaced(
         receiver.parts, wanted, strings.parts_of(machine, new, expression, frame), frame.module
     )
     return with_traits(receiver, traits_of(new)) if parts == receiver.parts else Str(parts)
@@ -187,6 +187,8 @@ def _of_thing(machine: Interpreter, made: Call, receiver: Thing, name: str, fram
         )
     if name == "sort":
         return _change(machine, made, without_order(receiver), frame)
+    if name == "keys":
+        return Thing(label, receiver.traits, settled=True)
     if name in _READING:
         return Thing(label, tuple(t for t in receiver.traits if t.mark.order), settled=True)
     if name in {"format", "format_map"} and any(traits_of(value) for value in made.values_given()):

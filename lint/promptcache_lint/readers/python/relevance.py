@@ -22,8 +22,8 @@ __all__ = ["Relevance", "may_hold_prompt"]
 
 _PROMPT_HINTS = (
     "prompt", "instructions", "persona", "preamble", "system_m", "systemm", "system =", "system=", '"system"',
-    "'system'", '"role"', "'role'", "_section", "you are ", "generate_content", "completion", "messages.create",
-    "responses.create",
+    "'system'", '"role"', "'role'", "_section", "you are ", "generate_content", "completion",
+    "messages.create", "responses.create",
 )  # fmt: skip
 _PROMPT_HINT = re.compile("|".join(map(re.escape, _PROMPT_HINTS)))
 _SOURCE_HINT = re.compile(
@@ -49,7 +49,7 @@ def may_hold_prompt(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """Where in a module's text, by offset, there are hints of prompts and of sources, and names that are called."""
+    """Where in a module's text, by offset, there are hints of prompts and sources, and called names."""
 
     prompts: list[int]
     sources: list[int]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from promptcache_lint.exposure import count_words
 from promptcache_lint.prompts import Hole, Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
-from promptcache_lint.readers.python import strings
-from promptcache_lint.readers.python.interpreter import settled
+from promptcache_lint.readers.python import strings, templates
+from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, traits_of
 from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
 
@@ -64,7 +64,7 @@ class Sinks:
         self._found: dict[str, dict[tuple[object, ...], Prompt]] = {}
 
     def take(self, path: str) -> list[Prompt]:
-        """The prompts that have to do with a file, in the order in which they were found; they are given up."""
+        """The prompts that have to do with a file, in the order of their discovery; they are given up."""
         return list(self._found.pop(path, {}).values())
 
     def called(self, made: Call, frame: Frame) -> None:
@@ -95,7 +95,7 @@ class Sinks:
             return
         segments = self._messages(value, frame)
         if len(segments) > 1 and not isinstance(node, ast.Tuple):
-            self._add("messages", segments, frame.module.place(node), frame, certain=True)
+            self._add("messages", segments, frame.module.place(node), certain=True)
 
     def assigned(self, name: str, value: Value, node: ast.expr, frame: Frame) -> None:
         """A value got a name, or was stored under a key or in an attribute."""
@@ -136,7 +136,7 @@ class Sinks:
             value = Str(tuple(part for text in texts for part in text.parts))
         if not isinstance(value, Str) or _static_words(value.parts) < _ENOUGH_WORDS:
             return
-        if frame.at_module_level or frame.owner is not None and frame.function is None:
+        if frame.at_module_level or (frame.owner is not None and frame.function is None):
             changed = settled(value)
             assert isinstance(changed, Str)
             value = changed
@@ -162,7 +162,7 @@ class Sinks:
         if pair is not None and isinstance(pair[0], Seq):
             segments = self._messages(pair[0], frame)
             if segments:
-                self._add("messages", segments, frame.module.place(made.node), frame, certain=True)
+                self._add("messages", segments, frame.module.place(made.node), certain=True)
 
     def _request(self, made: Call, frame: Frame) -> None:
         """A call of a model API: tools, then system, then messages."""
@@ -186,7 +186,7 @@ class Sinks:
                 Segment("prompt", "prompt", strings.parts_of(self._machine(), value, expression, frame))
             )
         if segments:
-            self._add("request", tuple(segments), frame.module.place(made.node), frame, certain=True)
+            self._add("request", tuple(segments), frame.module.place(made.node), certain=True)
 
     def _messages(self, value: Seq, frame: Frame) -> tuple[Segment, ...]:
         spoken = [_spoken(item) if isinstance(item, Map) else (None, None) for item in value.items]
@@ -263,7 +263,7 @@ class Sinks:
         for segment in self._content(value, node, name if role == "system" else "messages[0]", role, frame):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
             changed = Segment(segment.path, segment.role, parts, segment.newest, segment.breakpoint)
-            self._add(name, (changed,), place, frame, certain=certain)
+            self._add(name, (changed,), place, certain=certain)
 
     def _emit_at(
         self, name: str, role: Role, value: Str, place: Place, frame: Frame, *, certain: bool, expand: bool
@@ -272,22 +272,20 @@ class Sinks:
             return
         parts = self._expanded(value.parts, frame) if expand else value.parts
         path = "system" if role == "system" else "messages[0]"
-        self._add(name, (Segment(path, role, parts),), place, frame, certain=certain)
+        self._add(name, (Segment(path, role, parts),), place, certain=certain)
 
     def _expanded(self, parts: tuple[Part, ...], frame: Frame) -> tuple[Part, ...]:
         """Placeholders in literals that nothing has filled yet are holes."""
         done: list[Part] = []
         for part in parts:
             if isinstance(part, Text) and part.open and part.place.path == frame.module.source.path:
-                locate = strings.locator(part, frame.module)
+                locate = templates.locator(part, frame.module)
                 done += template_parts(part.text, locate, self._machine().vocabulary)
             else:
                 done.append(part)
         return tuple(done)
 
-    def _add(
-        self, name: str, segments: tuple[Segment, ...], place: Place, frame: Frame, *, certain: bool
-    ) -> None:
+    def _add(self, name: str, segments: tuple[Segment, ...], place: Place, *, certain: bool) -> None:
         holes = [
             part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)
         ]

@@ -1,47 +1,37 @@
-"""Texts in Python: f-strings, ``%``, ``format``, ``join``, and how any value looks when it is put into one."""
+"""Texts in Python: f-strings, ``%``, ``format``, ``join``, and how any value looks inside one."""
 
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptcache_lint.prompts import Branch, Hole, Text, Trait
+from promptcache_lint.prompts import Hole, Text, Trait
 from promptcache_lint.readers.placeholders import date_only, named_hole
 from promptcache_lint.readers.python.program import Class, Function
 from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str, Thing, traits_of
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
 
     from promptcache_lint.places import Place
     from promptcache_lint.prompts import Part
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
-    from promptcache_lint.readers.python.program import Module
     from promptcache_lint.readers.python.values import Traits, Value
 
     FillOne = Callable[[re.Match[str]], "tuple[Part, ...] | None"]
 
 __all__ = [
-    "fill",
     "formatted",
     "join",
     "joined",
-    "locator",
     "parts_of",
-    "percent",
-    "replaced",
-    "template_fields",
     "with_pattern",
 ]
 
-_FIELD = re.compile(
-    r"\{\{|\}\}|\{(?P<name>[A-Za-z_]\w*|\d*)(?P<rest>(?:\.\w+|\[[^\]]*\])*)(?:![rsa])?(?::(?P<spec>[^{}]*))?\}"
-)
-_DOLLAR = re.compile(r"\$\$|\$(?P<name>[A-Za-z_]\w*)|\$\{(?P<braced>[A-Za-z_]\w*)\}")
-_PERCENT = re.compile(r"%%|%(?:\((?P<name>\w+)\))?[-+ #0]*\d*(?:\.\d+)?[sdrfixgaeXc]")
+
 _MOST_PARTS = 300
 
 
@@ -100,9 +90,11 @@ def naming(node: ast.expr) -> str:
         case ast.Await():
             return naming(node.value)
         case ast.Call(
-            func=ast.Attribute(attr="strip" | "lower" | "upper" | "title" | "isoformat" | "strftime")
+            func=ast.Attribute(
+                value=receiver, attr="strip" | "lower" | "upper" | "title" | "isoformat" | "strftime"
+            )
         ):
-            return naming(node.func.value)
+            return naming(receiver)
         case ast.Call(func=ast.Name(id="str" | "repr" | "int"), args=[inner]):
             return naming(inner)
         case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as key), *_]):
@@ -150,7 +142,7 @@ def _instance(
 ) -> tuple[Part, ...]:
     cls: Class = value.cls
     for name in ("__str__", "__format__", "__repr__"):
-        method = machine.method(cls, name)
+        method = machine.objects.method(cls, name)
         if method is not None:
             result, _ = machine.invoke(method, [], {}, frame, place, bound=value)
             return result.parts if isinstance(result, Str) else (Hole(cls.name, place, traits_of(result)),)
@@ -198,128 +190,6 @@ def with_pattern(part: Part, spec: str, machine: Interpreter) -> Part:
     marks = ((trait, date_only(trait.mark, spec, machine.vocabulary)) for trait in part.traits)
     traits = tuple(replace(trait, mark=mark) for trait, mark in marks if mark is not None)
     return replace(part, traits=traits, stability=max((t.mark.stability for t in traits), default=None))
-
-
-def percent(machine: Interpreter, node: ast.BinOp, left: Str, frame: Frame) -> Value:
-    """``text % values``."""
-    right = machine.evaluate(node.right, frame)
-    elements = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-    values = list(right.items) if isinstance(right, Seq) and isinstance(node.right, ast.Tuple) else [right]
-    named = right if isinstance(right, Map) else None
-    positional = iter(zip(values, elements, strict=False))
-
-    def fill_one(match: re.Match[str]) -> tuple[Part, ...] | None:
-        if match[0] == "%%":
-            return None
-        if match["name"]:
-            value = named.get(match["name"]) if named is not None else None
-            return parts_of(machine, value, node.right, frame) if value is not None else None
-        pair = next(positional, None)
-        return parts_of(machine, pair[0], pair[1], frame) if pair is not None else None
-
-    return Str(fill(left.parts, _PERCENT, fill_one, frame.module))
-
-
-def template_fields(
-    machine: Interpreter,
-    receiver: Str,
-    arguments: list[tuple[Value, ast.expr]],
-    named: dict[str, tuple[Value, ast.expr]],
-    frame: Frame,
-    *,
-    dollar: bool = False,
-) -> Value:
-    """``text.format(…)``, or ``Template(text).substitute(…)`` with ``dollar``."""
-    positional = iter(arguments)
-
-    def fill_one(match: re.Match[str]) -> tuple[Part, ...] | None:
-        groups = match.groupdict()
-        name = groups.get("name") or groups.get("braced") or ""
-        if match[0] in {"{{", "}}", "$$"}:
-            return None
-        pair = named.get(name)
-        if pair is None and not dollar:
-            pair = arguments[int(name)] if name.isdigit() and int(name) < len(arguments) else None
-            pair = next(positional, None) if name == "" else pair
-        if pair is None:
-            return None
-        return formatted(machine, pair[0], pair[1], groups.get("spec") or "", frame)
-
-    return Str(fill(receiver.parts, _DOLLAR if dollar else _FIELD, fill_one, frame.module))
-
-
-def fill(
-    parts: tuple[Part, ...],
-    pattern: re.Pattern[str],
-    fill_one: FillOne,
-    module: Module,
-) -> tuple[Part, ...]:
-    """Replace the fields of ``pattern`` in the texts; what fills a field stands where the field stands."""
-    done: list[Part] = []
-    for part in parts:
-        if isinstance(part, Branch):
-            options = tuple(fill(option, pattern, fill_one, module) for option in part.options)
-            done.append(replace(part, options=options))
-            continue
-        if not isinstance(part, Text):
-            done.append(part)
-            continue
-        done += _filled_text(part, pattern, fill_one, module)
-    return tuple(done[:_MOST_PARTS])
-
-
-def replaced(
-    parts: tuple[Part, ...], wanted: str, filling: tuple[Part, ...], module: Module
-) -> tuple[Part, ...]:
-    """The parts after ``str.replace`` of a literal."""
-    return fill(parts, re.compile(re.escape(wanted)), lambda _match: filling, module)
-
-
-def _filled_text(part: Text, pattern: re.Pattern[str], fill_one: FillOne, module: Module) -> list[Part]:
-    done: list[Part] = []
-    at = 0
-    locate = locator(part, module)
-    for match in pattern.finditer(part.text):
-        filling = fill_one(match)
-        if filling is None:
-            continue
-        if match.start() > at:
-            done.append(Text(part.text[at : match.start()], part.place, part.open))
-        at = match.end()
-        place = locate(match.start(), match.end())
-        # A template from another module is reported where it is filled, which is in the file at hand.
-        done += [_put(inner, place) for inner in filling] if place.path == module.source.path else filling
-    if at < len(part.text):
-        done.append(Text(part.text[at:], part.place, part.open))
-    return done
-
-
-def _put(part: Part, place: Place) -> Part:
-    if isinstance(part, Hole):
-        traits = tuple(trait.through(part.place).through(place) for trait in part.traits)
-        return replace(part, place=place, traits=traits)
-    return replace(part, place=place) if isinstance(part, Branch) else part
-
-
-def locator(part: Text, module: Module) -> Callable[[int, int], Place]:
-    """Finds where a stretch of a literal's text stands in the source: escapes and quotes shift it."""
-    source, place, text = module.source, part.place, part.text
-    if place.path != source.path:
-        return lambda _start, _end: place
-    first = source.offset(place.row, place.column)
-    last = source.offset(place.end_row, place.end_column)
-
-    def locate(start: int, end: int) -> Place:
-        wanted = text[start:end]
-        at = first - 1
-        for _ in range(text.count(wanted, 0, start) + 1):
-            found = source.text.find(wanted, at + 1, last)
-            if found == -1:
-                break
-            at = found
-        return source.place(at, at + len(wanted)) if at >= first else place
-
-    return locate
 
 
 def join(machine: Interpreter, separator: Value, items: Value, node: ast.expr, frame: Frame) -> Value:

@@ -31,6 +31,7 @@ __all__ = [
     "map_traits",
     "merge",
     "moved",
+    "order_traits",
     "traits_of",
     "with_traits",
     "without_order",
@@ -152,6 +153,11 @@ def _part_traits(part: Part) -> Traits:
             return _union(_part_traits(inner) for option in part.options for inner in option)
         case Text():
             return ()
+
+
+def order_traits(value: Value) -> Traits:
+    """The traits of a value that are about order: what is left of a path's when the file is read."""
+    return tuple(trait for trait in traits_of(value) if trait.mark.order)
 
 
 def map_traits(value: Value, change: Callable[[Trait], Trait | None]) -> Value:

@@ -1,0 +1,59 @@
+"""One finding for one fault: of several findings that speak of the same value, the one that says most stays.
+
+A volatile value often reaches the model through several names (a function, a variable, a call), and a
+parameter may be suspected by its name where another finding shows what is really passed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from promptcache_lint.findings import Finding
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Prompt
+
+__all__ = ["one_for_each_fault"]
+
+_ONCE = "PC110"
+
+
+def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Finding]:
+    """The findings without those that repeat another one's fault; grave, direct and complete ones win."""
+    taken: set[tuple[str, str, int, int]] = set()
+    said: set[tuple[str, str, Place]] = set()
+    kept: list[Finding] = []
+    for prompt, finding in sorted(checked, key=lambda pair: _preference(*pair)):
+        places = [place for place in (finding.place, finding.source) if place is not None]
+        keys = {(finding.code, *place.start) for place in places}
+        same_name = (finding.code, finding.subject, prompt.place)
+        if keys & taken or (finding.source is None and same_name in said) or _is_known_graver(finding, kept):
+            continue
+        taken |= keys
+        said.add(same_name)
+        kept.append(finding)
+    return [finding for finding in kept if not _is_passed_through(finding, kept)]
+
+
+def _preference(prompt: Prompt, finding: Finding) -> tuple[bool, int, int, int, Place]:
+    graver_first = -int(finding.severity)
+    return (finding.code == _ONCE, graver_first, len(finding.flow), -len(prompt.segments), finding.place)
+
+
+def _is_known_graver(finding: Finding, kept: list[Finding]) -> bool:
+    """Whether a value computed once is already reported as something graver."""
+    if finding.code != _ONCE:
+        return False
+    origin = (finding.source or finding.place).start
+    return any((other.source or other.place).start == origin for other in kept)
+
+
+def _is_passed_through(finding: Finding, kept: list[Finding]) -> bool:
+    """Whether a parameter was suspected by its name, and another finding shows what is really passed."""
+    return finding.source is None and any(
+        finding.place in other.flow[:-1]
+        for other in kept
+        if other.code == finding.code and other is not finding
+    )

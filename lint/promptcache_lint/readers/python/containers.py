@@ -1,0 +1,144 @@
+"""Lists, dicts, sets and comprehensions as expressions, and what a subscript takes out of them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python.known import as_set, environment
+from promptcache_lint.readers.python.values import (
+    Map,
+    Seq,
+    Str,
+    Thing,
+    Traits,
+    element_of,
+    order_traits,
+    traits_of,
+    with_traits,
+)
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.frame import Frame
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["comprehension", "dict_display", "display", "subscript"]
+
+
+def dict_display(machine: Interpreter, node: ast.Dict, frame: Frame) -> Value:
+    """A dict display."""
+    result = Map(())
+    for key, item in zip(node.keys, node.values, strict=True):
+        value = machine.evaluate(item, frame)
+        if key is None:
+            if isinstance(value, Map):
+                for name, inner in value.pairs:
+                    result = result.set(name, inner)
+            result = Map(result.pairs, result.traits, partial=True)
+            continue
+        name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+        if name is None:
+            machine.evaluate(key, frame)
+        result = result.set(name, value)
+    machine.sinks.built_dict(result, node, frame)
+    return result
+
+
+def display(machine: Interpreter, node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
+    """A list, tuple or set display."""
+    items: list[Value] = []
+    traits: Traits = ()
+    partial = False
+    for element in node.elts:
+        value = machine.evaluate(element, frame)
+        if isinstance(element, ast.Starred):
+            partial = True
+            if isinstance(value, Seq):
+                items += value.items
+                traits += value.traits
+                continue
+        items.append(value)
+    if isinstance(node, ast.Set):
+        return as_set(machine, tuple(items), node, frame)
+    sequence = Seq(tuple(items), traits, "tuple" if isinstance(node, ast.Tuple) else "list", partial)
+    machine.sinks.built_list(sequence, node, frame)
+    return sequence
+
+
+def comprehension(
+    machine: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, frame: Frame
+) -> Value:
+    """A comprehension or generator: one item stands for all."""
+    saved = dict(frame.names)
+    traits: Traits = ()
+    for generator in node.generators:
+        iterable = machine.evaluate(generator.iter, frame)
+        traits += order_traits(iterable) if not isinstance(iterable, Seq | Map) else iterable.traits
+        machine.assign(generator.target, element_of(iterable), frame)
+        for condition in generator.ifs:
+            machine.evaluate(condition, frame)
+    traits = tuple(dict.fromkeys(traits))
+    if isinstance(node, ast.DictComp):
+        key = machine.evaluate(node.key, frame)
+        value = machine.evaluate(node.value, frame)
+        result: Value = Map(((None, with_traits(value, traits_of(key))),), traits, partial=True)
+    else:
+        item = machine.evaluate(node.elt, frame)
+        if isinstance(node, ast.SetComp):
+            result = as_set(machine, (item,), node, frame)
+        else:
+            result = Seq((item,), traits, partial=True)
+    inner = frame.names
+    frame.names = saved | {
+        name: value for name, value in inner.items() if name in saved and _mutated(saved[name], value)
+    }
+    return result
+
+
+def _mutated(before: Value, after: Value) -> bool:
+    """Whether a list of the surrounding function grew inside a comprehension."""
+    return (
+        isinstance(before, Seq)
+        and isinstance(after, Seq)
+        and before.items == after.items[: len(before.items)]
+    )
+
+
+def subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
+    """An item or slice of a value."""
+    base = machine.evaluate(node.value, frame)
+    index = node.slice
+    label = frame.module.label(node)
+    if isinstance(index, ast.Slice):
+        return base if isinstance(base, Str | Seq) else Thing(label, traits_of(base))
+    key = machine.evaluate(index, frame)
+    match base:
+        case Map() if isinstance(index, ast.Constant) and isinstance(index.value, str):
+            value = base.get(index.value)
+            return value if value is not None else Thing(label)
+        case Map():
+            return (
+                element_of(Seq(tuple(value for _, value in base.pairs), base.traits))
+                if base.pairs
+                else Thing(label)
+            )
+        case Seq():
+            return _seq_item(base, index)
+        case Thing() if base.type == "os.environ":
+            return environment(machine, key, node, frame)
+        case Thing():
+            return Thing(label, base.traits, settled=base.settled)
+        case _:
+            return Thing(label, traits_of(base))
+
+
+def _seq_item(base: Seq, index: ast.expr) -> Value:
+    position = None
+    if isinstance(index, ast.Constant) and isinstance(index.value, int):
+        position = index.value
+    elif isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
+        position = -index.operand.value if isinstance(index.operand.value, int) else None
+    if position is not None and not base.partial and -len(base.items) <= position < len(base.items):
+        return with_traits(base.items[position], base.traits)
+    return element_of(base)

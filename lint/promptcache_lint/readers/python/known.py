@@ -1,0 +1,269 @@
+"""Functions whose effect on texts and orders is known: of the language, and of its standard library."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Trait
+from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python.program import Function
+from promptcache_lint.readers.python.values import (
+    Map,
+    Ref,
+    Seq,
+    Str,
+    Thing,
+    Traits,
+    element_of,
+    order_traits,
+    traits_of,
+    with_traits,
+    without_order,
+)
+
+if TYPE_CHECKING:
+    from promptcache_lint.places import Place
+    from promptcache_lint.readers.python.calls import Call
+    from promptcache_lint.readers.python.frame import Frame
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["as_set", "environment", "known_function"]
+
+_CONSUMING = {
+    "len",
+    "bool",
+    "isinstance",
+    "hasattr",
+    "callable",
+    "any",
+    "all",
+    "sum",
+    "min",
+    "max",
+    "range",
+    "type",
+}
+_DETERMINISTIC = re.compile(
+    r"(?:.*\.)?(?:model_dump\w*|\w*schema\w*|asdict|to_dict|as_dict|dict|__dict__|load|loads|safe_load|vars)"
+)
+
+
+def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Value | None:  # noqa: C901 - a table
+    """Functions whose effect on texts and orders matters."""
+    first = made.arguments[0][0] if made.arguments else None
+    match made.dotted:
+        case "str" | "repr" | "textwrap.dedent" | "inspect.cleandoc" | "textwrap.indent" | "format":
+            return _as_text(machine, made, frame)
+        case "sorted" | "builtins.sorted" | "natsort.natsorted":
+            return without_order(_as_list(first))
+        case "list" | "tuple" | "reversed" | "collections.deque" | "iter" | "itertools.chain" | "filter":
+            return _as_list(made.arguments[-1][0] if made.dotted == "filter" and made.arguments else first)
+        case "enumerate":
+            return _pairs(Thing(constant="1", settled=True), element_of(first or Thing()), first)
+        case "zip":
+            items = tuple(element_of(value) for value in made.values)
+            return Seq((Seq(items, kind="tuple"),), partial=True)
+        case "map":
+            return _mapped(machine, made, frame, place)
+        case "set" | "frozenset":
+            items = (
+                first.items if isinstance(first, Seq) else (element_of(first),) if first is not None else ()
+            )
+            return as_set(machine, items, made.node, frame)
+        case "dict" | "collections.OrderedDict":
+            pairs = first.pairs if isinstance(first, Map) else ()
+            named = tuple((name, value) for name, (value, _) in made.named.items())
+            return Map((*pairs, *named), partial=bool(made.spread) or (first is not None and not pairs))
+        case "dict.fromkeys":
+            return Map(((None, element_of(first or Thing())),), traits_of(first or Thing()), partial=True)
+        case "functools.partial":
+            return _partial(made)
+        case "asyncio.to_thread" | "asyncio.run" | "asyncio.create_task" | "asyncio.wait_for":
+            return _deferred(machine, made, frame, place)
+        case "asyncio.gather":
+            return Seq(tuple(made.values), partial=True)
+        case "string.Template" | "Template" | "langchain.PromptTemplate" if isinstance(first, Str):
+            return first
+        case "open" | "io.open" | "os.path.dirname" | "os.path.basename" if first is not None:
+            return Thing(frame.module.label(made.node), order_traits(first), settled=True)
+        case "os.getenv" | "os.environ.get":
+            return environment(machine, first or Thing(), made.node, frame)
+        case "json.dumps" | "orjson.dumps" | "ujson.dumps" | "simplejson.dumps" | "rapidjson.dumps":
+            return _dumps(machine, made, frame, place)
+        case "yaml.dump" | "yaml.safe_dump":
+            return without_order(Thing(frame.module.label(made.node), traits_of(first or Thing())))
+        case "random.Random" | "numpy.random.default_rng" | "random.SystemRandom" | "pathlib.Path":
+            return _typed(made, frame)
+        case "random.seed" if made.arguments and first is not None and not traits_of(first):
+            frame.names["random.seed()"] = Thing(settled=True)
+            return Thing()
+        case "random.shuffle" | "numpy.random.shuffle":
+            return _shuffle(machine, made, frame, place)
+        case "getattr":
+            return Thing(frame.module.label(made.node), traits_of(first) if first is not None else ())
+        case _ if made.dotted in _CONSUMING:
+            return Thing(frame.module.label(made.node), _values_only(made), settled=False)
+        case _:
+            return None
+
+
+def _values_only(made: Call) -> Traits:
+    """What a number computed from values keeps: not their order, and of a length nothing."""
+    if made.dotted in {"min", "max", "sum"}:
+        return tuple(t for value in made.values for t in traits_of(value) if not t.mark.order)
+    return ()
+
+
+def _as_text(machine: Interpreter, made: Call, frame: Frame) -> Value:
+    if not made.arguments:
+        return Str(())
+    value, expression = made.arguments[0]
+    if isinstance(value, Thing) and value.constant is None:
+        # Still one value: methods and names keep their meaning.
+        return replace(value, type="")
+    return Str(strings.parts_of(machine, value, expression, frame))
+
+
+def _as_list(value: Value | None) -> Value:
+    match value:
+        case None:
+            return Seq(())
+        case Seq():
+            return replace(value, kind="list")
+        case Map():
+            return Seq(tuple(_key_value(key) for key, _ in value.pairs), value.traits, partial=value.partial)
+        case Str():
+            return Seq((Thing("", traits_of(value)),), partial=True)
+        case _:
+            return value
+
+
+def _key_value(key: str | None) -> Value:
+    return Thing(constant=key, settled=True) if key is not None else Thing()
+
+
+def _pairs(first: Value, second: Value, iterable: Value | None) -> Value:
+    order = iterable.traits if isinstance(iterable, Seq | Map) else ()
+    return Seq((Seq((first, second), kind="tuple"),), order, partial=True)
+
+
+def _mapped(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Value:
+    if len(made.arguments) < 2:
+        return Thing()
+    callee, iterable = made.values[0], made.values[1]
+    item = element_of(iterable)
+    if isinstance(callee, Ref) and isinstance(callee.target, Function):
+        item, _ = machine.invoke(callee.target, [item], {}, frame, place, bound=callee.bound)
+    return Seq((item,), iterable.traits if isinstance(iterable, Seq) else (), partial=True)
+
+
+def _partial(made: Call) -> Value:
+    if made.arguments and isinstance(made.values[0], Ref):
+        named = tuple((name, value) for name, (value, _) in made.named.items())
+        return replace(made.values[0], given=tuple(made.values[1:]), named=named)
+    return Thing()
+
+
+def _deferred(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Value:
+    """Functions that are handed over and run elsewhere: their result arrives here."""
+    if not made.arguments:
+        return Thing()
+    target = made.values[0]
+    if isinstance(target, Ref) and isinstance(target.target, Function):
+        outer = frame if isinstance(target.target.node, ast.Lambda) else None
+        return machine.invoke(
+            target.target, made.values[1:], {}, frame, place, bound=target.bound, outer=outer
+        )[0]
+    if made.dotted == "asyncio.to_thread":
+        return Thing(frame.module.label(made.node), tuple(t for v in made.values for t in traits_of(v)))
+    return target
+
+
+def _typed(made: Call, frame: Frame) -> Value:
+    """Objects whose methods are known by their type; a generator with a fixed seed is no source."""
+    traits = tuple(trait for value in made.values for trait in traits_of(value))
+    seeded = bool(made.arguments or made.named) and made.dotted in {
+        "random.Random",
+        "numpy.random.default_rng",
+    }
+    return Thing(frame.module.label(made.node), traits, "" if seeded else made.dotted, settled=seeded)
+
+
+def _shuffle(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Value:
+    mark = machine.vocabulary.call(made.dotted)
+    if made.arguments and mark is not None and frame.find("random.seed()") is None:
+        value, expression = made.arguments[0]
+        spelling = machine.spelling(expression)
+        if spelling:
+            trait = Trait(mark, place, frame.module.label(made.node))
+            frame.set(spelling, with_traits(value, (trait,), spelling))
+    return Thing(constant="None")
+
+
+def _dumps(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Value:
+    value = made.argument(0, "obj") or Thing()
+    label = frame.module.label(made.node)
+    if _sorts_keys(made):
+        kept = tuple(t for t in traits_of(value) if t.mark.code != "PC201")
+        if isinstance(value, Map):
+            kept = tuple(t for t in kept if t not in value.traits or not t.mark.order)
+        return Thing(label, kept, settled=True)
+    traits = traits_of(value)
+    mark = machine.vocabulary.call(made.dotted)
+    if mark is None or any(trait.mark.order for trait in traits) or not _of_unknown_order(value, made):
+        return Thing(label, traits, settled=True)
+    return Thing(label, (*traits, Trait(mark, place, label)))
+
+
+def _sorts_keys(made: Call) -> bool:
+    for name, (value, expression) in made.named.items():
+        if name == "sort_keys":
+            return not (isinstance(value, Thing) and value.constant in {"False", "None"})
+        if name == "option" and "OPT_SORT_KEYS" in ast.unparse(expression):
+            return True
+    return any(not isinstance(value, Map) for value in made.spread)
+
+
+def _of_unknown_order(value: Value, made: Call) -> bool:
+    """Whether the keys in ``value`` may come in another order next time, as far as the source shows."""
+    match value:
+        case Thing(constant=None, settled=False):
+            expression = made.arguments[0][1] if made.arguments else None
+            text = ast.unparse(expression.func) if isinstance(expression, ast.Call) else ""
+            return not (text and _DETERMINISTIC.fullmatch(text)) and not _DETERMINISTIC.fullmatch(
+                value.type or " "
+            )
+        case Seq():
+            return any(_of_unknown_order(item, made) for item in value.items)
+        case Map():
+            return any(
+                _of_unknown_order(item, made) and isinstance(item, Seq | Map) for _, item in value.pairs
+            )
+        case _:
+            return False
+
+
+def environment(machine: Interpreter, key: Value, node: ast.expr, frame: Frame) -> Value:
+    """The value of an environment variable."""
+    label = frame.module.label(node)
+    name = key.parts[0].text if isinstance(key, Str) and key.parts and hasattr(key.parts[0], "text") else ""
+    mark = machine.vocabulary.environment(name)
+    traits = (Trait(mark, frame.module.place(node), label),) if mark is not None else ()
+    return Thing(label, traits, settled=True)
+
+
+def as_set(machine: Interpreter, items: tuple[Value, ...], node: ast.expr, frame: Frame) -> Value:
+    """A set; one of numbers only has the same order in every process."""
+    inherited = tuple(trait for item in items for trait in traits_of(item))
+    numbers = bool(items) and all(isinstance(item, Thing) and item.constant is not None for item in items)
+    mark = machine.vocabulary.call("set")
+    if mark is None or (
+        numbers and all(str(getattr(item, "constant", "")).strip("-").isdigit() for item in items)
+    ):
+        return Seq(items, inherited, "set")
+    trait = Trait(mark, frame.module.place(node), frame.module.label(node))
+    return Seq(items, (trait, *(t for t in inherited if t.mark.order)), "set", partial=True)

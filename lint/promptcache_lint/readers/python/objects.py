@@ -1,0 +1,130 @@
+"""Objects of the program's own classes: how they are made, and what their attributes and methods are.
+
+An attribute is what the constructor or another method stores, a property's result, or the class's own field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.frame import Frame
+from promptcache_lint.readers.python.program import Class
+from promptcache_lint.readers.python.values import Instance, Ref, Thing, map_traits
+
+if TYPE_CHECKING:
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Trait
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.program import Function
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["Objects", "settled"]
+
+_DEEPEST = 6
+
+
+class Objects:
+    """The classes of a program, as its interpreter sees them."""
+
+    def __init__(self, machine: Interpreter) -> None:
+        self._machine = machine
+        self._fields: dict[tuple[Class, str], Value | None] = {}
+
+    def instantiate(
+        self, cls: Class, arguments: list[Value], named: dict[str, Value], frame: Frame, place: Place
+    ) -> Value:
+        """An object of a class of the program, with the attributes its constructor gives it."""
+        constructor = self.method(cls, "__init__")
+        if constructor is None:
+            fields = [name for name, _ in cls.fields.items()]
+            attributes = {**dict(zip(fields, arguments, strict=False)), **named}
+            return Instance(cls, tuple(attributes.items()))
+        _, left = self._machine.invoke(constructor, arguments, named, frame, place, bound=Instance(cls))
+        return Instance(cls, own_attributes(left) if left is not None else ())
+
+    def method(self, cls: Class, name: str, depth: int = 0) -> Function | None:
+        """A method of a class or of its bases in the tree."""
+        if name in cls.methods:
+            return cls.methods[name]
+        for base in self.bases(cls) if depth < _DEEPEST else ():
+            found = self.method(base, name, depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def bases(self, cls: Class) -> list[Class]:
+        """The base classes that the tree defines."""
+        found = []
+        for node in cls.node.bases:
+            value = self._machine.evaluate(node, self._definition_frame(cls))
+            if isinstance(value, Ref) and isinstance(value.target, Class) and value.target is not cls:
+                found.append(value.target)
+        return found
+
+    def attribute(self, instance: Instance, name: str, frame: Frame, place: Place) -> Value | None:
+        """An attribute of an object: given, a property, set by a method, or a field of the class."""
+        value = instance.get(name)
+        if value is not None:
+            return value
+        cls: Class = instance.cls
+        method = self.method(cls, name)
+        if method is not None:
+            if "property" in method.decorators or "cached_property" in method.decorators:
+                return self._machine.invoke(method, [], {}, frame, place, bound=instance)[0]
+            return Ref(f"{cls.name}.{name}", method, instance)
+        return self._stored(cls, name)
+
+    def _stored(self, cls: Class, name: str, depth: int = 0) -> Value | None:
+        key = (cls, name)
+        if key in self._fields:
+            return self._fields[key]
+        self._fields[key] = None
+        value = self._assigned_by_methods(cls, name)
+        if value is None and cls.fields.get(name) is not None:
+            expression = cls.fields[name]
+            assert expression is not None
+            value = settled(self._machine.evaluate(expression, self._definition_frame(cls)))
+        if value is None and depth < _DEEPEST:
+            found = (self._stored(base, name, depth + 1) for base in self.bases(cls))
+            value = next((inner for inner in found if inner is not None), None)
+        self._fields[key] = value
+        return value
+
+    def _assigned_by_methods(self, cls: Class, name: str) -> Value | None:
+        methods = sorted(cls.methods.values(), key=lambda method: method.name != "__init__")
+        needle = f"self.{name}"
+        for method in methods:
+            text = method.module.segment(method.node)
+            if method in self._machine.running or not (f"{needle} =" in text or f"{needle}:" in text):
+                continue
+            frame = self._machine.run_alone(method)
+            value = frame.names.get(needle)
+            if value is not None:
+                return value
+        return None
+
+    @staticmethod
+    def _definition_frame(owner: Class) -> Frame:
+        return Frame(owner.module, owner=owner)
+
+
+def own_attributes(left: Frame) -> tuple[tuple[str, Value], ...]:
+    """What a constructor or method has stored on ``self``."""
+    return tuple((name[5:], value) for name, value in left.names.items() if name.startswith("self."))
+
+
+def settled(value: Value) -> Value:
+    """A value computed once, when its module was loaded. A text that a function built is only milder."""
+
+    def once(trait: Trait) -> Trait:
+        if trait.built:
+            return replace(
+                trait, mark=replace(trait.mark, severity=min(trait.mark.severity, Severity.WARNING))
+            )
+        return replace(trait, once=True) if not trait.mark.order else trait
+
+    if isinstance(value, Thing) and value.constant is None and not value.traits:
+        return replace(value, settled=True)
+    return map_traits(value, once)

@@ -1,0 +1,167 @@
+"""Templates in Python: ``%``, ``format``, `string.Template` and ``replace``, filled with parts.
+
+What fills a field stands where the field stands in the literal, with the way it came in its flow.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Branch, Hole, Text
+from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python.values import Map, Seq, Str
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Part
+    from promptcache_lint.readers.python.frame import Frame
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.program import Module
+    from promptcache_lint.readers.python.values import Value
+
+    FillOne = Callable[[re.Match[str]], "tuple[Part, ...] | None"]
+
+__all__ = ["fill", "locator", "percent", "replaced", "template_fields"]
+
+_FIELD = re.compile(
+    r"\{\{|\}\}|\{(?P<name>[A-Za-z_]\w*|\d*)(?P<rest>(?:\.\w+|\[[^\]]*\])*)(?:![rsa])?(?::(?P<spec>[^{}]*))?\}"
+)
+_DOLLAR = re.compile(r"\$\$|\$(?P<name>[A-Za-z_]\w*)|\$\{(?P<braced>[A-Za-z_]\w*)\}")
+_PERCENT = re.compile(r"%%|%(?:\((?P<name>\w+)\))?[-+ #0]*\d*(?:\.\d+)?[sdrfixgaeXc]")
+_MOST_PARTS = 300
+
+
+def percent(machine: Interpreter, node: ast.BinOp, left: Str, frame: Frame) -> Value:
+    """``text % values``."""
+    right = machine.evaluate(node.right, frame)
+    elements = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+    values = list(right.items) if isinstance(right, Seq) and isinstance(node.right, ast.Tuple) else [right]
+    named = right if isinstance(right, Map) else None
+    positional = iter(zip(values, elements, strict=False))
+
+    def fill_one(match: re.Match[str]) -> tuple[Part, ...] | None:
+        if match[0] == "%%":
+            return None
+        if match["name"]:
+            value = named.get(match["name"]) if named is not None else None
+            return strings.parts_of(machine, value, node.right, frame) if value is not None else None
+        pair = next(positional, None)
+        return strings.parts_of(machine, pair[0], pair[1], frame) if pair is not None else None
+
+    return Str(fill(left.parts, _PERCENT, fill_one, frame.module))
+
+
+def template_fields(
+    machine: Interpreter,
+    receiver: Str,
+    arguments: list[tuple[Value, ast.expr]],
+    named: dict[str, tuple[Value, ast.expr]],
+    frame: Frame,
+    *,
+    dollar: bool = False,
+) -> Value:
+    """``text.format(…)``, or ``Template(text).substitute(…)`` with ``dollar``."""
+    positional = iter(arguments)
+
+    def fill_one(match: re.Match[str]) -> tuple[Part, ...] | None:
+        groups = match.groupdict()
+        name = groups.get("name") or groups.get("braced") or ""
+        if match[0] in {"{{", "}}", "$$"}:
+            return None
+        pair = named.get(name)
+        if pair is None and not dollar:
+            pair = arguments[int(name)] if name.isdigit() and int(name) < len(arguments) else None
+            pair = next(positional, None) if name == "" else pair
+        if pair is None:
+            return None
+        return strings.formatted(machine, pair[0], pair[1], groups.get("spec") or "", frame)
+
+    return Str(fill(receiver.parts, _DOLLAR if dollar else _FIELD, fill_one, frame.module))
+
+
+def fill(
+    parts: tuple[Part, ...],
+    pattern: re.Pattern[str],
+    fill_one: FillOne,
+    module: Module,
+) -> tuple[Part, ...]:
+    """Replace the fields of ``pattern`` in the texts; what fills a field stands where the field stands."""
+    done: list[Part] = []
+    for part in parts:
+        if isinstance(part, Branch):
+            options = tuple(fill(option, pattern, fill_one, module) for option in part.options)
+            done.append(replace(part, options=options))
+            continue
+        if not isinstance(part, Text):
+            done.append(part)
+            continue
+        done += _filled_text(part, pattern, fill_one, module)
+    return tuple(done[:_MOST_PARTS])
+
+
+def replaced(
+    parts: tuple[Part, ...], wanted: str, filling: tuple[Part, ...], module: Module
+) -> tuple[Part, ...]:
+    """The parts after ``str.replace`` of a literal."""
+    return fill(parts, re.compile(re.escape(wanted)), lambda _match: filling, module)
+
+
+def _filled_text(part: Text, pattern: re.Pattern[str], fill_one: FillOne, module: Module) -> list[Part]:
+    done: list[Part] = []
+    at = 0
+    locate = locator(part, module)
+    for match in pattern.finditer(part.text):
+        filling = fill_one(match)
+        if filling is None:
+            continue
+        if match.start() > at:
+            done.append(Text(part.text[at : match.start()], part.place, part.open))
+        at = match.end()
+        place = locate(match.start(), match.end())
+        if place.path == module.source.path:
+            done += [_put(inner, place) for inner in filling]
+        else:
+            # A template of another module is reported there by its names, and here by what really fills it.
+            done += [_without_guesses(inner) for inner in filling]
+    if at < len(part.text):
+        done.append(Text(part.text[at:], part.place, part.open))
+    return done
+
+
+def _without_guesses(part: Part) -> Part:
+    if not isinstance(part, Hole):
+        return part
+    return replace(part, traits=tuple(trait for trait in part.traits if not trait.guessed))
+
+
+def _put(part: Part, place: Place) -> Part:
+    if isinstance(part, Hole):
+        traits = tuple(trait.through(part.place).through(place) for trait in part.traits)
+        return replace(part, place=place, traits=traits)
+    return replace(part, place=place) if isinstance(part, Branch) else part
+
+
+def locator(part: Text, module: Module) -> Callable[[int, int], Place]:
+    """Finds where a stretch of a literal's text stands in the source: escapes and quotes shift it."""
+    source, place, text = module.source, part.place, part.text
+    if place.path != source.path:
+        return lambda _start, _end: place
+    first = source.offset(place.row, place.column)
+    last = source.offset(place.end_row, place.end_column)
+
+    def locate(start: int, end: int) -> Place:
+        wanted = text[start:end]
+        at = first - 1
+        for _ in range(text.count(wanted, 0, start) + 1):
+            found = source.text.find(wanted, at + 1, last)
+            if found == -1:
+                break
+            at = found
+        return source.place(at, at + len(wanted)) if at >= first else place
+
+    return locate
