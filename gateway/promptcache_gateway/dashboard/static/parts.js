@@ -26,8 +26,8 @@ export function HitBar({ cached, prompt, ceiling }) {
     </svg>`;
 }
 
-export function CauseChip({ code, causes, attribution }) {
-  if (!code) return html`<span class="chip ok">hit</span>`;
+export function CauseChip({ code, causes, attribution, hit }) {
+  if (!code) return hit ? html`<span class="chip ok">hit</span>` : html`<span class="chip">no verdict</span>`;
   const cause = causes[code];
   const expected = attribution === "expected" || code === "PC801";
   return html`<span class="chip ${expected ? "calm" : attribution === "unknown" ? "unsure" : "bad"}" title=${cause?.title ?? ""}>

@@ -36,7 +36,7 @@ function TemplateTable({ templates }) {
         <tr key=${row.name}>
           <th scope="row"><a href=${`#/templates/${encodeURIComponent(row.name)}`}>${row.name}</a>
             ${row.learned ? html`<span class="tag" title="learned from traffic; name it with the header x-promptcache-template">learned</span>` : null}</th>
-          <td class="wide"><${HitBar} cached=${row.cached_tokens} prompt=${row.prompt_tokens} ceiling=${row.achievable_hit_rate} /></td>
+          <td class="wide"><${HitBar} cached=${row.cached_tokens} prompt=${row.reported_prompt_tokens} ceiling=${row.achievable_hit_rate} /></td>
           <td class="n">${percent(row.hit_rate)}</td><td class="n">${percent(row.achievable_hit_rate)}</td>
           <td class="n">${count(row.requests)}</td><td class="n">${count(row.lost_tokens)}</td>
           <td class="n">${duration(row.ttft_ms?.hit)}</td><td class="n">${duration(row.ttft_ms?.miss)}</td>
@@ -58,18 +58,19 @@ export function CauseTable({ rows, causes }) {
 }
 
 function sum(templates) {
-  const total = { requests: 0, prompt: 0, cached: 0, lost: 0, lostUsd: null, reusable: 0 };
+  const total = { requests: 0, prompt: 0, reported: 0, cached: 0, lost: 0, lostUsd: null, reusable: 0 };
   const byCode = new Map();
   for (const row of templates) {
     total.requests += row.requests;
     total.prompt += row.prompt_tokens ?? 0;
+    total.reported += row.reported_prompt_tokens ?? 0;
     total.cached += row.cached_tokens ?? 0;
     total.lost += row.lost_tokens ?? 0;
-    total.reusable += (row.achievable_hit_rate ?? 0) * (row.prompt_tokens ?? 0);
+    total.reusable += (row.achievable_hit_rate ?? 0) * (row.reported_prompt_tokens ?? 0);
     if (row.lost_usd !== null && row.lost_usd !== undefined) total.lostUsd = (total.lostUsd ?? 0) + row.lost_usd;
     for (const cause of row.causes ?? []) merge(byCode, cause);
   }
-  const rate = (part) => (total.prompt ? part / total.prompt : null);
+  const rate = (part) => (total.reported ? part / total.reported : null);
   return { ...total, hitRate: rate(total.cached), ceiling: rate(total.reusable), causes: ranked([...byCode.values()]) };
 }
 

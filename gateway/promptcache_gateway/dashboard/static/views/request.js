@@ -23,7 +23,7 @@ function Diagnosis({ diagnosis, causes }) {
   const cause = causes[diagnosis.cause];
   return html`
     <section class="diagnosis" aria-label="diagnosis"><h3>Diagnosis</h3>
-      <p><${CauseChip} code=${diagnosis.cause} causes=${causes} attribution=${diagnosis.attribution} />
+      <p><${CauseChip} code=${diagnosis.cause} causes=${causes} attribution=${diagnosis.attribution} hit=${diagnosis.hit} />
         ${diagnosis.path ? html` at <code>${diagnosis.path}</code>${position(diagnosis)}` : null}</p>
       ${cause ? html`<p>${cause.explanation}</p>` : null}
       ${diagnosis.remedy ? html`<p class="advice">${diagnosis.remedy}</p>` : null}

@@ -13,7 +13,7 @@ export function RequestTable({ requests, causes }) {
       <tbody>${requests.map((row) => html`
         <tr key=${row.id}>
           <th scope="row"><a href=${`#/requests/${encodeURIComponent(row.id)}`}>${clock(row.time)}</a></th>
-          <td><${CauseChip} code=${row.diagnosis?.cause} causes=${causes} attribution=${row.diagnosis?.attribution} /></td>
+          <td><${CauseChip} code=${row.diagnosis?.cause} causes=${causes} attribution=${row.diagnosis?.attribution} hit=${row.diagnosis?.hit} /></td>
           <td><code>${row.diagnosis?.path ?? ""}</code></td>
           <td>${row.template}</td>
           <td class="wide"><${HitBar} cached=${row.usage?.cached_tokens} prompt=${row.usage?.prompt_tokens} /></td>
