@@ -55,7 +55,7 @@ class LocalUpstream:
 
     name = "engine"
     kind = "engine"
-    granularity: int | None = 1
+    granularity: int | None = 1  # the engine copies the matching part of a page: hits end at the token
 
     def __init__(
         self, settings: EngineSettings, engine: Engine | None = None, *, on_progress: Progress | None = None
@@ -63,6 +63,11 @@ class LocalUpstream:
         self._settings = settings
         self._engine = engine
         self._on_progress = on_progress
+
+    @property
+    def caching(self) -> bool:
+        """Whether the engine reuses prefixes at all."""
+        return self._settings.enable_prefix_caching
 
     async def start(self) -> None:
         """Load the model and start the engine's thread; raises `StartupError` saying what is missing."""
