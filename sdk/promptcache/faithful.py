@@ -25,7 +25,7 @@ _SAFE: Final = 2**53 - 1
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-class _UnfaithfulError(Exception):
+class UnfaithfulError(Exception):
     """Raised where the trouble is; each level on the way out adds its step to ``path``."""
 
     def __init__(self, problem: str, remedy: str) -> None:
@@ -34,7 +34,8 @@ class _UnfaithfulError(Exception):
         self.remedy = remedy
         self.path: list[str] = []
 
-    def at(self, step: str | int) -> _UnfaithfulError:
+    def at(self, step: str | int) -> UnfaithfulError:
+        """Add one step of the path on the way out."""
         if isinstance(step, int):
             self.path.append(f"[{step}]")
         else:
@@ -49,7 +50,7 @@ def write_text(value: object, *, strict: bool) -> str:
         if not _has_surrogate(text):
             return text
         return _written(value, strict=strict, checked=True)  # finds where the surrogate is
-    except _UnfaithfulError as error:
+    except UnfaithfulError as error:
         path = "$" + "".join(reversed(error.path))
         raise CanonicalJSONError(path, error.problem, remedy=error.remedy) from None
     except RecursionError:
@@ -102,7 +103,7 @@ class _Writer:
         for key in value:
             name = key if type(key) is str else self._name(key)
             if name in names:
-                raise _UnfaithfulError(
+                raise UnfaithfulError(
                     f"two keys are both written {name!r}", "Give every key a text of its own."
                 )
             names[name] = value[key]
@@ -111,7 +112,7 @@ class _Writer:
             try:
                 self._parts.append(f"{separator}{self._quote(name)}:")
                 self.write(names[name])
-            except _UnfaithfulError as error:
+            except UnfaithfulError as error:
                 raise error.at(name) from None
             separator = ","
         self._parts.append("}" if names else "{}")
@@ -122,53 +123,78 @@ class _Writer:
             self._parts.append(separator)
             try:
                 self.write(item)
-            except _UnfaithfulError as error:
+            except UnfaithfulError as error:
                 raise error.at(index) from None
             separator = ","
         self._parts.append("]" if separator == "," else "[]")
 
     def _set(self, value: Any) -> None:
         members = [_written(item, strict=self._strict, checked=self._checked) for item in value]
-        self._parts.append(f"[{','.join(sorted(members, key=_utf16))}]")
+        self._parts.append(f"[{','.join(sorted(members, key=in_utf16))}]")
 
     def _other(self, value: Any) -> None:
-        if isinstance(value, Enum):
-            self.write(value.value)
-        elif isinstance(value, str):
-            self._parts.append(self._quote(str.__str__(value)))
-        elif isinstance(value, int):
-            self._parts.append(self._integer(int(value)))
-        elif isinstance(value, float):
-            self._parts.append(_number(float(value)))
-        elif isinstance(value, Mapping):
-            self._object(value)
-        elif isinstance(value, (list, tuple)):
-            self._array(value)
-        elif isinstance(value, (set, frozenset)):
+        if isinstance(value, (set, frozenset)):
             self._set(value)
-        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            self._object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
         else:
-            self.write(_plain(value))
+            self.write(simpler(value))
 
     def _name(self, key: Any) -> str:
-        if isinstance(key, Enum):
-            return self._name(key.value)
-        if isinstance(key, str):
-            return str.__str__(key)
-        if key is None or isinstance(key, (bool, int, float)):
-            return _written(key, strict=self._strict, checked=False)
-        if isinstance(key, (date, time, UUID, Decimal)):
-            return str(_plain(key))
-        raise _UnfaithfulError(f"a key is a {type(key).__name__}", "Use strings as keys.")
+        return name_of(key, strict=self._strict)
 
     def _integer(self, value: int) -> str:
-        if self._strict and abs(value) > _SAFE:
-            raise _UnfaithfulError(
-                f"the integer {value} is beyond ±(2**53 - 1), where RFC 8785 loses digits",
-                "Write it as a string.",
-            )
-        return _digits(value)
+        return digits_of(value, strict=self._strict)
+
+
+def simpler(value: Any) -> Any:
+    """Return what stands for a value that is neither plain JSON data nor a set, one step nearer to it."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {key: value[key] for key in value}
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return _plain(value)
+
+
+def name_of(key: Any, *, strict: bool) -> str:
+    """Return the text of an object's key; raises `UnfaithfulError` for what cannot be one."""
+    if type(key) is int:
+        return digits_of(key, strict=strict)
+    if isinstance(key, Enum):
+        return name_of(key.value, strict=strict)
+    if isinstance(key, str):
+        return str.__str__(key)
+    if key is None or isinstance(key, (bool, int, float)):
+        return _written(key, strict=strict, checked=False)
+    if isinstance(key, (date, time, UUID, Decimal)):
+        return str(_plain(key))
+    raise UnfaithfulError(f"a key is a {type(key).__name__}", "Use strings as keys.")
+
+
+def digits_of(value: int, *, strict: bool) -> str:
+    """Return an integer's digits; with ``strict`` raises `UnfaithfulError` beyond ±(2**53 - 1)."""
+    if strict and abs(value) > _SAFE:
+        raise UnfaithfulError(
+            f"the integer {value} is beyond ±(2**53 - 1), where RFC 8785 loses digits",
+            "Write it as a string.",
+        )
+    try:
+        return int.__repr__(value)
+    except ValueError:  # sys.set_int_max_str_digits
+        raise UnfaithfulError("the integer has thousands of digits", "Write it as a string.") from None
+
+
+def in_utf16(text: str) -> bytes:
+    """Return what texts are ordered by: their UTF-16 code units."""
+    return text.encode("utf-16-be", "surrogatepass")
 
 
 def _plain(value: Any) -> Any:
@@ -181,7 +207,7 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, Decimal):
         if not value.is_finite():
-            raise _UnfaithfulError(f"{value} is not a number in JSON", "Leave it out, or write null.")
+            raise UnfaithfulError(f"{value} is not a number in JSON", "Leave it out, or write null.")
         return format(value, "f")
     if callable(getattr(value, "model_dump", None)) and not isinstance(value, type):
         return value.model_dump()  # pydantic, known by its form
@@ -189,7 +215,7 @@ def _plain(value: Any) -> Any:
         getattr(value, "tolist", None)
     ):
         return value.tolist()  # numpy, known by its form
-    raise _UnfaithfulError(
+    raise UnfaithfulError(
         f"a {type(value).__name__} has no JSON form", "Convert it to text or plain data first."
     )
 
@@ -198,18 +224,14 @@ def _in_order(names: dict[str, Any]) -> list[str]:
     # Code points and UTF-16 code units order alike up to U+D7FF.
     if all(map(str.isascii, names)):
         return sorted(names)
-    return sorted(names, key=_utf16)
-
-
-def _utf16(text: str) -> bytes:
-    return text.encode("utf-16-be", "surrogatepass")
+    return sorted(names, key=in_utf16)
 
 
 def _checked_quote(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise _UnfaithfulError(
+        raise UnfaithfulError(
             f"the text holds the lone surrogate U+{ord(text[error.start]):04X}",
             "Decode the text with its real encoding, or replace it.",
         ) from None
@@ -218,12 +240,5 @@ def _checked_quote(text: str) -> str:
 
 def _number(value: float) -> str:
     if not math.isfinite(value):
-        raise _UnfaithfulError(f"{value} is not a number in JSON", "Leave it out, or write null.")
+        raise UnfaithfulError(f"{value} is not a number in JSON", "Leave it out, or write null.")
     return ecmascript_number(value)
-
-
-def _digits(value: int) -> str:
-    try:
-        return int.__repr__(value)
-    except ValueError:  # sys.set_int_max_str_digits
-        raise _UnfaithfulError("the integer has thousands of digits", "Write it as a string.") from None

@@ -262,10 +262,70 @@ def trees(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
+def careful(value: Any, *, strict: bool = False) -> bytes | str:
+    try:
+        return write_text(value, strict=strict).encode()
+    except CanonicalJSONError as error:
+        return f"{error.path} {error.problem}"
+
+
+def quick(value: Any, *, strict: bool = False) -> bytes | str:
+    try:
+        return canonical_json(value, strict=strict)
+    except CanonicalJSONError as error:
+        return f"{error.path} {error.problem}"
+
+
+wide_floats = st.floats() | st.builds(lambda m, e: m * 10.0**e, st.integers(-99, 99), st.integers(-30, 30))
+odd_keys = st.sampled_from(
+    ["😀", "\ufe0f", "😀\ufe0f", "\ue000", 'q"', 'q"😀', '😀"', "\\", "b", "\ud7ff", "é"]
+)
+
+
+def rich_trees() -> st.SearchStrategy[Any]:
+    keys = odd_keys | texts | st.integers(-3, 3) | st.sampled_from(["1", None, True, "true", Word.YES, 0.5])
+    return st.recursive(
+        rich,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+        max_leaves=10,
+    )
+
+
+@pytest.mark.parametrize("few", [0, 200], ids=["searched", "looked at"])
 @settings(deadline=None, max_examples=300)
-@given(trees(scalars))
-def test_the_fast_way_and_the_careful_way_agree(value: Any) -> None:
-    assert canonical_json(value) == write_text(value, strict=False).encode()
+@given(value=trees(scalars | wide_floats))
+def test_the_fast_way_and_the_careful_way_agree(few: int, value: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("promptcache.canonical._FEW", few)
+        assert quick(value) == careful(value)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@settings(deadline=None, max_examples=400)
+@given(value=rich_trees())
+def test_they_agree_on_rich_values_and_on_what_they_refuse(value: Any, *, strict: bool) -> None:
+    assert quick(value, strict=strict) == careful(value, strict=strict)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.dictionaries(odd_keys | texts, wide_floats | texts | st.none(), max_size=5), max_size=5))
+def test_they_agree_on_keys_of_any_script(value: Any) -> None:
+    assert quick(value) == careful(value)
+
+
+def test_no_float_is_overlooked_in_a_large_document() -> None:
+    bits = [
+        0x7FF0 << 48,
+        0xFFF0 << 48,
+        (0x7FF8 << 48) + 1,
+        0xFFFF << 48,
+        0x7FEF << 48,
+        0x7F << 56,
+        0xFF << 56,
+    ]
+    for number in struct.unpack(f">{len(bits)}d", struct.pack(f">{len(bits)}Q", *bits)):
+        value = [{"row": row, "none": None, "text": "\x7f\xff é" * 3} for row in range(300)] + [{"n": number}]
+        assert quick(value) == careful(value)
 
 
 @settings(deadline=None, max_examples=150)
