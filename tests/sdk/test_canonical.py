@@ -280,6 +280,15 @@ wide_floats = st.floats() | st.builds(lambda m, e: m * 10.0**e, st.integers(-99,
 odd_keys = st.sampled_from(
     ["😀", "\ufe0f", "😀\ufe0f", "\ue000", 'q"', 'q"😀', '😀"', "\\", "b", "\ud7ff", "é"]
 )
+hashable = st.none() | st.booleans() | st.integers() | texts | wide_floats
+rich = (
+    hashable
+    | st.integers(-(2**70), 2**70)
+    | st.sets(hashable, max_size=3)
+    | st.builds(Room, st.integers(), wide_floats | texts)
+    | st.builds(lambda value: (value, value), hashable)
+    | st.sampled_from([Word.YES, Level.HIGH, Colour.RED, Text("own"), "x\ud800", date(2031, 3, 4)])
+)
 
 
 def rich_trees() -> st.SearchStrategy[Any]:
