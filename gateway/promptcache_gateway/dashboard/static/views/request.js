@@ -25,7 +25,8 @@ function Diagnosis({ diagnosis, causes }) {
     <section class="diagnosis" aria-label="diagnosis"><h3>Diagnosis</h3>
       <p><${CauseChip} code=${diagnosis.cause} causes=${causes} attribution=${diagnosis.attribution} hit=${diagnosis.hit} />
         ${diagnosis.path ? html` at <code>${diagnosis.path}</code>${position(diagnosis)}` : null}</p>
-      ${cause ? html`<p>${cause.explanation}</p>` : null}
+      ${diagnosis.summary ? html`<p>${diagnosis.summary}</p>` : null}
+      ${cause ? html`<p class="soft">${cause.explanation}</p>` : null}
       ${diagnosis.remedy ? html`<p class="advice">${diagnosis.remedy}</p>` : null}
       ${diagnosis.before && diagnosis.after ? html`<${Difference} before=${diagnosis.before} after=${diagnosis.after} />` : null}
       <dl>
