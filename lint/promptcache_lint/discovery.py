@@ -61,6 +61,8 @@ def discover(paths: Sequence[str | Path], settings: Settings) -> Iterator[Found]
 def _walk(root: Path, settings: Settings) -> Iterator[Found]:
     excluded = GitIgnoreSpec.from_lines(settings.exclude) if settings.exclude else None
     ignores = _ignores_above(root) if settings.respect_gitignore else []
+    if any(_is_ignored(folder, is_folder=True, rules=ignores) for folder in (root, *root.parents)):
+        ignores = []  # it was asked for by name
     yield from _below(root, root, ignores, excluded, settings)
 
 
@@ -83,7 +85,7 @@ def _below(
         is_folder = entry.is_dir(follow_symlinks=False)
         if is_folder and entry.name in _SKIPPED_FOLDERS:
             continue
-        if _is_ignored(path, is_folder, rules) or (
+        if _is_ignored(path, is_folder=is_folder, rules=rules) or (
             excluded is not None and excluded.match_file(_relative(path, root, is_folder))
         ):
             continue
@@ -99,8 +101,10 @@ def _relative(path: Path, base: Path, is_folder: bool) -> str:  # noqa: FBT001 -
     return path.relative_to(base).as_posix() + ("/" if is_folder else "")
 
 
-def _is_ignored(path: Path, is_folder: bool, rules: Iterable[tuple[Path, GitIgnoreSpec]]) -> bool:  # noqa: FBT001
+def _is_ignored(path: Path, *, is_folder: bool, rules: Iterable[tuple[Path, GitIgnoreSpec]]) -> bool:
     for base, spec in reversed(list(rules)):
+        if path == base or not path.is_relative_to(base):
+            continue
         verdict = spec.check_file(_relative(path, base, is_folder)).include
         if verdict is not None:
             return verdict

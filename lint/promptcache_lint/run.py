@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ from promptcache_lint.settings import Settings
 from promptcache_lint.suppressions import MARKER, apply, find_suppressions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from promptcache_lint.prompts import Prompt
     from promptcache_lint.readers.reading import Reader
@@ -50,15 +52,16 @@ def lint_paths(paths: Sequence[str | Path], settings: Settings | None = None) ->
     findings: list[Finding] = []
     sources: dict[str, Source] = {}
     count = 0
-    for found in discover(paths, settings):
-        if not found.asked and found.path.suffix.lower() not in READ_SUFFIXES:
-            continue
-        count += 1
-        shown = workspace.display(found.path)
-        new, source = _lint_file(found.path, shown, workspace, settings, asked=found.asked)
-        if new:
-            findings += new
-            sources[shown] = source
+    with _few_collections():
+        for found in discover(paths, settings):
+            if not found.asked and found.path.suffix.lower() not in READ_SUFFIXES:
+                continue
+            count += 1
+            shown = workspace.display(found.path)
+            new, source = _lint_file(found.path, shown, workspace, settings, asked=found.asked)
+            if new:
+                findings += new
+                sources[shown] = source
     findings.sort(key=lambda finding: (finding.place, finding.code))
     return LintReport(tuple(findings), count, sources)
 
@@ -128,3 +131,14 @@ def _suppressed(findings: list[Finding], reader: Reader, source: Source, setting
     known = [rule.code for rule in all_rules() if settings.selects(rule.code)]
     kept, unused = apply(findings, suppressions, source.path, known=known)
     return kept + (unused if settings.selects("PC901") else [])
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Let the garbage collector look less often: syntax trees are large and hold few cycles."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

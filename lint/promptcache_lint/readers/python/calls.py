@@ -84,7 +84,10 @@ def call(machine: Interpreter, node: ast.Call, frame: Frame) -> Value:
 
 def _callee(machine: Interpreter, node: ast.Call, receiver: Value | None, frame: Frame) -> Value:
     if receiver is None or isinstance(receiver, Ref | Instance):
-        return machine.evaluate(node.func, frame)
+        callee = machine.evaluate(node.func, frame)
+        if isinstance(callee, Ref) and callee.target is None and isinstance(node.func, ast.Name):
+            return machine.defined(callee, frame)
+        return callee
     return Thing()
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["dotted_name", "evaluate", "spelling"]
+__all__ = ["dotted_name", "evaluate", "imported_value", "spelling"]
 
 
 def spelling(node: ast.expr) -> str:
@@ -125,9 +125,11 @@ def _name(machine: Interpreter, node: ast.Name, frame: Frame) -> Value:
     if name in module.classes:
         return Ref(name, module.classes[name])
     imported = frame.imports.get(name) or module.imports.get(name)
-    if imported is not None:
-        return imported_value(machine, imported, frame)
-    return Ref(name)
+    if imported is None:
+        return Ref(name)
+    if name[0].isupper() and not name.isupper():
+        return Ref(imported)  # a class: its module is read when an object of it is made
+    return imported_value(machine, imported, frame)
 
 
 def imported_value(machine: Interpreter, dotted: str, frame: Frame) -> Value:

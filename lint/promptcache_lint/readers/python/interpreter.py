@@ -19,6 +19,7 @@ from promptcache_lint.readers.python.relevance import Relevance
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
+    Ref,
     Seq,
     Str,
     Thing,
@@ -39,6 +40,7 @@ __all__ = ["Interpreter"]
 _DEEPEST = 6
 _MOST_CALLS = 1500
 _MOST_RESULTS = 30_000
+_LARGEST_PROGRAM = 12_000_000
 _SHALLOW = (Str, Thing)
 _EMPTY = (Str(()), Seq(()), Map(()))
 _CACHING = {"cache", "lru_cache", "cached_property", "cached"}
@@ -66,7 +68,7 @@ class Interpreter:
     @property
     def is_full(self) -> bool:
         """Whether so much is remembered that a new interpreter should take over."""
-        return len(self._results) + len(self._alone) > _MOST_RESULTS
+        return len(self._results) + len(self._alone) > _MOST_RESULTS or self.program.size > _LARGEST_PROGRAM
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
@@ -75,6 +77,11 @@ class Interpreter:
     def assign(self, target: ast.expr, value: Value, frame: Frame) -> None:
         """Bind a target of an assignment or a loop."""
         statements.assign(self, target, value, frame)
+
+    def defined(self, name: Ref, frame: Frame) -> Value:
+        """A name with its definition, if it is imported from a module of the tree."""
+        found = expressions.imported_value(self, name.dotted, frame) if "." in name.dotted else name
+        return found if isinstance(found, Ref) else name
 
     @staticmethod
     def spelling(node: ast.expr) -> str:

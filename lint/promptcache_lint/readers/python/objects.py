@@ -58,7 +58,10 @@ class Objects:
         """The base classes that the tree defines."""
         found = []
         for node in cls.node.bases:
-            value = self._machine.evaluate(node, self._definition_frame(cls))
+            frame = self._definition_frame(cls)
+            value = self._machine.evaluate(node, frame)
+            if isinstance(value, Ref) and value.target is None:
+                value = self._machine.defined(value, frame)
             if isinstance(value, Ref) and isinstance(value.target, Class) and value.target is not cls:
                 found.append(value.target)
         return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Class", "Definition", "Function", "Module", "Program", "parse_module"]
 
-_MOST_MODULES = 256
 _MOST_NAMES = 20_000
 _LARGEST_MODULE = 2_000_000
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -192,20 +190,20 @@ def _last_name(node: ast.expr) -> str:
 
 
 class Program:
-    """The modules of the linted tree, parsed on demand and kept while there is room."""
+    """The modules of the linted tree, parsed on demand. ``size`` is that of their sources, in characters."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._modules: OrderedDict[Path, Module | None] = OrderedDict()
+        self.size = 0
+        self._modules: dict[Path, Module | None] = {}
         self._files: dict[tuple[Path, str], Path | None] = {}
         self._resolved: dict[tuple[Path, str], Definition | None] = {}
 
     def add(self, module: Module) -> None:
         """Keep a module that has been parsed already."""
+        if module.path not in self._modules:
+            self.size += len(module.source.text)
         self._modules[module.path] = module
-        self._modules.move_to_end(module.path)
-        while len(self._modules) > _MOST_MODULES:
-            self._modules.popitem(last=False)
 
     def known(self, path: Path, source: Source) -> Module | None:
         """The module of a file, if it has been parsed from this very text."""

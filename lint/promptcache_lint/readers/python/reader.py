@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import tokenize
 from typing import TYPE_CHECKING
@@ -31,8 +32,11 @@ class PythonReader:
         program = machine.program
         module = program.known(file.path, file.source)
         if module is None:
+            hinted = may_hold_prompt(file.source.text)
+            if not hinted and not file.asked:
+                return []  # in a large tree most files end here, unparsed
             module = parse_module(file.path, file.source)
-            if not may_hold_prompt(file.source.text):
+            if not hinted:
                 return []
             program.add(module)
         return _prompts(module, machine)
@@ -52,7 +56,11 @@ class PythonReader:
 def _machine(workspace: Workspace) -> Interpreter:
     """The interpreter that all files of a run share, so that a module imported by many is run once."""
     machine = workspace.shared.get("python")
-    if not isinstance(machine, Interpreter) or machine.is_full:
+    if isinstance(machine, Interpreter) and machine.is_full:
+        del machine, workspace.shared["python"]
+        gc.collect()  # what an interpreter remembers refers to itself everywhere
+        machine = None
+    if not isinstance(machine, Interpreter):
         sinks = Sinks()
         machine = Interpreter(Program(workspace), workspace.vocabulary, sinks)
         sinks.machine = machine
