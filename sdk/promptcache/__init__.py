@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any
 from promptcache._version import __version__
 
 if TYPE_CHECKING:
+    from promptcache.batches import PrefixBatch, group_by_prefix
+    from promptcache.cache_keys import cache_key
     from promptcache.canonical import canonical_json
     from promptcache.causes import CAUSES, Cause, get_cause
     from promptcache.conversation import Conversation
     from promptcache.detectors import VolatileSpan, classify_change, find_volatile, mask_volatile
     from promptcache.divergence import Divergence, compare_requests
     from promptcache.errors import PromptCacheError, PromptCacheWarning
+    from promptcache.fan_out import awarm_then_fan_out, warm_then_fan_out
     from promptcache.prices import cost_usd
     from promptcache.segments import Segment, cut_request
     from promptcache.template import Template
+    from promptcache.turns.images import Image
+    from promptcache.turns.moves import PrefixMove
     from promptcache.usage import Usage
 
 __all__ = [
@@ -27,6 +32,9 @@ __all__ = [
     "Cause",
     "Conversation",
     "Divergence",
+    "Image",
+    "PrefixBatch",
+    "PrefixMove",
     "PromptCacheError",
     "PromptCacheWarning",
     "Segment",
@@ -34,6 +42,8 @@ __all__ = [
     "Usage",
     "VolatileSpan",
     "__version__",
+    "awarm_then_fan_out",
+    "cache_key",
     "canonical_json",
     "classify_change",
     "compare_requests",
@@ -41,19 +51,26 @@ __all__ = [
     "cut_request",
     "find_volatile",
     "get_cause",
+    "group_by_prefix",
     "mask_volatile",
+    "warm_then_fan_out",
 ]
 
 _HOMES = {
+    "batches": ("PrefixBatch", "group_by_prefix"),
+    "cache_keys": ("cache_key",),
     "canonical": ("canonical_json",),
     "causes": ("CAUSES", "Cause", "get_cause"),
     "conversation": ("Conversation",),
     "detectors": ("VolatileSpan", "classify_change", "find_volatile", "mask_volatile"),
     "divergence": ("Divergence", "compare_requests"),
     "errors": ("PromptCacheError", "PromptCacheWarning"),
+    "fan_out": ("awarm_then_fan_out", "warm_then_fan_out"),
     "prices": ("cost_usd",),
     "segments": ("Segment", "cut_request"),
     "template": ("Template",),
+    "turns.images": ("Image",),
+    "turns.moves": ("PrefixMove",),
     "usage": ("Usage",),
 }
 _HOME_OF = {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names}

@@ -2,60 +2,64 @@
 
 What is appended stays as it was first sent. Facts that change ride in the newest user turn; news are notes at
 the end; a model's answers are replayed as they came. A conversation can be written for several providers, and
-what it writes for turn n begins what it writes for turn n+1, byte for byte.
+what it writes for turn n begins what it writes for turn n+1, byte for byte. The few steps that move the
+prefix (trimming, compacting, adding tools) are asked for by name, and say what they cost.
+
+The state of a conversation is a value (`promptcache.turns.state`); this class holds it and lets one step at a
+time replace it.
 """
 
 from __future__ import annotations
 
 import copy
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from promptcache.canonical import canonical_json
 from promptcache.errors import ConversationError
-from promptcache.forms import anthropic, marks, openai_chat, responses
 from promptcache.forms.parts import as_part
-from promptcache.turns import storage
-from promptcache.turns.entries import (
-    AssistantEntry,
-    Entry,
-    NoteEntry,
-    ResultsEntry,
-    ToolResult,
-    UserEntry,
-    calls_of,
-    compact,
-)
+from promptcache.sending import Sender
+from promptcache.turns import moves, pins, storage
+from promptcache.turns.entries import NoteEntry, ToolResult, UserEntry, compact
 from promptcache.turns.facts import fact_line, with_facts
+from promptcache.turns.images import note_images
 from promptcache.turns.replay import entry_of
+from promptcache.turns.sizes import Count, entry_tokens, static_tokens
+from promptcache.turns.state import State
 from promptcache.turns.static import StaticPart, check_static
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import date
 
-    from promptcache.forms.marks import Breakpoint
+    from promptcache.turns.moves import PrefixMove
 
 __all__ = ["Conversation"]
 
-_TEMPLATE_HEADER = "x-promptcache-template"
 
-
-class Conversation:
+class Conversation(Sender):
     """An append-only chat: static part first, then turns that never change.
 
     ``system`` is the system prompt. ``tools`` are tool definitions in any provider's form; they are put in
     order of their names unless ``sort_tools`` is false. ``context`` is further static material by name: text,
     or data that is written as canonical JSON. ``template`` names what this conversation is an instance of; it
-    travels to the gateway as a header. ``known_static`` lists values that look volatile and are not.
+    travels to the gateway as a header and, with ``tenant`` and ``requests_per_minute``, makes the cache key
+    for OpenAI (`promptcache.cache_keys`). ``known_static`` lists values that look volatile and are not.
+    ``count_tokens`` counts the tokens of a text; without it they are estimated from characters.
 
     A value in the static part that will change is a `promptcache.errors.PromptCacheWarning`, or with
-    ``strict`` a `promptcache.errors.VolatileContentError`.
+    ``strict`` a `promptcache.errors.VolatileContentError`. ``strict`` also forbids every step that moves the
+    prefix: `promptcache.errors.PrefixMoveError`.
 
-    Methods that append may be called from several threads; each is one step.
+    Methods that append may be called from several threads; each is one step. While a request is on its way
+    (`send` and its kin) a second one is a `promptcache.errors.ConversationBusyError`: fork for parallel ones.
     """
+
+    _state: State
+    _lock: threading.Lock
 
     def __init__(
         self,
@@ -64,37 +68,44 @@ class Conversation:
         tools: Iterable[Any] = (),
         context: Mapping[str, Any] | None = None,
         template: str | None = None,
+        tenant: str | None = None,
+        requests_per_minute: float | None = None,
         known_static: Iterable[str] = (),
         sort_tools: bool = True,
         strict: bool = False,
+        count_tokens: Callable[[str], int] | None = None,
     ) -> None:
-        self._static = StaticPart.build(system, context or {}, tools, sort=sort_tools)
-        check_static(self._static.texts(), known=frozenset(known_static), strict=strict, stacklevel=2)
-        self.template = template
-        self._entries: tuple[Entry, ...] = ()
-        self._day: str | None = None
-        self._results: dict[str, ToolResult] = {}
-        self._lock = threading.Lock()
+        static = StaticPart.build(system, context or {}, tools, sort=sort_tools)
+        check_static(static.texts(), known=frozenset(known_static), strict=strict, stacklevel=2)
+        self._count = Count(count_tokens)
+        state = State(static, template=template, tenant=tenant, requests_per_minute=requests_per_minute)
+        self._hold(replace(state, strict=strict))
 
     def user(self, text: str, /, *parts: Any, **facts: Any) -> None:
         """Append what the user says.
 
-        ``parts`` are further content: text, the bytes of an image, or parts in a provider's form. ``facts``
-        are what holds at this moment (``now=…``); they are written behind the text, once and for ever.
+        ``parts`` are further content: text, the bytes of an image, a `promptcache.Image`, or parts in a
+        provider's form. ``facts`` are what holds at this moment (``now=…``); they are written behind the
+        text, once and for ever.
         """
         written = compact([as_part(part) for part in parts]) if parts else None
         entry = UserEntry(with_facts(text, facts), written)
         if not entry.text and not written:
             raise ConversationError("The user's turn is empty.", remedy="Give a text, a part or a fact.")
-        self._append(entry)
+        with self._lock:
+            state = self._state
+            images = note_images(parts, state.images, strict=state.strict, stacklevel=2)
+            self._state = replace(state.with_entry(entry), images=images)
 
     def assistant(self, answer: Any) -> None:
-        """Append what the model said: an SDK's response object, a dict of it or its message, or text.
+        """Append what the model said: an SDK's response object, the events of its stream, a dict, or text.
 
         Everything the provider sent is replayed unchanged to that provider, tool-call arguments and reasoning
         included. Raises `promptcache.errors.ReplayError` when ``answer`` holds no answer.
         """
-        self._append(entry_of(answer))
+        entry = entry_of(answer)
+        with self._lock:
+            self._state = self._state.with_entry(entry)
 
     def tool_result(self, call_id: str, result: Any, *, failed: bool = False) -> None:
         """Answer one tool call of the last turn: text as it is, anything else as canonical JSON.
@@ -104,20 +115,12 @@ class Conversation:
         """
         text = result if isinstance(result, str) else canonical_json(result).decode()
         with self._lock:
-            if call_id not in self._open_calls():
-                raise ConversationError(
-                    f"No tool call {call_id!r} is waiting for a result.",
-                    remedy="Append the assistant's answer first, and answer each call once.",
-                )
-            self._results[call_id] = ToolResult(call_id, text, failed)
-            if not self._open_calls():
-                order = calls_of(self._last_answer())
-                self._entries += (ResultsEntry(tuple(self._results[call.id] for call in order)),)
-                self._results = {}
+            self._state = self._state.with_result(ToolResult(call_id, text, failed))
 
     def note(self, text: str) -> None:
         """Append news for the model. Nothing before it changes."""
-        self._append(NoteEntry(fact_line("note", text)))
+        with self._lock:
+            self._state = self._state.with_entry(NoteEntry(fact_line("note", text)))
 
     def today(self, day: date) -> bool:
         """Tell the model today's date, once a day: a note when it is new, nothing when it is not.
@@ -126,12 +129,48 @@ class Conversation:
         """
         told = f"{day:%Y-%m-%d}"
         with self._lock:
-            if told == self._day:
+            if told == self._state.day:
                 return False
-            self._require_results()
-            self._day = told
-            self._entries += (NoteEntry(fact_line("today", told)),)
+            self._state = self._state.with_day(told)
             return True
+
+    def mask_tools(self, *names: str) -> None:
+        """Let the model call all tools but these from now on; with no name, all again.
+
+        The definitions stay where they are. A note says it, and OpenAI and Gemini models that are known also
+        get the list of tools that may be called; the prefix does not move.
+        """
+        with self._lock:
+            self._state = moves.mask(self._state, names)
+
+    def add_tools(self, tools: Iterable[Any]) -> PrefixMove:
+        """Append tools behind those there are, and return what that costs.
+
+        At OpenAI Responses they stand in the input where they came, and nothing moves. Everywhere else tools
+        come first in a request, so all behind the earlier tools is computed anew, once.
+        """
+        with self._lock:
+            self._state, move = moves.add_tools(self._state, self._count, tools)
+            return move
+
+    def trim(self, *, to_tokens: int, at_tokens: int) -> PrefixMove:
+        """Drop the oldest turns down to ``to_tokens`` once there are more than ``at_tokens``.
+
+        Until then nothing happens, so that the prefix moves seldom. Turns go whole; the static part and the
+        newest turn stay. Returns what it costs; `PrefixMove.moved` tells whether anything was dropped.
+        """
+        with self._lock:
+            self._state, move = moves.trim(self._state, self._count, to_tokens=to_tokens, at_tokens=at_tokens)
+            return move
+
+    def compact(self, summary: str, *, keep_turns: int = 0) -> PrefixMove:
+        """Put a summary in the place of all turns but the last few; tools and system prompt stay.
+
+        Ask a fork for the summary, so that the request for it reads the whole cache. Returns what it costs.
+        """
+        with self._lock:
+            self._state, move = moves.compact(self._state, self._count, summary, keep_turns=keep_turns)
+            return move
 
     def fork(self) -> Conversation:
         """Return a conversation that shares everything so far and goes its own way from here."""
@@ -139,108 +178,58 @@ class Conversation:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the conversation to ``path``, exactly as it was sent; whole or not at all."""
-        self._complete()
-        storage.write(Path(path), self.__getstate__()[0])
+        storage.write(Path(path), self._state)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Conversation:
+    def load(
+        cls, path: str | os.PathLike[str], *, count_tokens: Callable[[str], int] | None = None
+    ) -> Conversation:
         """Read a saved conversation; raises `promptcache.errors.StoredConversationError` if it is none."""
         loaded = cls.__new__(cls)
-        loaded.__setstate__((storage.read(Path(path)), {}))
+        loaded.__setstate__((storage.read(Path(path)), Count(count_tokens)))
         return loaded
 
-    def to_openai(self, model: str, **parameters: Any) -> dict[str, Any]:
-        """Return the arguments of ``client.chat.completions.create``; ``parameters`` are passed on."""
-        return self._request(model, parameters, openai_chat.body(self._static, self._complete()))
+    @property
+    def template(self) -> str | None:
+        """The name of what this conversation is an instance of."""
+        return self._state.template
 
-    def to_responses(self, model: str, **parameters: Any) -> dict[str, Any]:
-        """Return the arguments of ``client.responses.create``; ``parameters`` are passed on."""
-        return self._request(model, parameters, responses.body(self._static, self._complete()))
-
-    def to_anthropic(
-        self,
-        model: str,
-        *,
-        max_tokens: int = 4096,
-        static_ttl: str | None = None,
-        mark: bool = True,
-        **parameters: Any,
-    ) -> dict[str, Any]:
-        """Return the arguments of ``client.messages.create``, with breakpoints unless ``mark`` is false.
-
-        ``static_ttl`` ("1h") is the lifetime asked for tools and system prompt.
-        """
-        body = anthropic.body(self._static, self._complete())
-        if mark:
-            marks.apply(body, marks.place(body), static_ttl)
-        return self._request(model, {"max_tokens": max_tokens, **parameters}, body)
+    @property
+    def tokens(self) -> int:
+        """Tokens of the whole conversation, counted or estimated."""
+        state = self._state
+        return static_tokens(state, self._count) + sum(
+            entry_tokens(entry, self._count) for entry in state.entries
+        )
 
     @property
     def prefix_hash(self) -> str:
         """A hash of tools, system prompt and context: 32 hex digits, equal in every process and fork."""
-        return self._static.digest
-
-    @property
-    def breakpoints(self) -> tuple[Breakpoint, ...]:
-        """Where `to_anthropic` marks the request as it stands, in its order."""
-        return marks.place(anthropic.body(self._static, self._complete()))
+        return self._state.static.digest
 
     def __len__(self) -> int:
         """Return the number of turns and notes behind the static part."""
-        return len(self._entries)
+        return len(self._state.entries)
 
     def __repr__(self) -> str:
         name = f" {self.template!r}" if self.template else ""
         return f"<Conversation{name}: {len(self)} turns, prefix {self.prefix_hash[:8]}>"
 
-    def __getstate__(self) -> tuple[storage.Stored, dict[str, ToolResult]]:
-        with self._lock:
-            stored = storage.Stored(self._static, self._entries, self.template, self._day)
-            return stored, dict(self._results)
+    def __getstate__(self) -> tuple[State, Count]:
+        return self._state, self._count
 
-    def __setstate__(self, state: tuple[storage.Stored, dict[str, ToolResult]]) -> None:
-        stored, self._results = state
-        self._static, self._entries = stored.static, stored.entries
-        self.template, self._day = stored.template, stored.day
+    def __setstate__(self, state: tuple[State, Count]) -> None:
+        held, self._count = state
+        self._hold(held)
+
+    def _hold(self, state: State) -> None:
+        self._state = state
         self._lock = threading.Lock()
+        self._busy = threading.Lock()
 
-    def _append(self, entry: Entry) -> None:
+    def _complete(self, model: str, parameters: Mapping[str, Any]) -> tuple[State, str, dict[str, Any]]:
+        """Return what a request is made of; its schemas are pinned from now on."""
         with self._lock:
-            self._require_results()
-            self._entries += (entry,)
-
-    def _complete(self) -> tuple[Entry, ...]:
-        with self._lock:
-            self._require_results()
-            return self._entries
-
-    def _require_results(self) -> None:
-        missing = self._open_calls()
-        if missing:
-            raise ConversationError(
-                f"Tool calls still without a result: {', '.join(missing)}.",
-                remedy="Give each one with tool_result(), also when the tool failed (failed=True).",
-            )
-
-    def _open_calls(self) -> list[str]:
-        if not self._entries or not isinstance(self._entries[-1], AssistantEntry):
-            return []
-        return [call.id for call in calls_of(self._entries[-1]) if call.id not in self._results]
-
-    def _last_answer(self) -> AssistantEntry:
-        answer = self._entries[-1]
-        assert isinstance(answer, AssistantEntry)
-        return answer
-
-    def _request(self, model: str, parameters: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-        clash = sorted(parameters.keys() & body.keys())
-        if clash:
-            raise ConversationError(
-                f"{clash[0]!r} is written by the conversation.", remedy="Leave it out of the parameters."
-            )
-        request = {"model": model, **parameters}
-        if self.template:
-            headers = {**(request.get("extra_headers") or {})}
-            request["extra_headers"] = {_TEMPLATE_HEADER: self.template, **headers}
-        # What grows comes last, so that the text of a request begins that of the next.
-        return {**request, **body}
+            self._state.require_results()
+            self._state, pinned = pins.pin(self._state, parameters)
+            return self._state, model, pinned

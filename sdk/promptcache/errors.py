@@ -4,8 +4,11 @@
     ├── UnknownCauseError          a code the catalogue does not hold
     ├── CanonicalJSONError         a value that has no faithful canonical form
     ├── ConversationError          a step that would move a conversation's prefix, or is out of order
-    │   └── ReplayError            an answer that cannot be replayed byte for byte
+    │   ├── ReplayError            an answer that cannot be replayed byte for byte
+    │   ├── PrefixMoveError        a step that would move the prefix of a strict conversation
+    │   └── ConversationBusyError  a second request of a conversation while its first is on its way
     ├── StoredConversationError    a saved conversation that cannot be read back
+    ├── ProviderDataError          a file of facts about providers that cannot be used
     ├── TemplateError              a template that cannot be rendered as declared
     ├── VolatileContentError       a value that changes between calls, found in the static part (strict mode)
     ├── MissingExtraError          a command or function whose optional packages are not installed
@@ -17,13 +20,21 @@ Every error carries the data it speaks of and a ``remedy``: what to do about it,
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from promptcache.turns.moves import PrefixMove
+
 __all__ = [
     "CanonicalJSONError",
+    "ConversationBusyError",
     "ConversationError",
     "MalformedRequestError",
     "MissingExtraError",
+    "PrefixMoveError",
     "PromptCacheError",
     "PromptCacheWarning",
+    "ProviderDataError",
     "ReplayError",
     "StoredConversationError",
     "TemplateError",
@@ -71,11 +82,38 @@ class ReplayError(ConversationError):
     """An answer from which the bytes to replay cannot be taken."""
 
 
+class PrefixMoveError(ConversationError):
+    """A step that would move the prefix of a strict conversation; ``move`` says what it would cost."""
+
+    def __init__(self, move: PrefixMove, *, remedy: str = "") -> None:
+        super().__init__(
+            f"{move.code}: this would move the prefix, and {move.lost} tokens would be computed anew.",
+            remedy=remedy,
+        )
+        self.move = move
+
+
+class ConversationBusyError(ConversationError):
+    """A conversation waits for an answer and cannot ask a second question; a fork can."""
+
+
 class StoredConversationError(PromptCacheError):
     """A saved conversation that cannot be read back; ``path`` is the file."""
 
     def __init__(self, path: str, problem: str, *, remedy: str = "") -> None:
         super().__init__(f"Cannot load the conversation in {path}: {problem}.", remedy=remedy)
+        self.path = path
+        self.problem = problem
+
+
+class ProviderDataError(PromptCacheError):
+    """A file of facts about providers that cannot be used; ``path`` is the file."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"Cannot use the provider facts in {path}: {problem}.",
+            remedy="Give it the form of promptcache/data/providers.json, or unset PROMPTCACHE_PROVIDERS.",
+        )
         self.path = path
         self.problem = problem
 

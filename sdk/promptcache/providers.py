@@ -2,22 +2,29 @@
 
 Everything here is read from ``data/providers.json``, which carries its date: such numbers drift, so none of
 them is in code. A model the file does not name gets no assumption: `find_model` returns None.
+Newer numbers need no newer release: a file of the same form, named by the environment variable
+``PROMPTCACHE_PROVIDERS``, is laid over it when this module is first imported.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from promptcache.errors import ProviderDataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
     "DATED",
+    "KEY_REQUESTS_PER_MINUTE",
     "LOOKBACK_BLOCKS",
     "MARK_TTL_S",
     "MAX_BREAKPOINTS",
@@ -27,13 +34,46 @@ __all__ = [
 ]
 
 
-def _load() -> Mapping[str, Any]:
+def load_data(own: str | None) -> Mapping[str, Any]:
+    """Return the shipped data with the file ``own`` laid over it, objects into objects.
+
+    Raises `promptcache.errors.ProviderDataError` when the file cannot be read or used.
+    """
     text = resources.files("promptcache").joinpath("data/providers.json").read_text("utf-8")
     data: dict[str, Any] = json.loads(text)
+    if own:
+        data = _laid_over(data, _read(own), own)
+        strange = [
+            name for name, model in data["models"].items() if model.get("provider") not in data["providers"]
+        ]
+        if strange:
+            raise ProviderDataError(own, f"the model {strange[0]!r} is of no provider that is known")
     return MappingProxyType(data)
 
 
-_DATA = _load()
+def _read(path: str) -> dict[str, Any]:
+    try:
+        own = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise ProviderDataError(path, error.strerror or "it cannot be read") from error
+    except ValueError as error:
+        raise ProviderDataError(path, f"it is not JSON ({error})") from error
+    if not isinstance(own, dict):
+        raise ProviderDataError(path, "it holds no object")
+    return own
+
+
+def _laid_over(under: dict[str, Any], over: dict[str, Any], path: str) -> dict[str, Any]:
+    merged = dict(under)
+    for key, value in over.items():
+        old = under.get(key)
+        if isinstance(old, dict) != isinstance(value, dict) and old is not None:
+            raise ProviderDataError(path, f"{key!r} is not of the form it has in the shipped file")
+        merged[key] = _laid_over(old, value, path) if isinstance(old, dict) else value
+    return merged
+
+
+_DATA = load_data(os.environ.get("PROMPTCACHE_PROVIDERS"))
 
 DATED: str = _DATA["dated"]
 """Month for which the numbers hold."""
@@ -46,6 +86,9 @@ LOOKBACK_BLOCKS: int = _DATA["marks"]["lookback_blocks"]
 
 MARK_TTL_S: Mapping[str, int] = MappingProxyType(_DATA["marks"]["ttl_s"])
 """Seconds that each ``ttl`` of a mark stands for."""
+
+KEY_REQUESTS_PER_MINUTE: int = _DATA["cache_key"]["requests_per_minute"]
+"""Requests a minute that one ``prompt_cache_key`` should see at OpenAI."""
 
 _SEPARATORS = re.compile(r"[._]")
 

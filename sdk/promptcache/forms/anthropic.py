@@ -14,32 +14,35 @@ from promptcache.forms import parts, tools
 from promptcache.turns.entries import (
     AssistantEntry,
     Entry,
+    NoteEntry,
     ResultsEntry,
     ToolCall,
     ToolResult,
+    ToolsEntry,
     UserEntry,
     calls_of,
     text_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from promptcache.turns.static import StaticPart
 
 
-def body(static: StaticPart, entries: Iterable[Entry]) -> dict[str, Any]:
+def body(static: StaticPart, entries: Sequence[Entry]) -> dict[str, Any]:
     """Return ``tools`` and ``system`` (where there are any) and ``messages``, without marks."""
     written: dict[str, Any] = {}
-    if static.tools:
-        written["tools"] = [tools.to_anthropic(tool) for tool in static.tool_values()]
+    definitions = [tools.to_anthropic(tool) for tool in tools.all_of(static, entries)]
+    if definitions:
+        written["tools"] = definitions
     if static.text:
         written["system"] = [{"type": "text", "text": static.text}]
-    written["messages"] = [_message(entry) for entry in entries]
+    written["messages"] = [_message(entry) for entry in entries if not isinstance(entry, ToolsEntry)]
     return written
 
 
-def _message(entry: Entry) -> dict[str, Any]:
+def _message(entry: UserEntry | NoteEntry | AssistantEntry | ResultsEntry) -> dict[str, Any]:
     if isinstance(entry, AssistantEntry):
         return {"role": "assistant", "content": _assistant(entry)}
     if isinstance(entry, ResultsEntry):

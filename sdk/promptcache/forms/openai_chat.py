@@ -6,20 +6,32 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from promptcache.forms import parts, tools
-from promptcache.turns.entries import AssistantEntry, Entry, ResultsEntry, UserEntry, calls_of, text_of
+from promptcache.turns.entries import (
+    AssistantEntry,
+    Entry,
+    ResultsEntry,
+    ToolsEntry,
+    UserEntry,
+    calls_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from promptcache.turns.static import StaticPart
 
 
-def body(static: StaticPart, entries: Iterable[Entry]) -> dict[str, Any]:
-    """Return ``tools`` (when there are any) and ``messages``."""
-    messages = [{"role": "system", "content": static.text}] if static.text else []
+def body(static: StaticPart, entries: Sequence[Entry], *, system_as_parts: bool = False) -> dict[str, Any]:
+    """Return ``tools`` (when there are any) and ``messages``.
+
+    ``system_as_parts`` writes the system prompt as a list of one part, on which a breakpoint can stand.
+    """
+    system: Any = [{"type": "text", "text": static.text}] if system_as_parts else static.text
+    messages = [{"role": "system", "content": system}] if static.text else []
     for entry in entries:
         messages += _messages(entry)
-    definitions = [tools.to_openai(tool) for tool in static.tool_values()]
+    definitions = [tools.to_openai(tool) for tool in tools.all_of(static, entries)]
     return {"tools": definitions, "messages": messages} if definitions else {"messages": messages}
 
 
@@ -31,6 +43,8 @@ def _messages(entry: Entry) -> list[dict[str, Any]]:
             {"role": "tool", "tool_call_id": result.call_id, "content": result.text}
             for result in entry.results
         ]
+    if isinstance(entry, ToolsEntry):
+        return []
     if isinstance(entry, UserEntry) and entry.parts is not None:
         content = [{"type": "text", "text": entry.text}] if entry.text else []
         return [

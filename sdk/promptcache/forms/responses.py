@@ -6,23 +6,38 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from promptcache.forms import parts, tools
-from promptcache.turns.entries import AssistantEntry, Entry, ResultsEntry, UserEntry, calls_of, text_of
+from promptcache.turns.entries import (
+    AssistantEntry,
+    Entry,
+    ResultsEntry,
+    ToolsEntry,
+    UserEntry,
+    calls_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from promptcache.turns.static import StaticPart
 
 
-def body(static: StaticPart, entries: Iterable[Entry]) -> dict[str, Any]:
-    """Return ``tools`` and ``instructions`` (where there are any) and ``input``."""
+def body(static: StaticPart, entries: Sequence[Entry], *, system_as_parts: bool = False) -> dict[str, Any]:
+    """Return ``tools`` and ``instructions`` (where there are any) and ``input``.
+
+    ``system_as_parts`` writes the system prompt as a first developer message, on which a breakpoint can
+    stand: none can on ``instructions``. Tools that came later stand in the input where they came.
+    """
     written: dict[str, Any] = {}
     if static.tools:
         written["tools"] = [tools.to_responses(tool) for tool in static.tool_values()]
-    if static.text:
+    items = [item for entry in entries for item in _items(entry)]
+    if static.text and system_as_parts:
+        part = {"type": "input_text", "text": static.text}
+        items = [{"role": "developer", "content": [part]}, *items]
+    elif static.text:
         written["instructions"] = static.text
-    written["input"] = [item for entry in entries for item in _items(entry)]
-    return written
+    return {**written, "input": items}
 
 
 def _items(entry: Entry) -> list[dict[str, Any]]:
@@ -33,6 +48,9 @@ def _items(entry: Entry) -> list[dict[str, Any]]:
             {"type": "function_call_output", "call_id": result.call_id, "output": result.text}
             for result in entry.results
         ]
+    if isinstance(entry, ToolsEntry):
+        definitions = [tools.to_responses(json.loads(text)) for text in entry.tools]
+        return [{"type": "additional_tools", "role": "developer", "tools": definitions}]
     if isinstance(entry, UserEntry) and entry.parts is not None:
         content = [{"type": "input_text", "text": entry.text}] if entry.text else []
         return [

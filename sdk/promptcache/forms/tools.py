@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+from promptcache.turns.entries import Entry, ToolsEntry
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from promptcache.turns.static import StaticPart
+
+
+def all_of(static: StaticPart, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Return fresh copies of all tools, those that came later behind the first."""
+    later = [text for entry in entries if isinstance(entry, ToolsEntry) for text in entry.tools]
+    return [*static.tool_values(), *(json.loads(text) for text in later)]
 
 
 def to_openai(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,6 +47,22 @@ def to_anthropic(tool: Mapping[str, Any]) -> dict[str, Any]:
         renamed.pop("type", None)
     renamed.setdefault("input_schema", {"type": "object", "properties": {}})
     return renamed
+
+
+def to_gemini(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool for Gemini: the declaration of a function, or a tool of its own untouched."""
+    function = tool.get("function")
+    source = function if isinstance(function, dict) else tool
+    if not _is_function(tool):
+        return dict(tool)
+    kept = {key: value for key, value in source.items() if key not in {"type", "cache_control", "strict"}}
+    names = {"input_schema": "parametersJsonSchema", "parameters": "parametersJsonSchema"}
+    return {names.get(key, key): value for key, value in kept.items()}
+
+
+def is_function(tool: Mapping[str, Any]) -> bool:
+    """Tell whether a tool is a function of the caller's, and not one of the provider's own."""
+    return _is_function(tool)
 
 
 def _is_function(tool: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Dialect = Literal["text", "openai", "responses", "anthropic"]
+Dialect = Literal["text", "openai", "responses", "anthropic", "gemini"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,12 @@ class AssistantEntry:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to one tool call; ``text`` is what the model reads."""
+    """The answer to one tool call; ``text`` is what the model reads, ``name`` the tool that was called."""
 
     call_id: str
     text: str
     failed: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,14 @@ class ResultsEntry:
     results: tuple[ToolResult, ...]
 
 
-Entry: TypeAlias = UserEntry | NoteEntry | AssistantEntry | ResultsEntry
+@dataclass(frozen=True, slots=True)
+class ToolsEntry:
+    """Tools that came later, as JSON texts of their definitions."""
+
+    tools: tuple[str, ...]
+
+
+Entry: TypeAlias = UserEntry | NoteEntry | AssistantEntry | ResultsEntry | ToolsEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,16 @@ def calls_of(entry: AssistantEntry) -> tuple[ToolCall, ...]:
             for item in value
             if item.get("type") == "tool_use"
         )
-    return ()
+    return _gemini_calls(value) if entry.dialect == "gemini" else ()
+
+
+def _gemini_calls(parts: list[dict[str, Any]]) -> tuple[ToolCall, ...]:
+    """Return the calls among Gemini's parts; one without an id is known by its name and its number."""
+    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    return tuple(
+        ToolCall(call.get("id") or f"{call['name']}#{number}", call["name"], compact(call.get("args") or {}))
+        for number, call in enumerate(calls)
+    )
 
 
 def text_of(entry: AssistantEntry) -> str:
@@ -113,6 +130,8 @@ def text_of(entry: AssistantEntry) -> str:
         messages = [item for item in value if item.get("type", "message") == "message"]
         contents = [item.get("content") or () for item in messages]
         return "".join(content if isinstance(content, str) else _joined(content) for content in contents)
+    if entry.dialect == "gemini":
+        return _joined(part for part in value if not part.get("thought"))
     return _joined(value)
 
 

@@ -6,10 +6,11 @@ kept (nothing an SDK fills in), and of that only what may be sent back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from promptcache.errors import ReplayError
+from promptcache.turns import streams
 from promptcache.turns.entries import AssistantEntry, compact
 
 _NOT_SENT_BACK: Final = frozenset({"annotations", "function_call", "audio", "refusal", "parsed"})
@@ -21,17 +22,36 @@ def entry_of(answer: Any) -> AssistantEntry:
     """Return the assistant entry that replays ``answer``; raises `ReplayError` when it holds no answer."""
     if isinstance(answer, str):
         return AssistantEntry("text", compact(answer))
+    if isinstance(answer, Iterator):
+        answer = list(answer)
     value = _plain(answer)
+    if _is_list_of_objects(value) and streams.is_stream(value):
+        return _from_mapping(_joined(value), generated=True)
     if isinstance(value, Mapping):
         return _from_mapping(value, generated=not isinstance(answer, Mapping))
-    if isinstance(value, Sequence) and value and all(isinstance(item, Mapping) for item in value):
+    if _is_list_of_objects(value):
         return _from_items(list(value))
     raise ReplayError(f"A {type(answer).__name__} is no answer of a model.", remedy=_REMEDY)
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, Sequence) and bool(value) and all(isinstance(item, Mapping) for item in value)
+
+
+def _joined(events: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    try:
+        return streams.joined(events)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ReplayError(f"The stream's events have no known form ({error}).", remedy=_REMEDY) from None
 
 
 def _from_mapping(value: Mapping[str, Any], *, generated: bool) -> AssistantEntry:
     if "choices" in value:
         return _openai(_message_of(value), generated=True)
+    if "candidates" in value:
+        return _frozen("gemini", _gemini_parts(value))
+    if value.get("role") == "model" and isinstance(value.get("parts"), list):
+        return _frozen("gemini", value["parts"])
     if isinstance(value.get("output"), list):
         return _frozen("responses", [_without_none(item) for item in value["output"]])
     if value.get("type") == "message" and isinstance(value.get("content"), list):
@@ -53,6 +73,15 @@ def _from_items(items: list[Mapping[str, Any]]) -> AssistantEntry:
     if all("type" in item for item in items):
         return _frozen("anthropic", items)
     raise ReplayError("The list holds neither content blocks nor output items.", remedy=_REMEDY)
+
+
+def _gemini_parts(value: Mapping[str, Any]) -> list[Any]:
+    candidates = value["candidates"]
+    content = candidates[0].get("content") if candidates else None
+    parts = content.get("parts") if isinstance(content, Mapping) else None
+    if not parts:
+        raise ReplayError("The response holds no candidate's parts.", remedy=_REMEDY)
+    return [_without_none(part) for part in parts]
 
 
 def _message_of(value: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -36,7 +36,7 @@ class StaticPart:
         cls, system: str, context: Mapping[str, Any], tools: Iterable[Any], *, sort: bool
     ) -> StaticPart:
         """Freeze what was given; ``sort`` puts tools in order of their names, context always is."""
-        written = [_tool_text(tool, index) for index, tool in enumerate(tools)]
+        written = [tool_text(tool, index) for index, tool in enumerate(tools)]
         if sort:
             written.sort(key=lambda text: (tool_name(json.loads(text)), text))
         pairs = ((name, _text(context[name])) for name in sorted(context))
@@ -97,7 +97,11 @@ def _report(span: VolatileSpan, where: str, *, strict: bool, stacklevel: int) ->
     warnings.warn(PromptCacheWarning(message, code=span.code, remedy=remedy), stacklevel=stacklevel + 1)
 
 
-def _tool_text(tool: Any, index: int) -> str:
+def tool_text(tool: Any, index: int) -> str:
+    """Return the JSON text of a tool's definition, in the order of its keys.
+
+    Raises `ConversationError` that names it by ``index`` when it is no plain data.
+    """
     if callable(getattr(tool, "model_dump", None)):
         tool = tool.model_dump(exclude_none=True)
     if not isinstance(tool, Mapping):

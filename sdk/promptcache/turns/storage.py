@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from promptcache.errors import StoredConversationError
-from promptcache.turns.entries import AssistantEntry, Entry, NoteEntry, ResultsEntry, ToolResult, UserEntry
+from promptcache.turns.entries import (
+    AssistantEntry,
+    Entry,
+    NoteEntry,
+    ResultsEntry,
+    ToolResult,
+    ToolsEntry,
+    UserEntry,
+)
+from promptcache.turns.images import SeenImage
+from promptcache.turns.state import State
 from promptcache.turns.static import StaticPart
 
 if TYPE_CHECKING:
@@ -22,30 +32,24 @@ _KINDS: Final[dict[str, type[UserEntry | NoteEntry | AssistantEntry]]] = {
     "note": NoteEntry,
     "assistant": AssistantEntry,
 }
+_PLAIN: Final = ("template", "tenant", "requests_per_minute", "day", "seed", "strict")
 _REMEDY: Final = "Give a file written by Conversation.save of this or an earlier version."
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """All that a conversation is: its static part, its entries, its template's name, today's date if told."""
-
-    static: StaticPart
-    entries: tuple[Entry, ...]
-    template: str | None = None
-    day: str | None = None
-
-
-def write(path: Path, stored: Stored) -> None:
-    """Write ``stored`` to ``path`` as JSON, whole or not at all."""
-    static = stored.static
+def write(path: Path, state: State) -> None:
+    """Write ``state`` to ``path`` as JSON, whole or not at all."""
+    static = state.static
     document = {
         "promptcache_conversation": VERSION,
-        "template": stored.template,
-        "day": stored.day,
+        **{name: getattr(state, name) for name in _PLAIN},
+        "masked": list(state.masked),
+        "pins": list(state.pins),
+        "images": [_fields(image) for image in state.images],
+        "results": [_fields(result) for result in state.results],
         "system": static.system,
         "context": [list(pair) for pair in static.context],
         "tools": list(static.tools),
-        "entries": [_dump(entry) for entry in stored.entries],
+        "entries": [_dump(entry) for entry in state.entries],
     }
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -58,7 +62,7 @@ def write(path: Path, stored: Stored) -> None:
         raise
 
 
-def read(path: Path) -> Stored:
+def read(path: Path) -> State:
     """Read a stored conversation; raises `StoredConversationError` when ``path`` does not hold one."""
     try:
         document = json.loads(path.read_bytes())
@@ -77,19 +81,28 @@ def read(path: Path) -> Stored:
         raise StoredConversationError(str(path), problem, remedy=_REMEDY) from error
 
 
-def _stored(document: Mapping[str, Any]) -> Stored:
+def _stored(document: Mapping[str, Any]) -> State:
     context = tuple((_string(name), _string(text)) for name, text in document["context"])
     tools = tuple(_string(tool) for tool in document["tools"])
-    for tool in tools:
-        json.loads(tool)
-    static = StaticPart(_string(document["system"]), context, tools)
-    entries = tuple(_load(item) for item in document["entries"])
-    return Stored(static, entries, document["template"], document["day"])
+    pins = tuple(_string(text) for text in document.get("pins", ()))
+    for text in (*tools, *pins):
+        json.loads(text)
+    return State(
+        static=StaticPart(_string(document["system"]), context, tools),
+        entries=tuple(_load(item) for item in document["entries"]),
+        masked=tuple(_string(name) for name in document.get("masked", ())),
+        pins=pins,
+        images=tuple(SeenImage(**image) for image in document.get("images", ())),
+        results=tuple(ToolResult(**result) for result in document.get("results", ())),
+        **{name: document[name] for name in _PLAIN if name in document},
+    )
 
 
 def _dump(entry: Entry) -> dict[str, Any]:
     if isinstance(entry, ResultsEntry):
         return {"kind": "results", "results": [_fields(result) for result in entry.results]}
+    if isinstance(entry, ToolsEntry):
+        return {"kind": "tools", "tools": list(entry.tools)}
     kind = next(name for name, cls in _KINDS.items() if isinstance(entry, cls))
     return {"kind": kind, **_fields(entry)}
 
@@ -99,6 +112,8 @@ def _load(item: Mapping[str, Any]) -> Entry:
     kind = values.pop("kind")
     if kind == "results":
         return ResultsEntry(tuple(ToolResult(**result) for result in values["results"]))
+    if kind == "tools":
+        return ToolsEntry(tuple(_string(tool) for tool in values["tools"]))
     for name, value in values.items():
         if value is not None or name != "parts":
             _string(value)

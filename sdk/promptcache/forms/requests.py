@@ -1,0 +1,134 @@
+"""Whole requests: the body of a form, with model, parameters, breakpoints, cache key and masked tools.
+
+What grows from turn to turn stands last among what is content, so that the text of one request begins that of
+the next. The template's name travels as a header to the gateway.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+
+from promptcache.cache_keys import cache_key
+from promptcache.causes import get_cause
+from promptcache.errors import ConversationError, PromptCacheWarning
+from promptcache.forms import anthropic, gemini, marks, openai_chat, responses
+from promptcache.providers import MAX_BREAKPOINTS, find_model
+from promptcache.turns.moves import all_tools
+from promptcache.turns.static import tool_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache.turns.state import State
+
+_TEMPLATE_HEADER: Final = "x-promptcache-template"
+
+
+def to_openai(state: State, model: str, parameters: Mapping[str, Any], *, mark: bool) -> dict[str, Any]:
+    """Return the arguments of ``client.chat.completions.create``."""
+    as_parts = marks.takes_static_mark(model)
+    body = openai_chat.body(state.static, state.entries, system_as_parts=as_parts)
+    if as_parts and mark and state.static.text:
+        marks.mark_static_end(body["messages"][0]["content"][0], model)
+    allowed = _allowed(state, model, "openai")
+    named = [{"type": "function", "function": {"name": name}} for name in allowed or ()]
+    choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": named}}
+    return _request(state, model, {**_key(state, model), **parameters}, body, _choice(allowed, choice))
+
+
+def to_responses(state: State, model: str, parameters: Mapping[str, Any], *, mark: bool) -> dict[str, Any]:
+    """Return the arguments of ``client.responses.create``."""
+    as_parts = marks.takes_static_mark(model)
+    body = responses.body(state.static, state.entries, system_as_parts=as_parts)
+    if as_parts and mark and state.static.text:
+        marks.mark_static_end(body["input"][0]["content"][0], model)
+    allowed = _allowed(state, model, "openai")
+    named = [{"type": "function", "name": name} for name in allowed or ()]
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": named}
+    return _request(state, model, {**_key(state, model), **parameters}, body, _choice(allowed, choice))
+
+
+def to_anthropic(
+    state: State, model: str, parameters: Mapping[str, Any], *, mark: bool, static_ttl: str | None
+) -> dict[str, Any]:
+    """Return the arguments of ``client.messages.create``, marked as `forms.marks` says."""
+    body = anthropic.body(state.static, state.entries)
+    if mark:
+        plan = marks.plan(body, model, static_ttl)
+        _check_own(plan, strict=state.strict)
+        marks.apply(body, plan.points)
+    return _request(state, model, parameters, body, None)
+
+
+def to_gemini(state: State, model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``client.models.generate_content``; parameters go into ``config``."""
+    body = gemini.body(state.static, state.entries)
+    _check_clash(parameters, {**body, **body["config"]})
+    config = {**parameters, **body["config"]}
+    if state.template:
+        config.setdefault("httpOptions", {"headers": {_TEMPLATE_HEADER: state.template}})
+    allowed = _allowed(state, model, "google")
+    if allowed is not None:
+        mode = {"mode": "VALIDATED", "allowedFunctionNames": allowed} if allowed else {"mode": "NONE"}
+        config.setdefault("toolConfig", {"functionCallingConfig": mode})
+    return {"model": model, "config": config, "contents": body["contents"]}
+
+
+def _request(
+    state: State, model: str, parameters: Mapping[str, Any], body: dict[str, Any], choice: Any
+) -> dict[str, Any]:
+    _check_clash(parameters, body)
+    request = {"model": model, **parameters}
+    if state.template:
+        headers = request.get("extra_headers") or {}
+        request["extra_headers"] = {_TEMPLATE_HEADER: state.template, **headers}
+    request.update(body)
+    if choice is not None:
+        request.setdefault("tool_choice", choice)
+    return request
+
+
+def _check_clash(parameters: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+    clash = sorted(parameters.keys() & body.keys())
+    if clash:
+        raise ConversationError(
+            f"{clash[0]!r} is written by the conversation.", remedy="Leave it out of the parameters."
+        )
+
+
+def _key(state: State, model: str) -> dict[str, str]:
+    facts = find_model(model)
+    if facts is None or facts.provider != "openai" or not (state.template or state.tenant):
+        return {}
+    key = cache_key(
+        state.template or "",
+        tenant=state.tenant,
+        requests_per_minute=state.requests_per_minute,
+        spread=state.seed,
+    )
+    return {"prompt_cache_key": key}
+
+
+def _choice(allowed: list[str] | None, choice: dict[str, Any]) -> Any:
+    return choice if allowed else None if allowed is None else "none"
+
+
+def _allowed(state: State, model: str, provider: str) -> list[str] | None:
+    """Return the names of the tools that may be called; None when all may, or the model takes no list."""
+    facts = find_model(model)
+    if not state.masked or facts is None or facts.provider != provider:
+        return None
+    names = [tool_name(json.loads(text)) for text in all_tools(state)]
+    return [name for name in names if name not in state.masked]
+
+
+def _check_own(plan: marks.BreakpointPlan, *, strict: bool) -> None:
+    if len(plan.own) <= MAX_BREAKPOINTS:
+        return
+    message = f"{len(plan.own)} breakpoints were set by hand; a request may carry {MAX_BREAKPOINTS}."
+    if strict:
+        raise ConversationError(f"PC603: {message}", remedy=get_cause("PC603").remedy)
+    warning = PromptCacheWarning(message, code="PC603", remedy=get_cause("PC603").remedy)
+    warnings.warn(warning, stacklevel=4)
