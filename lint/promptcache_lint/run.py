@@ -109,6 +109,8 @@ def _lint_source(file: InputFile, workspace: Workspace, settings: Settings) -> l
         prompts = list(reader.read(file, workspace))
     except UnreadableFileError as error:
         return _unreadable(source.path, error.problem, error.row, error.column, settings)
+    except RecursionError:
+        return _unreadable(source.path, "The file is nested too deeply to be followed.", 1, 1, settings)
     findings = one_for_each_fault(_check(prompts, source.path, settings))
     if MARKER in source.text:
         findings = _suppressed(findings, reader, source, settings)

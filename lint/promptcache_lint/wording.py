@@ -15,7 +15,7 @@ from promptcache_lint.rulebook import in_words
 if TYPE_CHECKING:
     from promptcache_lint.prompts import Role
 
-__all__ = ["opens_like_prompt", "role_of_name", "role_of_speaker"]
+__all__ = ["opens_like_prompt", "role_of_file_name", "role_of_name", "role_of_speaker"]
 
 _SYSTEM = re.compile(
     r"(?:\w+_)?(?:system|sys|developer)_?(?:prompts?|messages?|msg|instructions?|text|content|template|role)"
@@ -64,6 +64,15 @@ def role_of_name(name: str) -> Role | None:
     if _SYSTEM.fullmatch(words):
         return "system"
     return "prompt" if _PROMPT.fullmatch(words) else None
+
+
+def role_of_file_name(name: str) -> Role:
+    """The role a file's name suggests; a prompt in a file of its own is a system prompt by default."""
+    stem = name.split(".", maxsplit=1)[0]
+    words = [part for part in re.split(r"[._\-\s]+", name.lower()) if part]
+    if role_of_name(stem) == "user" or "user" in words[:-1] or "human" in words[:-1]:
+        return "user"
+    return "system"
 
 
 def role_of_speaker(name: str) -> Role | None:

@@ -120,6 +120,24 @@ def test_byte_order_mark_and_crlf(tree, capsys):
     assert item["location"] == {"row": 2, "column": 7}
 
 
+def test_a_thousand_terms_hide_nothing_else(tree, capsys):
+    long = " + ".join(["'a'"] * 3000)
+    (tree / "a.py").write_text(
+        f"import time\nLONG = {long}\ndef prompt():\n    return {long}\n"
+        f"def system_prompt():\n    return f'It is {{time.time()}}. {RULES}'\n"
+    )
+    _, out, _ = run(capsys, "a.py", "--output-format", "json")
+    assert [item["code"] for item in json.loads(out)] in (["PC101"], ["PC900"])
+
+
+def test_deep_nesting_is_no_crash(tree, capsys):
+    (tree / "a.py").write_text("SYSTEM = " + "[" * 90 + "'You are'" + "]" * 90 + "\n")
+    (tree / "a.json").write_text('{"system": ' + "[" * 5000 + "]" * 5000 + "}")
+    (tree / "a.yaml").write_text("system: " + "[" * 3000 + "]" * 3000)
+    (tree / "a.j2").write_text("{{ " + "(" * 500 + "now()" + ")" * 500 + " }}" + RULES)
+    assert run(capsys, "a.py", "a.json", "a.yaml", "a.j2")[0] in {0, 1}
+
+
 def test_statistics(tree, capsys):
     _, out, _ = run(capsys, "prompts", "--statistics")
     assert out.split()[:2] == ["1", "PC101"]
@@ -134,7 +152,7 @@ def test_documents_in_a_folder_are_no_prompts(tree, capsys):
 def test_light_install_is_enough():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'numpy', 'fastapi', 'openai']));"
-        "from promptcache_lint.cli import main; sys.exit(main(['examples/prompts', '--output-format', 'json']))"
+        "from promptcache_lint.cli import main; sys.exit(main(['examples/prompts', '--output-format=json']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr

@@ -1,4 +1,4 @@
-"""Every rule's docstring is its documentation and its first test: bad examples are found, good ones silent."""
+"""Every rule's docstring is its documentation and first test: bad examples are found, good ones silent."""
 
 from __future__ import annotations
 

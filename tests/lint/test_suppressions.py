@@ -7,7 +7,8 @@ import pytest
 from promptcache_lint import Settings, lint_text
 
 RULES = "You are a clerk of our company. Be brief and polite, and never promise anything."
-PYTHON = f'import time\ndef system_prompt():\n{{before}}    return f"It is {{{{time.time()}}}}. {RULES}"{{after}}\n'
+HEAD = "import time\ndef system_prompt():\n"
+PYTHON = f'{HEAD}{{before}}    return f"It is {{{{time.time()}}}}. {RULES}"{{after}}\n'
 
 
 def python(before="", after=""):

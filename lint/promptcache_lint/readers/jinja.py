@@ -21,9 +21,9 @@ from promptcache_lint.readers.text import (
     FRONT_MATTER,
     ROLE_MARKER,
     html_comments,
-    role_of_file,
     segments_by_role,
 )
+from promptcache_lint.wording import role_of_file_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -96,7 +96,7 @@ class JinjaReader:
         blanked = re.sub(r"[^\n]", " ", text[:start]) + text[start:]
         walker = TemplateWalker(workspace, file.path, source)
         chat_template = _CHAT_TEMPLATE.search(text) is not None
-        role = role_of_file(file.path.name)
+        role = role_of_file_name(file.path.name)
         if not chat_template and ROLE_MARKER.search(text, start):
             segments = segments_by_role(blanked, start, role, _pieces(walker, blanked))
         else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Prompt, Segment
 from promptcache_lint.readers.placeholders import template_parts
-from promptcache_lint.wording import role_of_name, role_of_speaker
+from promptcache_lint.wording import role_of_file_name, role_of_speaker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Part, Role
     from promptcache_lint.readers.reading import InputFile, Workspace
 
-__all__ = ["FRONT_MATTER", "ROLE_MARKER", "TextReader", "html_comments", "role_of_file", "segments_by_role"]
+__all__ = ["FRONT_MATTER", "ROLE_MARKER", "TextReader", "html_comments", "segments_by_role"]
 
 FRONT_MATTER = re.compile(r"\A(?:\ufeff)?---[ \t]*\n.*?^---[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 ROLE_MARKER = re.compile(
@@ -41,15 +41,6 @@ def html_comments(source: Source) -> Iterator[tuple[Place, str]]:
             source.place(match.start(), match.end()),
             next(group for group in match.groups() if group is not None),
         )
-
-
-def role_of_file(name: str) -> Role:
-    """The role a file's name suggests; a prompt in a file of its own is a system prompt by default."""
-    stem = name.split(".", maxsplit=1)[0]
-    words = [part for part in re.split(r"[._\-\s]+", name.lower()) if part]
-    if role_of_name(stem) == "user" or "user" in words[:-1] or "human" in words[:-1]:
-        return "user"
-    return "system"
 
 
 def segments_by_role(
@@ -92,7 +83,7 @@ class TextReader:
                 prose=True,
             )
 
-        segments = segments_by_role(text, start, role_of_file(file.path.name), read)
+        segments = segments_by_role(text, start, role_of_file_name(file.path.name), read)
         yield Prompt(file.path.name, source.place(start, len(text)), segments)
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:

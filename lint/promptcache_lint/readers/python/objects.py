@@ -31,6 +31,7 @@ class Objects:
     def __init__(self, machine: Interpreter) -> None:
         self._machine = machine
         self._fields: dict[tuple[Class, str], Value | None] = {}
+        self._bases: dict[Class, list[Class]] = {}
 
     def instantiate(
         self, cls: Class, arguments: list[Value], named: dict[str, Value], frame: Frame, place: Place
@@ -56,6 +57,12 @@ class Objects:
 
     def bases(self, cls: Class) -> list[Class]:
         """The base classes that the tree defines."""
+        if cls not in self._bases:
+            self._bases[cls] = []  # what a class that derives from itself finds
+            self._bases[cls] = self._find_bases(cls)
+        return self._bases[cls]
+
+    def _find_bases(self, cls: Class) -> list[Class]:
         found = []
         for node in cls.node.bases:
             frame = self._definition_frame(cls)

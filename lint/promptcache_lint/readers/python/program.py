@@ -74,7 +74,11 @@ class Module:
     classes: dict[str, Class] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
     ascii: bool = True
+    folder: str = field(init=False)
     _places: dict[ast.AST, Place] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.folder = str(self.path.parent)
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands."""
@@ -197,7 +201,7 @@ class Program:
         self.size = 0
         self._modules: dict[Path, Module | None] = {}
         self._files: dict[tuple[Path, str], Path | None] = {}
-        self._resolved: dict[tuple[Path, str], Definition | None] = {}
+        self._resolved: dict[tuple[str, str], Definition | None] = {}
 
     def add(self, module: Module) -> None:
         """Keep a module that has been parsed already."""
@@ -232,7 +236,7 @@ class Program:
 
         A module variable comes back as its module and name.
         """
-        key = (origin.path.parent, dotted)
+        key = (origin.folder, dotted)
         if key not in self._resolved:
             if len(self._resolved) > _MOST_NAMES:
                 self._resolved.clear()

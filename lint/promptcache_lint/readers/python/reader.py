@@ -78,8 +78,11 @@ def _prompts(module: Module, machine: Interpreter) -> list[Prompt]:
     for function in functions:
         if not machine.relevance.holds_prompt(function):
             continue
-        frame = machine.run_alone(function)
-        sinks.returned(function, frame)
-        for nested in list(frame.nested.values()):
-            sinks.returned(nested, machine.run_alone_inside(nested, frame))
+        try:
+            frame = machine.run_alone(function)
+            sinks.returned(function, frame)
+            for nested in list(frame.nested.values()):
+                sinks.returned(nested, machine.run_alone_inside(nested, frame))
+        except RecursionError:
+            continue  # one expression of a thousand terms must not hide the other functions
     return sinks.take(module.source.path)

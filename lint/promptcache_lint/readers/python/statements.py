@@ -18,7 +18,14 @@ __all__ = ["assign", "run"]
 
 def run(machine: Interpreter, body: list[ast.stmt], frame: Frame) -> bool:
     """Run statements in order; True when control never reaches the end of ``body``."""
-    return any(_statement(machine, statement, frame) for statement in body)
+    for statement in body:
+        try:
+            if _statement(machine, statement, frame):
+                return True
+        except RecursionError:
+            if frame.depth or not frame.at_module_level:
+                raise
+    return False
 
 
 def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # noqa: C901 - one case a statement
