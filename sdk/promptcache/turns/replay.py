@@ -41,7 +41,7 @@ def _is_list_of_objects(value: Any) -> bool:
 def _joined(events: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     try:
         return streams.joined(events)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ReplayError(f"The stream's events have no known form ({error}).", remedy=_REMEDY) from None
 
 

@@ -25,7 +25,11 @@ def is_stream(items: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def joined(events: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the answer in whole; raises `ReplayError` when the stream broke off inside a tool call."""
+    """Return the answer in whole.
+
+    Raises `ReplayError` when the stream holds none, or broke off inside a tool call: half of one cannot be
+    sent back. Text that broke off can.
+    """
     if any("choices" in event for event in events):
         return {"choices": [{"message": _openai_message(events)}]}
     if any("candidates" in event for event in events):
@@ -57,8 +61,7 @@ def _openai_message(chunks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             finished = choice.get("finish_reason") or finished
     if message.get("tool_calls") and not finished:
         raise ReplayError("The stream ended inside a tool call.", remedy=_CUT_OFF)
-    if not message.keys() - {"role"}:
-        raise ReplayError("The stream holds no answer.", remedy=_CUT_OFF)
+    _require(message.keys() - {"role"})
     for call in message.get("tool_calls") or ():
         call.pop("index", None)
     return message
@@ -105,9 +108,13 @@ def _anthropic_blocks(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
                 inputs[event["index"]] = inputs.get(event["index"], "") + delta["partial_json"]
             else:
                 _add_block(blocks[event["index"]], delta)
+    ended = {event["index"] for event in events if event.get("type") == "content_block_stop"}
+    if any("input" in block for index, block in blocks.items() if index not in ended):
+        raise ReplayError("The stream ended inside a tool call.", remedy=_CUT_OFF)
     for index, text in inputs.items():
         if text:
-            blocks[index]["input"] = _parsed(text)
+            blocks[index]["input"] = json.loads(text)
+    _require(blocks)
     return [blocks[index] for index in sorted(blocks)]
 
 
@@ -120,11 +127,9 @@ def _add_block(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
             block[key] = (block.get(key) or "") + value
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise ReplayError("The stream ended inside a tool call.", remedy=_CUT_OFF) from None
+def _require(content: object) -> None:
+    if not content:
+        raise ReplayError("The stream holds no answer.", remedy=_CUT_OFF)
 
 
 # --- OpenAI Responses, Gemini ----------------------------------------------------------------------------
@@ -136,6 +141,7 @@ def _response_items(events: Sequence[Mapping[str, Any]]) -> list[Any]:
         if event.get("type") in {"response.completed", "response.incomplete"} and response:
             return list(response["output"])
     done = [event for event in events if event.get("type") == "response.output_item.done"]
+    _require(done)
     return [event["item"] for event in sorted(done, key=lambda event: event.get("output_index", 0))]
 
 
@@ -154,6 +160,7 @@ def _gemini_parts(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                     parts[-1] = {**parts[-1], "text": parts[-1]["text"] + part["text"]}
                 else:
                     parts.append(dict(part))
+    _require(parts)
     return parts
 
 
