@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,11 +53,20 @@ def responses_answer(text: str, calls: list[dict[str, Any]], tag: int) -> Any:
     return {"output": [{"type": "reasoning", "id": "r", "summary": []}, said, *items]}
 
 
-answers = st.sampled_from([openai_answer, anthropic_answer, responses_answer])
+def gemini_answer(text: str, calls: list[dict[str, Any]], tag: int) -> Any:
+    uses = [
+        {"functionCall": {"id": f"c{tag}.{i}", "name": "f", "args": call}} for i, call in enumerate(calls)
+    ]
+    parts = [{"text": "…", "thought": True}, {"text": text, "thoughtSignature": "s"}, *uses]
+    return {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+
+
+answers = st.sampled_from([openai_answer, anthropic_answer, responses_answer, gemini_answer])
 turns = st.one_of(
     st.tuples(st.just("user"), texts, images, facts),
     st.tuples(st.just("answer"), answers, texts, st.lists(arguments, max_size=3), st.randoms()),
     st.tuples(st.just("note"), texts),
+    st.tuples(st.just("mask"), st.booleans()),
 )
 
 
@@ -65,6 +75,8 @@ def play(chat: Conversation, turn: tuple[Any, ...], tag: int) -> None:
         chat.user(turn[1], *turn[2], **turn[3])
     elif turn[0] == "note":
         chat.note(turn[1])
+    elif turn[0] == "mask":
+        chat.mask_tools(*(["f"] if turn[1] else []))
     else:
         _, make, text, calls, random = turn
         chat.assistant(make(text, calls, tag))
@@ -74,21 +86,46 @@ def play(chat: Conversation, turn: tuple[Any, ...], tag: int) -> None:
             chat.tool_result(f"c{tag}.{i}", {"z": i, "a": text})
 
 
-def written(chat: Conversation) -> list[str]:
-    requests = (chat.to_openai("m"), chat.to_responses("m"), chat.to_anthropic("m", mark=False))
+def written(chat: Conversation, model: str) -> list[str]:
+    """Each request as JSON up to the end of its messages; marks and what stands behind left out."""
+    requests = [
+        chat.to_openai(model),
+        chat.to_responses(model),
+        chat.to_anthropic(model, mark=False),
+        chat.to_gemini(model),
+    ]
+    for request in requests:
+        request.pop("tool_choice", None)
+        request.get("config", {}).pop("toolConfig", None)
     return [json.dumps(request, ensure_ascii=False).removesuffix("]}") for request in requests]
 
 
-@settings(deadline=None, max_examples=120)
-@given(st.lists(turns, min_size=1, max_size=7))
-def test_each_request_begins_the_next(script: list[tuple[Any, ...]]) -> None:
-    chat = Conversation("Rules.", tools=[{"name": "f", "input_schema": {}}], template="t")
-    before = written(chat)
+@pytest.mark.parametrize("model", ["m", "gpt-5.6", "gemini-3"])
+@settings(deadline=None, max_examples=100)
+@given(script=st.lists(turns, min_size=1, max_size=7))
+def test_each_request_begins_the_next(script: list[tuple[Any, ...]], model: str) -> None:
+    chat = Conversation("Rules. " * 500, tools=[{"name": "f", "input_schema": {}}], template="t")
+    chat.user("begin")
+    before = written(chat, model)
     for tag, turn in enumerate(script):
         play(chat, turn, tag)
-        after = written(chat)
+        after = written(chat, model)
         assert all(new.startswith(old) for old, new in zip(before, after, strict=True))
         before = after
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(turns, min_size=1, max_size=7), st.sampled_from(["m", "gpt-5.6"]))
+def test_no_message_flips_between_text_and_parts(script: list[tuple[Any, ...]], model: str) -> None:
+    chat = Conversation("Rules. " * 500)
+    seen: list[type] = []
+    for tag, turn in enumerate(script):
+        play(chat, turn, tag) if turn[0] != "mask" else None
+        messages = [type(one["content"]) for one in chat.to_openai(model)["messages"]]
+        assert messages[: len(seen)] == seen
+        seen = messages
+    for request in (chat.to_anthropic("m"), chat.to_anthropic("m", mark=False)):
+        assert all(isinstance(one["content"], list) for one in request["messages"])
 
 
 @settings(deadline=None, max_examples=80)
