@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from promptcache_engine.errors import (
         ConfigError,
         ContextLengthError,
+        DeadlineError,
         EmptyPromptError,
         EngineError,
         EngineStoppedError,
         GenerationError,
         InvalidTokenError,
+        ModelBrokenError,
         QueueFullError,
     )
     from promptcache_engine.events import Admitted, Completion, Failed, Finished, GenerationEvent, TokenDelta
@@ -29,11 +31,13 @@ _HOMES = {
     "errors": (
         "ConfigError",
         "ContextLengthError",
+        "DeadlineError",
         "EmptyPromptError",
         "EngineError",
         "EngineStoppedError",
         "GenerationError",
         "InvalidTokenError",
+        "ModelBrokenError",
         "QueueFullError",
     ),
     "events": ("Admitted", "Completion", "Failed", "Finished", "GenerationEvent", "TokenDelta"),
@@ -47,6 +51,7 @@ __all__ = [
     "Completion",
     "ConfigError",
     "ContextLengthError",
+    "DeadlineError",
     "EmptyPromptError",
     "Engine",
     "EngineConfig",
@@ -60,6 +65,7 @@ __all__ = [
     "GenerationError",
     "GenerationEvent",
     "InvalidTokenError",
+    "ModelBrokenError",
     "QueueFullError",
     "SamplingParams",
     "TokenDelta",

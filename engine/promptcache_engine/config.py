@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 from promptcache_engine.cache import POLICIES
 from promptcache_engine.errors import ConfigError
+from promptcache_engine.scheduler.waiting import SchedulingPolicy
 
 DTYPES = ("float32", "bfloat16", "float16")
+SCHEDULING_POLICIES: tuple[SchedulingPolicy, ...] = ("fewest-missing", "fcfs")
+PREEMPTION_MODES = ("keep", "recompute")
 MAX_STOP_STRINGS = 16
 
 
@@ -29,8 +32,14 @@ class EngineConfig:
         max_batch_tokens: tokens computed in one step, over all sequences; a longer prompt is cut in chunks.
         max_running: sequences computed together.
         max_waiting: requests queued beyond those; one more is refused.
+        scheduling_policy: ``fewest-missing``: prompts of which the cache lacks the fewest tokens come first,
+            those that wait gain on them; ``fcfs``: the order of arrival.
+        preemption: a sequence that must give way leaves its pages in the cache until others need them
+            (``keep``), or frees them at once (``recompute``).
+        max_restarts: how often a worker that died is replaced within ten minutes; 0: never.
         max_context: tokens of prompt and answer together; None: what the model was trained for.
-        threads: CPU threads for tensor work, for the whole process; None: torch's own choice.
+        threads: CPU threads for tensor work, for the whole process; None: torch's own choice, at most the
+            cores this process may use.
         chat_template: a Jinja template's text, or the path of its file, instead of the model's own.
         deterministic: outputs equal to the bit, whatever was cached and whatever else is computed; slower.
         device: ``auto`` (a GPU where there is one), ``cpu``, or a torch device name.
@@ -48,6 +57,9 @@ class EngineConfig:
     max_batch_tokens: int = 512
     max_running: int = 16
     max_waiting: int = 256
+    scheduling_policy: SchedulingPolicy = "fewest-missing"
+    preemption: str = "keep"
+    max_restarts: int = 3
     max_context: int | None = None
     threads: int | None = None
     chat_template: str | None = None
@@ -60,12 +72,18 @@ class EngineConfig:
         if self.eviction_policy not in POLICIES:
             remedy = f"Choose one of {', '.join(sorted(POLICIES))}"
             raise ConfigError("eviction_policy", self.eviction_policy, remedy)
-        if self.dtype not in DTYPES:
-            raise ConfigError("dtype", self.dtype, f"Choose one of {', '.join(DTYPES)}")
+        for field, known in (
+            ("dtype", DTYPES),
+            ("scheduling_policy", SCHEDULING_POLICIES),
+            ("preemption", PREEMPTION_MODES),
+        ):
+            if getattr(self, field) not in known:
+                raise ConfigError(field, getattr(self, field), f"Choose one of {', '.join(known)}")
         if not self.device:
             raise ConfigError("device", self.device, "Use auto, cpu or cuda")
         for field in ("page_size", "max_batch_tokens", "max_running", "max_waiting"):
             _require_count(field, getattr(self, field))
+        _require_count("max_restarts", self.max_restarts, least=0)
         for field in ("kv_cache_tokens", "max_context", "threads"):
             if getattr(self, field) is not None:
                 _require_count(field, getattr(self, field))

@@ -1,22 +1,29 @@
 """The engine's one loop body: plan, compute, sample, settle the books, then tell the callers.
 
-It knows no thread; ``worker`` calls it from one. A sequence that cannot be computed fails alone: a step that
-raises is repeated sequence by sequence, and a row of logits that is not finite concerns its sequence only.
+It knows no thread; ``worker`` calls it from one. A sequence that cannot be computed fails alone
+(``attempts``), and a row of logits that is not finite concerns its sequence only. When all are lost, the
+model itself is tried: if it does not compute a single token, the core gives up.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
+from promptcache_engine.attempts import Lost, attempt, describe
 from promptcache_engine.config import SamplingParams
-from promptcache_engine.errors import EngineError, GenerationError
+from promptcache_engine.errors import DeadlineError, EngineError, GenerationError, ModelBrokenError
 from promptcache_engine.events import Admitted, Failed, Finished, FinishReason, GenerationEvent
 from promptcache_engine.generation import Generation
 from promptcache_engine.info import EngineStats
 from promptcache_engine.runner import ModelRunner
 from promptcache_engine.sampling import sample
 from promptcache_engine.scheduler import Chunk, Scheduler
+from promptcache_engine.scheduler import Sequence as TokenSequence
+
+# After this many sequences in a row were lost without a token sampled in between, the model is tried.
+LOST_IN_A_ROW = 8
 
 
 @dataclass(slots=True)
@@ -36,15 +43,25 @@ class EngineCore:
         scheduler: decides what a step computes.
         runner: computes it.
         eos_token_ids: tokens that end an answer.
+        clock: seconds; deadlines are times on it.
     """
 
-    def __init__(self, scheduler: Scheduler, runner: ModelRunner, *, eos_token_ids: Sequence[int]) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        runner: ModelRunner,
+        *,
+        eos_token_ids: Sequence[int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._scheduler = scheduler
         self._runner = runner
         self._eos = frozenset(eos_token_ids)
         self._generations: dict[str, Generation] = {}
         self._outbox: list[tuple[Generation, GenerationEvent]] = []
         self._counters = _Counters()
+        self._clock = clock
+        self._lost_in_a_row = 0
 
     @property
     def busy(self) -> bool:
@@ -61,9 +78,14 @@ class EngineCore:
 
         Returns:
             The events it led to, in order; pages of ended requests are released already.
+
+        Raises:
+            ModelBrokenError: nothing can be computed any more.
         """
         for sequence in self._scheduler.drop_cancelled():
             self._end(self._generations[sequence.id], "cancelled")
+        for sequence in self._scheduler.drop_expired(self._clock()):
+            self._fail(self._generations[sequence.id], DeadlineError(sequence.output_tokens))
         plan = self._scheduler.plan()
         for sequence in plan.rejected:
             self._fail(
@@ -73,9 +95,9 @@ class EngineCore:
             if sequence.preemptions == 0:
                 self._report_admission(self._generations[sequence.id])
         if plan.chunks:
-            self._runner.copy_pages(s.lease for s in plan.admitted if s.lease is not None)
-            self._scheduler.copied(plan.admitted)
+            self._copy(plan.admitted)
             self._compute(plan.chunks)
+            self._doubt_the_model()
         elif self.busy and not self._outbox:
             raise RuntimeError(f"nothing to compute for {len(self._generations)} requests")
         events, self._outbox = self._outbox, []
@@ -103,18 +125,35 @@ class EngineCore:
             failed=counters.failed,
         )
 
-    def _compute(self, chunks: Sequence[Chunk]) -> None:
+    def _copy(self, admitted: Sequence[TokenSequence]) -> None:
+        """Make the copies of the sequences just admitted: all at once, or one by one if that fails."""
         try:
-            logits = self._runner.compute(chunks)
-        except Exception as error:  # noqa: BLE001 - whatever a kernel raises, the other sequences go on
-            if len(chunks) > 1:
-                for chunk in chunks:
-                    self._compute((chunk,))
+            self._runner.copy_pages(copy for each in admitted for copy in each.copies)
+        except Exception as error:  # noqa: BLE001 - memory for one sequence's copies may still be there
+            if len(admitted) > 1:
+                for each in admitted:
+                    self._copy((each,))
             else:
-                self._fail(self._generations[chunks[0].sequence.id], _describe(error))
+                self._lose(self._generations[admitted[0].id], describe(error))
             return
-        self._counters.steps += 1
-        self._settle(chunks, logits)
+        self._scheduler.copied(admitted)
+
+    def _compute(self, chunks: Sequence[Chunk]) -> None:
+        for outcome in attempt(self._runner, chunks):
+            if isinstance(outcome, Lost):
+                self._lose(self._generations[outcome.sequence.id], outcome.error)
+            else:
+                self._counters.steps += 1
+                self._settle(outcome.chunks, outcome.logits)
+
+    def _doubt_the_model(self) -> None:
+        """Where only losses are left, find out whether the requests are at fault or the model."""
+        if self._lost_in_a_row < LOST_IN_A_ROW:
+            return
+        problem = self._runner.probe()
+        if problem is not None:
+            raise ModelBrokenError(self._lost_in_a_row, problem)
+        self._lost_in_a_row = 0
 
     def _settle(self, chunks: Sequence[Chunk], logits: Tensor) -> None:
         """Note what is computed and choose the next tokens."""
@@ -134,8 +173,10 @@ class EngineCore:
                 self._scheduler.advance(chunk)
         for generation, choice in zip(generations, choices, strict=True):
             if isinstance(choice, GenerationError):
-                self._fail(generation, choice)
-            elif len(generation.sequence.tokens) >= generation.sequence.max_length:
+                self._lose(generation, choice)
+                continue
+            self._lost_in_a_row = 0
+            if len(generation.sequence.tokens) >= generation.sequence.max_length:
                 self._end(generation, "length")  # max_tokens=0: the prompt was all that was wanted
             else:
                 self._take(generation, choice)
@@ -147,7 +188,7 @@ class EngineCore:
         try:
             delta, finish_reason = generation.take(token, is_end=is_end)
         except Exception as error:  # noqa: BLE001 - a token without text concerns its own request only
-            self._fail(generation, _describe(error))
+            self._fail(generation, describe(error))
             return
         if delta is not None:
             self._outbox.append((generation, delta))
@@ -174,6 +215,11 @@ class EngineCore:
         finished = Finished(finish_reason, sequence.prompt_tokens, cached, sequence.output_tokens)
         self._outbox.append((generation, finished))
 
+    def _lose(self, generation: Generation, error: GenerationError) -> None:
+        """Fail a sequence that the model could not compute."""
+        self._lost_in_a_row += 1
+        self._fail(generation, error)
+
     def _fail(self, generation: Generation, error: EngineError) -> None:
         self._release(generation, keep=False)
         self._counters.failed += 1
@@ -193,15 +239,9 @@ def _choose(
         tokens = sample(logits, params, points)
     except Exception as error:  # noqa: BLE001 - one row's parameters concern that row only
         if len(params) == 1:
-            return [_describe(error)]
+            return [describe(error)]
         return [
             _choose(logits[row : row + 1], params[row : row + 1], points[row : row + 1])[0]
             for row in range(len(params))
         ]
     return [GenerationError("its logits are not finite") if token is None else token for token in tokens]
-
-
-def _describe(error: Exception) -> GenerationError:
-    """An unexpected error as the caller sees it: the first line of what may be pages."""
-    text = str(error).partition("\n")[0].rstrip(". ")
-    return GenerationError(f"{type(error).__name__}: {text}" if text else type(error).__name__)

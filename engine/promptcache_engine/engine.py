@@ -3,32 +3,28 @@
 It checks requests and wires the parts; the work is the worker's.
 """
 
-import itertools
-import operator
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
-from promptcache_engine.cache import PrefixCache
 from promptcache_engine.config import EngineConfig, SamplingParams
-from promptcache_engine.core import EngineCore
-from promptcache_engine.detokenizer import TextStream
-from promptcache_engine.errors import (
-    ContextLengthError,
-    EmptyPromptError,
-    InvalidTokenError,
-)
-from promptcache_engine.events import Admitted, Completion, Failed, Finished, GenerationEvent, TokenDelta
+from promptcache_engine.events import Completion, Failed, Finished, GenerationEvent
 from promptcache_engine.generation import Generation, OnEvent
 from promptcache_engine.info import EngineInfo, EngineStats
+from promptcache_engine.intake import Intake
 from promptcache_engine.models import LoadedModel
-from promptcache_engine.runner import ModelRunner
-from promptcache_engine.sampling import Draws
-from promptcache_engine.scheduler import Scheduler
-from promptcache_engine.scheduler import Sequence as TokenSequence
-from promptcache_engine.setup import Progress, load, make_pool, read_chat_template, silent, use_threads
+from promptcache_engine.setup import (
+    Progress,
+    load,
+    make_pool,
+    make_worker,
+    read_chat_template,
+    silent,
+    use_threads,
+)
+from promptcache_engine.supervisor import Supervisor
 from promptcache_engine.tokenizer import Tokenizer
 from promptcache_engine.worker import Worker
 
@@ -59,9 +55,8 @@ class Engine:
         self._loaded = loaded or load(self._config, on_progress)
         self._template = read_chat_template(self._config, self._loaded)
         self._pool, self._info = make_pool(self._config, self._loaded)
-        self._ids = itertools.count(1)
-        self._lifecycle = threading.Lock()
-        self._worker = self._make_worker()
+        self._intake = Intake(self._info, self.tokenizer)
+        self._supervisor = Supervisor(self._make_worker, max_restarts=self._config.max_restarts)
 
     @classmethod
     def from_loaded(cls, loaded: LoadedModel, config: EngineConfig | None = None) -> Self:
@@ -73,18 +68,12 @@ class Engine:
 
         Without effect while it runs.
         """
-        with self._lifecycle:
-            if not self._worker.healthy:
-                if self._worker.started:
-                    self._worker.close()
-                    self._worker = self._make_worker()
-                self._worker.start()
+        self._supervisor.start()
         return self
 
     def close(self) -> None:
         """Stop after the current step; pending requests fail with EngineStoppedError. May be called again."""
-        with self._lifecycle:
-            self._worker.close()
+        self._supervisor.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -114,6 +103,11 @@ class Engine:
         """Why the worker ended, in words; None while it has not."""
         return self._worker.stopped_because
 
+    @property
+    def last_failure(self) -> str | None:
+        """Why a worker died last, also when another has taken its place; None if none has."""
+        return self._supervisor.last_failure
+
     def render_chat(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None
     ) -> str:
@@ -140,6 +134,8 @@ class Engine:
         *,
         namespace: str = "",
         use_cache: bool = True,
+        priority: int = 0,
+        timeout: float | None = None,
         on_event: OnEvent,
     ) -> Generation:
         """Queue a request and return at once.
@@ -149,31 +145,61 @@ class Engine:
             params: how to choose the answer's tokens.
             namespace: only requests of one namespace share prefixes.
             use_cache: False neither reads the cache nor leaves anything in it.
+            priority: lower ones come first and are preempted last, whatever else they need.
+            timeout: seconds after which it fails with DeadlineError, waiting or running; None: never.
             on_event: called from the worker's thread with each event of ``events``; it must not block.
 
         Raises:
             EmptyPromptError: there is no token.
             InvalidTokenError: a token id is outside the vocabulary.
             ContextLengthError: the prompt leaves no room for an answer.
+            ConfigError: ``priority`` or ``timeout`` has no sense.
             QueueFullError: too many requests wait.
             EngineStoppedError: the engine does not run.
         """
-        params = params or SamplingParams()
-        prompt = self._check_prompt(tokens, params)
-        limit = self._info.context_length
-        wanted = limit if params.max_tokens is None else len(prompt) + params.max_tokens
-        sequence = TokenSequence(
-            id=f"seq-{next(self._ids)}",
-            tokens=prompt,
-            prompt_tokens=len(prompt),
-            max_length=min(limit, wanted),
+        (generation,) = self.submit_choices(
+            tokens,
+            params,
+            choices=1,
+            namespace=namespace,
+            use_cache=use_cache,
+            priority=priority,
+            timeout=timeout,
+            on_event=lambda _, event: on_event(event),
+        )
+        return generation
+
+    def submit_choices(
+        self,
+        tokens: Sequence[int],
+        params: SamplingParams | None = None,
+        *,
+        choices: int,
+        namespace: str = "",
+        use_cache: bool = True,
+        priority: int = 0,
+        timeout: float | None = None,
+        on_event: Callable[[int, GenerationEvent], None],
+    ) -> tuple[Generation, ...]:
+        """Queue several answers to one prompt, which is computed once; the pages of the prompt are shared.
+
+        Each choice has a course of its own: ``on_event`` gets its number and what ``submit`` would tell. All
+        report the prompt's tokens and how many were cached when it was computed, so a request's usage takes
+        these once and sums up ``output_tokens``. A seed draws the first as if it stood alone, and each other
+        one otherwise. They count as one request that waits. Else as ``submit``.
+        """
+        generations = self._intake.make(
+            tokens,
+            params or SamplingParams(),
+            on_event,
+            choices=choices,
             namespace=namespace,
             use_cache=use_cache and self._config.enable_prefix_caching,
+            priority=priority,
+            timeout=timeout,
         )
-        text = TextStream(self.tokenizer.token_bytes, params.stop)
-        generation = Generation(sequence, params, text, Draws(params), on_event)
-        self._worker.submit(generation)
-        return generation
+        self._worker.submit(generations)
+        return generations
 
     def stream(
         self,
@@ -215,30 +241,43 @@ class Engine:
         Raises:
             EngineError: what ``submit`` raises, or why the generation failed.
         """
-        text: list[str] = []
-        token_ids: list[int] = []
-        for event in self.stream(prompt, params, namespace=namespace, use_cache=use_cache):
-            match event:
-                case TokenDelta():
-                    text.append(event.text)
-                    token_ids.extend(event.token_ids)
-                case Failed():
-                    raise event.error
-                case Finished():
-                    finished = event
-                case Admitted():
-                    pass
-        return Completion(
-            "".join(text),
-            tuple(token_ids),
-            finished.prompt_tokens,
-            finished.cached_tokens,
-            finished.finish_reason,
+        return Completion.of(self.stream(prompt, params, namespace=namespace, use_cache=use_cache))
+
+    def generate_choices(
+        self,
+        prompt: str | Sequence[int],
+        params: SamplingParams | None = None,
+        *,
+        choices: int,
+        namespace: str = "",
+        use_cache: bool = True,
+    ) -> tuple[Completion, ...]:
+        """Answer one prompt several times, computing it once, and wait for all ends.
+
+        Raises:
+            EngineError: what ``submit_choices`` raises, or why the first that failed did.
+        """
+        tokens = self.encode_prompt(prompt) if isinstance(prompt, str) else prompt
+        events: SimpleQueue[tuple[int, GenerationEvent]] = SimpleQueue()
+        self.submit_choices(
+            tokens,
+            params,
+            choices=choices,
+            namespace=namespace,
+            use_cache=use_cache,
+            on_event=lambda choice, event: events.put((choice, event)),
         )
+        courses: list[list[GenerationEvent]] = [[] for _ in range(choices)]
+        running = choices
+        while running:
+            choice, event = events.get()
+            courses[choice].append(event)
+            running -= isinstance(event, Finished | Failed)
+        return tuple(Completion.of(course) for course in courses)
 
     def stats(self) -> EngineStats:
         """Counters and pool after the latest step."""
-        return self._worker.stats()
+        return replace(self._worker.stats(), restarts=self._supervisor.restarts)
 
     def reset_cache(self) -> bool:
         """Forget all cached prefixes; False, and nothing changes, while a request runs.
@@ -248,31 +287,9 @@ class Engine:
         """
         return self._worker.reset_cache()
 
-    def _check_prompt(self, tokens: Sequence[int], params: SamplingParams) -> list[int]:
-        prompt = list(map(operator.index, tokens))
-        if not prompt:
-            raise EmptyPromptError
-        vocab_size = self._info.vocab_size
-        if min(prompt) < 0 or max(prompt) >= vocab_size:
-            position, token = next((i, t) for i, t in enumerate(prompt) if not 0 <= t < vocab_size)
-            raise InvalidTokenError(token, position, vocab_size)
-        least_answer = 0 if params.max_tokens == 0 else 1
-        if len(prompt) + least_answer > self._info.context_length:
-            raise ContextLengthError(len(prompt), self._info.context_length)
-        return prompt
+    @property
+    def _worker(self) -> Worker:
+        return self._supervisor.worker
 
-    def _make_worker(self) -> Worker:
-        config, info = self._config, self._info
-        # Nobody reads the cache's event log yet; kept, it would only grow.
-        cache = PrefixCache(
-            info.num_pages,
-            info.page_size,
-            policy=config.eviction_policy,
-            share_on_admission=False,
-            event_limit=0,
-        )
-        scheduler = Scheduler(cache, max_batch_tokens=config.max_batch_tokens, max_running=config.max_running)
-        model = self._loaded.model
-        runner = ModelRunner(model, self._pool, page_size=info.page_size, max_length=info.context_length)
-        core = EngineCore(scheduler, runner, eos_token_ids=self.tokenizer.eos_token_ids)
-        return Worker(core, max_waiting=config.max_waiting)
+    def _make_worker(self, on_death: Callable[[], None]) -> Worker:
+        return make_worker(self._config, self._loaded, self._pool, self._info, on_death)

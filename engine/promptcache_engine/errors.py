@@ -7,6 +7,8 @@
     ├── ContextLengthError     the prompt leaves no room for an answer
     ├── QueueFullError         too many requests wait already
     ├── EngineStoppedError     the engine was not started, was closed, or its worker thread died
+    ├── DeadlineError          the request's time was over before its answer was complete
+    ├── ModelBrokenError       nothing can be computed any more; the worker ends with it
     ├── GenerationError        this one sequence could not be computed; the others go on
     ├── ModelUnavailableError  the hub cannot provide the model's file (``hub.errors``)
     └── ModelError             a file, tokenizer or chat template at fault: the tree of ``models.errors``
@@ -123,4 +125,36 @@ class GenerationError(EngineError):
         self, reason: str, remedy: str = "Send the request again; report it if it fails again"
     ) -> None:
         super().__init__(f"generation failed: {reason}", remedy)
+        self.reason = reason
+
+
+class DeadlineError(EngineError):
+    """The time a request was given was over before its answer was complete; its pages are released.
+
+    Attributes:
+        output_tokens: tokens sampled by then.
+    """
+
+    def __init__(self, output_tokens: int) -> None:
+        super().__init__(
+            f"the request's time was over after {output_tokens} tokens of answer",
+            "Give it more time, or ask for fewer tokens",
+        )
+        self.output_tokens = output_tokens
+
+
+class ModelBrokenError(EngineError):
+    """Sequence after sequence was lost, and the model does not compute a single token by itself either.
+
+    Attributes:
+        lost: sequences lost in a row.
+        reason: what trying the model led to.
+    """
+
+    def __init__(self, lost: int, reason: str) -> None:
+        super().__init__(
+            f"the model computes nothing any more ({lost} requests lost in a row; {reason})",
+            "Start the engine again; check memory and device if it comes back",
+        )
+        self.lost = lost
         self.reason = reason

@@ -4,8 +4,9 @@
 A request that ends while it still waits has no ``Admitted``.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from promptcache_engine.cache import AdmissionReason
 from promptcache_engine.errors import EngineError
@@ -85,3 +86,31 @@ class Completion:
     prompt_tokens: int
     cached_tokens: int
     finish_reason: FinishReason
+
+    @classmethod
+    def of(cls, events: Iterable[GenerationEvent]) -> Self:
+        """Put the events of one request together, up to its end.
+
+        Raises:
+            EngineError: why the request failed.
+        """
+        text: list[str] = []
+        token_ids: list[int] = []
+        for event in events:
+            match event:
+                case TokenDelta():
+                    text.append(event.text)
+                    token_ids.extend(event.token_ids)
+                case Failed():
+                    raise event.error
+                case Finished():
+                    finished = event
+                case Admitted():
+                    pass
+        return cls(
+            "".join(text),
+            tuple(token_ids),
+            finished.prompt_tokens,
+            finished.cached_tokens,
+            finished.finish_reason,
+        )

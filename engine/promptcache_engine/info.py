@@ -56,6 +56,7 @@ class EngineStats:
         finished: requests that ended in good order.
         cancelled: requests cancelled.
         failed: requests that failed.
+        restarts: how often a worker that had died was replaced; the other counters began anew with it.
     """
 
     page_size: int
@@ -78,3 +79,4 @@ class EngineStats:
     finished: int = 0
     cancelled: int = 0
     failed: int = 0
+    restarts: int = 0

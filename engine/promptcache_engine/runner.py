@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from promptcache_engine.cache import Lease
+from promptcache_engine.cache import PageCopy
 from promptcache_engine.models import ForwardBatch, KVPool, LlamaModel, SequenceSlice
 from promptcache_engine.scheduler import Chunk, Sequence
 
@@ -32,25 +32,34 @@ class ModelRunner:
         pool: where keys and values are kept.
         page_size: tokens a page holds.
         max_length: tokens the longest sequence has.
+        scratch_slot: a slot that belongs to no page, for trying the model; None where there is none.
     """
 
-    def __init__(self, model: LlamaModel, pool: KVPool, *, page_size: int, max_length: int) -> None:
+    def __init__(
+        self,
+        model: LlamaModel,
+        pool: KVPool,
+        *,
+        page_size: int,
+        max_length: int,
+        scratch_slot: int | None = None,
+    ) -> None:
         self._model = model
         self._pool = pool
         self._device = pool.k.device
         self._page_size = page_size
         self._max_length = max_length
+        self._scratch_slot = scratch_slot
         self._within_page = torch.arange(page_size, device=self._device)
         self._tables: dict[str, _SlotTable] = {}
 
-    def copy_pages(self, leases: Iterable[Lease]) -> None:
-        """Perform the copies that leases were granted on; once, before anything else is computed."""
+    def copy_pages(self, copies: Iterable[PageCopy]) -> None:
+        """Perform the copies that sequences were admitted on; once, before anything else is computed."""
         source: list[int] = []
         target: list[int] = []
-        for lease in leases:
-            for copy in lease.copies:
-                source.extend(range(copy.src * self._page_size, copy.src * self._page_size + copy.tokens))
-                target.extend(range(copy.dst * self._page_size, copy.dst * self._page_size + copy.tokens))
+        for copy in copies:
+            source.extend(range(copy.src * self._page_size, copy.src * self._page_size + copy.tokens))
+            target.extend(range(copy.dst * self._page_size, copy.dst * self._page_size + copy.tokens))
         if source:
             self._pool.copy_slots(self._indices(source), self._indices(target))
 
@@ -61,6 +70,18 @@ class ModelRunner:
             Logits, float32, one row for each chunk that samples, in order.
         """
         return self._model.forward(self._batch(chunks), self._pool)
+
+    def probe(self) -> str | None:
+        """Compute one token apart from all sequences; returns what is wrong with the model, or None."""
+        if self._scratch_slot is None:
+            return "there is no slot to try the model with"
+        zero, slot = self._indices([0]), self._indices([self._scratch_slot])
+        batch = ForwardBatch(zero, zero, slot, [SequenceSlice(0, 1, slot)], zero)
+        try:
+            logits = self._model.forward(batch, self._pool)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+            return f"{type(error).__name__}: {error}".partition("\n")[0]
+        return None if bool(torch.isfinite(logits).all()) else "its logits are not finite"
 
     def forget(self, sequence_id: str) -> None:
         """Drop what is remembered of a sequence that ended or gave its pages back."""

@@ -26,10 +26,14 @@ class Draws:
 
     Args:
         params: a greedy sequence takes no number; a seeded one always takes the same ones.
+        choice: which answer to one prompt this is; each draws otherwise, the first as one that stands alone.
     """
 
-    def __init__(self, params: SamplingParams) -> None:
-        self._random = None if params.greedy else random.Random(params.seed)  # noqa: S311 - keeps no secret
+    def __init__(self, params: SamplingParams, choice: int = 0) -> None:
+        self._random: random.Random | None = None
+        if not params.greedy:
+            seed = params.seed if params.seed is None or choice == 0 else f"{params.seed}/{choice}"
+            self._random = random.Random(seed)  # noqa: S311 - keeps no secret
 
     def next(self) -> float:
         """A number in [0, 1) for the next token."""

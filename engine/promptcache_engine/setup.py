@@ -1,4 +1,4 @@
-"""What happens once, before an engine can start: device, model, chat template and the pool of KV.
+"""What happens before an engine can start: device, threads, model, chat template, the pool of KV, a worker.
 
 How large the pool is, is decided in ``memory``.
 """
@@ -9,12 +9,18 @@ from typing import TypeAlias
 
 import torch
 
+from promptcache_engine.cache import PrefixCache
 from promptcache_engine.config import EngineConfig
+from promptcache_engine.core import EngineCore
+from promptcache_engine.cores import usable_cores
 from promptcache_engine.errors import ConfigError
 from promptcache_engine.hub import resolve_model
 from promptcache_engine.info import EngineInfo
 from promptcache_engine.memory import available_bytes, pool_pages
 from promptcache_engine.models import ChatTemplate, KVPool, LoadedModel, load_model
+from promptcache_engine.runner import ModelRunner
+from promptcache_engine.scheduler import Scheduler
+from promptcache_engine.worker import Worker
 
 Progress: TypeAlias = Callable[[str], None]
 
@@ -24,9 +30,17 @@ def silent(_line: str) -> None:
 
 
 def use_threads(config: EngineConfig) -> None:
-    """Set torch's number of CPU threads, one for the whole process, if the configuration names one."""
+    """Set torch's number of CPU threads, one number for the whole process.
+
+    Without a word from the configuration it is torch's own, but no more than the cores this process may use:
+    threads that wait for each other on one core are much slower than one.
+    """
     if config.threads is not None:
         torch.set_num_threads(config.threads)
+        return
+    cores = usable_cores()
+    if cores is not None and torch.get_num_threads() > cores:
+        torch.set_num_threads(cores)
 
 
 def load(config: EngineConfig, on_progress: Progress) -> LoadedModel:
@@ -92,7 +106,38 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         num_pages=num_pages,
         page_size=config.page_size,
     )
-    return KVPool(loaded.config, num_pages * config.page_size, model.dtype, model.device), info
+    # One slot more than there are pages: the runner's, to try the model with.
+    return KVPool(loaded.config, num_pages * config.page_size + 1, model.dtype, model.device), info
+
+
+def make_worker(
+    config: EngineConfig, loaded: LoadedModel, pool: KVPool, info: EngineInfo, on_death: Callable[[], None]
+) -> Worker:
+    """Put a worker together, with an empty cache over ``pool``; ``on_death`` is called if it dies."""
+    # Nobody reads the cache's event log yet; kept, it would only grow.
+    cache = PrefixCache(
+        info.num_pages,
+        info.page_size,
+        policy=config.eviction_policy,
+        share_on_admission=False,
+        event_limit=0,
+    )
+    scheduler = Scheduler(
+        cache,
+        max_batch_tokens=config.max_batch_tokens,
+        max_running=config.max_running,
+        policy=config.scheduling_policy,
+        keep_preempted=config.preemption == "keep",
+    )
+    runner = ModelRunner(
+        loaded.model,
+        pool,
+        page_size=info.page_size,
+        max_length=info.context_length,
+        scratch_slot=info.num_pages * info.page_size,
+    )
+    core = EngineCore(scheduler, runner, eos_token_ids=loaded.tokenizer.eos_token_ids)
+    return Worker(core, max_waiting=config.max_waiting, on_death=on_death)
 
 
 def _device(name: str) -> torch.device:

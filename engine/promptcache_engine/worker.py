@@ -7,7 +7,7 @@ pending.
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -26,10 +26,14 @@ class Worker:
     Args:
         core: touched by this thread only, once it runs.
         max_waiting: requests that may wait for their first admission.
+        on_death: called by the thread as its last deed if it ends otherwise than by ``close``.
     """
 
-    def __init__(self, core: EngineCore, *, max_waiting: int) -> None:
+    def __init__(
+        self, core: EngineCore, *, max_waiting: int, on_death: Callable[[], None] = lambda: None
+    ) -> None:
         self._core = core
+        self._on_death = on_death
         self._max_waiting = max_waiting
         self._condition = threading.Condition()
         self._inbox: deque[Generation] = deque()
@@ -59,8 +63,8 @@ class Worker:
         """Why the thread ended; None while it has not."""
         return self._stopped
 
-    def submit(self, generation: Generation) -> None:
-        """Queue a request.
+    def submit(self, generations: Sequence[Generation]) -> None:
+        """Queue a request: one generation, or several for one prompt, which count as one that waits.
 
         Raises:
             EngineStoppedError: the thread is not running, or ending.
@@ -70,8 +74,8 @@ class Worker:
             self._require_running()
             if len(self._queued) >= self._max_waiting:
                 raise QueueFullError(len(self._queued), self._max_waiting)
-            self._queued.add(generation.id)
-            self._inbox.append(generation)
+            self._queued.add(generations[0].id)
+            self._inbox.extend(generations)
             self._condition.notify()
 
     def reset_cache(self) -> bool:
@@ -119,11 +123,11 @@ class Worker:
                 # Before the events, so that who has seen a request end also finds its pages free.
                 self._stats = self._core.stats()
                 self._deliver(events)
-            reason = "it was closed"
-        except Exception as error:  # the thread must not vanish without a word
+            self._fail_pending("it was closed")
+        except BaseException as error:  # the thread must not vanish without a word
             logger.exception("the engine's worker thread died")
-            reason = f"its worker thread died ({type(error).__name__}: {error})"
-        self._fail_pending(reason)
+            self._fail_pending(f"its worker thread died ({type(error).__name__}: {error})")
+            self._on_death()
 
     def _take_work(self) -> bool:
         """Wait until there is something to do and hand it to the core; False when closing."""

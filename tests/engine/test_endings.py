@@ -182,7 +182,7 @@ def test_a_token_without_text_fails_its_request_alone(tiny: LoadedModel, make_en
 def test_a_dead_worker_says_so_and_can_be_replaced(
     make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = make_engine(max_running=1, max_batch_tokens=16)
+    engine = make_engine(max_running=1, max_batch_tokens=16, max_restarts=0)
     assert engine.healthy
     recorders = [submit(engine, PROMPT, SamplingParams(ignore_eos=True)) for _ in range(3)]
     while not recorders[0].events:
@@ -246,7 +246,7 @@ def test_a_callback_may_use_the_engine(make_engine: MakeEngine) -> None:
 def test_a_failing_command_is_told_to_who_asked(
     make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = make_engine()
+    engine = make_engine(max_restarts=0)
 
     def broken() -> bool:
         raise KeyError("page 7")

@@ -3,5 +3,6 @@
 from promptcache_engine.scheduler.plan import Chunk, StepPlan
 from promptcache_engine.scheduler.scheduler import Scheduler
 from promptcache_engine.scheduler.sequence import Sequence
+from promptcache_engine.scheduler.waiting import SchedulingPolicy
 
-__all__ = ["Chunk", "Scheduler", "Sequence", "StepPlan"]
+__all__ = ["Chunk", "Scheduler", "SchedulingPolicy", "Sequence", "StepPlan"]

@@ -1,7 +1,7 @@
 """Whom to hold back: a request whose missing prefix another sequence is computing right now.
 
-Of eight equal cold prompts that arrive together one is computed; seven start when its pages are stored. A
-hold never outlives its leader's prompt.
+Of eight equal cold prompts that arrive together one is computed; seven start when its pages are stored. Forks
+wait for their parent's prompt in the same way. A hold never outlives its leader's prompt.
 """
 
 from collections.abc import Iterable
@@ -27,8 +27,10 @@ class Holds:
         """Whether waiting for a running sequence saves ``sequence`` work.
 
         It does while a leader of its namespace computes shared tokens that are not stored yet, and the cache
-        does not have them from elsewhere.
+        does not have them from elsewhere; and while the prompt of a fork's parent is not computed.
         """
+        if sequence.parent is not None and sequence.parent.awaits_prompt:
+            return True
         if not sequence.use_cache:
             return False
         if sequence.leader is not None and self._unstored(sequence, sequence.leader):

@@ -2,20 +2,36 @@
 
     waiting ──admit──▶ running: prompt in chunks ──▶ one token a step ──▶ released
        ▲                                     │
-       └───────── preempted, youngest first ─┘
+       └──── preempted: lowest priority, then youngest first ────┘
 
 Sequences that decode come first in every step, so that they never stall behind a long prompt; the rest of the
-token budget goes to prompts in the order of arrival. What the cache keeps and evicts is the cache's decision.
+token budget goes to prompts, running or waiting, in the order of ``waiting``. What the cache keeps and evicts
+is the cache's decision.
 """
 
-from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from promptcache_engine.cache import PrefixCache
 from promptcache_engine.info import EngineStats
+from promptcache_engine.scheduler.forks import fork_copies
 from promptcache_engine.scheduler.holds import Holds
 from promptcache_engine.scheduler.plan import Chunk, StepPlan
 from promptcache_engine.scheduler.sequence import Sequence
+from promptcache_engine.scheduler.waiting import SchedulingPolicy, WaitingQueue
+
+MIN_STEP_WORK = 64
+"""Tokens that a step counts for at least where sequences age: one of few tokens takes its time too."""
+
+
+@dataclass(slots=True)
+class _Step:
+    """A plan being made."""
+
+    chunks: list[Chunk]
+    admitted: list[Sequence]
+    rejected: list[Sequence]
+    budget: int
 
 
 class Scheduler:
@@ -25,46 +41,67 @@ class Scheduler:
         cache: owns the pages; it must not share on admission, since prompts are computed in chunks.
         max_batch_tokens: tokens a step computes at most; at least ``max_running``.
         max_running: sequences that hold pages at a time.
+        policy: the order in which prompts are computed.
+        keep_preempted: whether a preempted sequence's pages stay in the cache until others need them; else
+            they are free at once and the sequence is computed anew.
     """
 
-    def __init__(self, cache: PrefixCache, *, max_batch_tokens: int, max_running: int) -> None:
+    def __init__(
+        self,
+        cache: PrefixCache,
+        *,
+        max_batch_tokens: int,
+        max_running: int,
+        policy: SchedulingPolicy = "fewest-missing",
+        keep_preempted: bool = True,
+    ) -> None:
         self._cache = cache
         self._max_batch_tokens = max_batch_tokens
         self._max_running = max_running
-        self._running: list[Sequence] = []  # in order of arrival
-        self._waiting: deque[Sequence] = deque()  # preempted ones first, then in order of arrival
+        self._keep_preempted = keep_preempted
+        self._running: list[Sequence] = []  # by priority, then in order of arrival
+        self._waiting = WaitingQueue(cache, policy)
         self._holds = Holds(cache)
         self._arrivals = 0
+        self._steps = 0
+        self._work = 0
         self._preemptions = 0
         self._held_back = 0
 
     def add(self, sequence: Sequence) -> None:
         """Queue a new sequence."""
         sequence.arrival = self._arrivals
+        sequence.arrival_work = self._work
         self._arrivals += 1
-        self._waiting.append(sequence)
+        self._waiting.add(sequence)
 
     def drop_cancelled(self) -> list[Sequence]:
         """Return the sequences whose cancellation was asked for; the caller ends and releases them."""
-        return [sequence for sequence in (*self._running, *self._waiting) if sequence.cancelled]
+        return [sequence for sequence in self._all() if sequence.cancelled]
+
+    def drop_expired(self, now: float) -> list[Sequence]:
+        """Return the sequences whose deadline has passed; the caller ends and releases them."""
+        return [each for each in self._all() if each.deadline is not None and each.deadline <= now]
 
     def plan(self) -> StepPlan:
         """Decide the next step; takes pages for it, preempting or admitting sequences."""
+        self._steps += 1
         self._held_back = 0
+        step = _Step([], [], [], self._max_batch_tokens)
+        self._make_way()
         preemptions = self._preemptions
-        chunks, rejected = self._plan_decodes()
-        budget = self._max_batch_tokens - len(chunks)
-        budget = self._plan_prompts(chunks, budget)
-        admitted: list[Sequence] = []
-        if preemptions == self._preemptions:  # else the newcomers would take the pages just given up
-            admitted = self._admit(chunks, budget, rejected)
-        return StepPlan(tuple(chunks), tuple(admitted), tuple(rejected))
+        self._plan_decodes(step)
+        # After a preemption newcomers would take the pages just given up.
+        self._plan_prompts(step, may_admit=preemptions == self._preemptions)
+        self._work += max(self._max_batch_tokens - step.budget, MIN_STEP_WORK)
+        return StepPlan(tuple(step.chunks), tuple(step.admitted), tuple(step.rejected))
 
     def copied(self, admitted: Iterable[Sequence]) -> None:
         """Note that the copies the admitted sequences' leases asked for are made."""
         for sequence in admitted:
             if sequence.lease is not None:
                 self._cache.copied(sequence.lease)
+                sequence.copies.clear()
 
     def advance(self, chunk: Chunk) -> None:
         """Note that a chunk is computed; what belongs to the prompt can be reused by others at once."""
@@ -81,10 +118,13 @@ class Scheduler:
         sequence.tokens.append(token)
 
     def release(self, sequence: Sequence, *, keep: bool) -> None:
-        """Take a sequence out, wherever it is; ``keep`` leaves what it computed in the cache."""
+        """Take a sequence out for good; ``keep`` leaves what it computed in the cache."""
+        if not (keep and sequence.use_cache) or sequence.awaits_prompt:
+            self._pass_on(sequence)
+        sequence.ended = True
+        sequence.parent = sequence.leader = None
         if sequence.lease is None:
-            if sequence in self._waiting:
-                self._waiting.remove(sequence)
+            self._waiting.remove(sequence)
             return
         self._running.remove(sequence)
         self._give_back(sequence, keep=keep)
@@ -93,18 +133,41 @@ class Scheduler:
         """Forget all cached prefixes; False, and nothing changes, while a sequence runs."""
         return self._cache.reset()
 
-    def _plan_decodes(self) -> tuple[list[Chunk], list[Sequence]]:
-        chunks: list[Chunk] = []
-        rejected: list[Sequence] = []
+    def _pass_on(self, parent: Sequence) -> None:
+        """Let the first fork that still waits compute the prompt for the others."""
+        first: Sequence | None = None
+        for sequence in self._waiting:
+            if sequence.parent is parent:
+                sequence.parent = first
+                if first is None:
+                    first = sequence
+                    first.cached_tokens = parent.cached_tokens
+
+    def _all(self) -> tuple[Sequence, ...]:
+        return (*self._running, *self._waiting)
+
+    def _make_way(self) -> None:
+        """Take the pages of the least urgent sequence for a more urgent one that finds no room."""
+        least = self._running[-1] if self._running else None
+        if least is None or not len(self._waiting):
+            return
+        full = len(self._running) >= self._max_running
+        for sequence in self._waiting:
+            urgent = sequence.priority < least.priority and (full or sequence.refused)
+            if urgent and not self._holds.held(sequence, self._running):
+                self._preempt(least)
+                return
+
+    def _plan_decodes(self, step: _Step) -> None:
         for sequence in tuple(self._running):
             if sequence.lease is None or not sequence.decoding:
                 continue
-            if self._make_room(sequence, rejected):
-                chunks.append(Chunk(sequence, sequence.computed, 1))
-        return chunks, rejected
+            if self._make_room(sequence, step.rejected):
+                step.chunks.append(Chunk(sequence, sequence.computed, 1))
+                step.budget -= 1
 
     def _make_room(self, sequence: Sequence, rejected: list[Sequence]) -> bool:
-        """Get the slot of the sequence's newest token, at the cost of younger sequences if need be."""
+        """Get the slot of the sequence's newest token, at the cost of those who come after it if need be."""
         assert sequence.lease is not None
         lease = sequence.lease
         while not self._cache.append(lease, sequence.tokens[lease.length :]):
@@ -112,68 +175,80 @@ class Scheduler:
                 self.release(sequence, keep=False)
                 rejected.append(sequence)
                 return False
-            youngest = self._running[-1]
-            self._preempt(youngest)
-            if youngest is sequence:
+            last = self._running[-1]
+            self._preempt(last)
+            if last is sequence:
                 return False
         return True
 
     def _preempt(self, sequence: Sequence) -> None:
-        """Take a sequence's pages; it comes back first and recomputes what was evicted by then."""
+        """Take a sequence's pages; it comes back first and recomputes what is not cached by then."""
         self._running.remove(sequence)
-        self._give_back(sequence, keep=True)
+        self._give_back(sequence, keep=self._keep_preempted)
         sequence.preemptions += 1
         self._preemptions += 1
-        self._waiting.appendleft(sequence)
+        self._waiting.add(sequence)
 
-    def _plan_prompts(self, chunks: list[Chunk], budget: int) -> int:
-        for sequence in self._running:
-            if budget == 0:
-                break
-            if not sequence.decoding:
-                chunks.append(Chunk(sequence, sequence.computed, min(budget, sequence.remaining)))
-                budget -= chunks[-1].length
-        return budget
+    def _plan_prompts(self, step: _Step, *, may_admit: bool) -> None:
+        """Spend the budget on prompts in order; who finds no pages is not overtaken by others that wait."""
+        if step.budget == 0:
+            return
+        under_way = [each for each in self._running if not each.decoding]
+        may_admit = may_admit and len(self._waiting) > 0 and len(self._running) < self._max_running
+        order = self._waiting.in_order(under_way, self._steps) if may_admit or under_way[1:] else under_way
+        for sequence in order:
+            if step.budget == 0:
+                return
+            if sequence.lease is None:
+                if not may_admit or self._is_held(sequence):
+                    continue
+                if not self._admit(sequence, step):
+                    may_admit = not self._running
+                    continue
+                may_admit = len(self._running) < self._max_running
+            step.chunks.append(Chunk(sequence, sequence.computed, min(step.budget, sequence.remaining)))
+            step.budget -= step.chunks[-1].length
 
-    def _admit(self, chunks: list[Chunk], budget: int, rejected: list[Sequence]) -> list[Sequence]:
-        """Admit waiting sequences in order; those held back for a leader are passed over, no others."""
-        admitted: list[Sequence] = []
-        for sequence in tuple(self._waiting):
-            if budget == 0 or len(self._running) >= self._max_running:
-                break
-            if self._holds.held(sequence, self._running):
-                self._held_back += 1
-                continue
-            if not self._take_pages(sequence):
-                if self._running:
-                    break
-                self._waiting.remove(sequence)
-                rejected.append(sequence)
-                continue
-            admitted.append(sequence)
-            chunks.append(Chunk(sequence, sequence.computed, min(budget, sequence.remaining)))
-            budget -= chunks[-1].length
-        return admitted
+    def _is_held(self, sequence: Sequence) -> bool:
+        held = self._holds.held(sequence, self._running)
+        self._held_back += held
+        return held
+
+    def _admit(self, sequence: Sequence, step: _Step) -> bool:
+        if self._take_pages(sequence):
+            step.admitted.append(sequence)
+            return True
+        if not self._running:  # it would not fit even alone
+            self.release(sequence, keep=False)
+            step.rejected.append(sequence)
+        sequence.refused = True
+        return False
 
     def _take_pages(self, sequence: Sequence) -> bool:
+        if sequence.parent is not None:
+            sequence.cached_tokens = sequence.parent.cached_tokens
         lease = self._cache.admit(
             sequence.tokens,
             sequence.namespace,
-            preempted=sequence.preemptions > 0,
+            # What a preempted sequence or a fork finds is its own or its parent's work, and no hit.
+            preempted=sequence.cached_tokens is not None,
             use_cache=sequence.use_cache,
         )
         if lease is None:
             return False
         self._waiting.remove(sequence)
+        copies = fork_copies(sequence, lease, self._cache.page_size)
         sequence.lease = lease
-        sequence.computed = lease.hit
+        sequence.copies = copies or list(lease.copies)
+        sequence.computed = sequence.prompt_tokens - 1 if copies else lease.hit
         sequence.stored = lease.hit - lease.hit % self._cache.page_size
         if sequence.cached_tokens is None:
             sequence.cached_tokens = lease.hit
         sequence.shared_with.clear()
-        sequence.leader = None
+        sequence.leader = sequence.parent = None
+        sequence.refused = False
         self._running.append(sequence)
-        self._running.sort(key=lambda running: running.arrival)
+        self._running.sort(key=lambda running: (running.priority, running.arrival))
         return True
 
     def _give_back(self, sequence: Sequence, *, keep: bool) -> None:
@@ -183,6 +258,7 @@ class Scheduler:
             self._cache.finish(lease, computed=sequence.computed)
         else:
             self._cache.abort(lease)
+        sequence.copies.clear()
         sequence.computed = sequence.stored = 0
 
     def stats(self, **counters: int) -> EngineStats:

@@ -5,7 +5,7 @@ It holds no text, no random numbers and no callback; those belong to the worker'
 
 from dataclasses import dataclass, field
 
-from promptcache_engine.cache import Lease
+from promptcache_engine.cache import Lease, PageCopy
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -19,12 +19,21 @@ class Sequence:
         max_length: tokens of prompt and answer at which it must end.
         namespace: only sequences of one namespace share prefixes.
         use_cache: False neither reads the cache nor leaves anything in it.
-        arrival: its place in the order of arrival; the highest is preempted first.
+        priority: lower comes first and is preempted last.
+        deadline: when it must have ended, on the engine's clock; None: never.
+        parent: the sequence with the same prompt that computes it for both; None for one that stands alone.
+        arrival: its place in the order of arrival; of one priority the highest is preempted first.
+        arrival_work: what the engine had computed when it arrived, in tokens.
+        missing: tokens the cache did not have when it was last asked; None before that.
+        missing_as_of: the scheduler's step at which it was asked.
+        refused: whether it was its turn and there were no pages.
         lease: the pages it holds; None while it waits.
+        copies: page copies to make before it is computed for the first time on this lease.
         computed: tokens at the front whose KV lies in those pages.
         stored: tokens at the front that others can already reuse.
         cached_tokens: tokens it found in the cache when it was first admitted; None before that.
         preemptions: how often it had to give its pages back.
+        ended: whether it was taken out for good.
         cancelled: set by any thread; obeyed before the next step.
         leader: the running sequence it is held back for.
         shared_with: tokens of whole pages it shares with running sequences, by their ids.
@@ -36,12 +45,21 @@ class Sequence:
     max_length: int
     namespace: str = ""
     use_cache: bool = True
+    priority: int = 0
+    deadline: float | None = None
+    parent: "Sequence | None" = None
     arrival: int = 0
+    arrival_work: int = 0
+    missing: int | None = None
+    missing_as_of: int = 0
+    refused: bool = False
     lease: Lease | None = None
+    copies: list[PageCopy] = field(default_factory=list)
     computed: int = 0
     stored: int = 0
     cached_tokens: int | None = None
     preemptions: int = 0
+    ended: bool = False
     cancelled: bool = False
     leader: "Sequence | None" = None
     shared_with: dict[str, int] = field(default_factory=dict)
@@ -60,3 +78,8 @@ class Sequence:
     def output_tokens(self) -> int:
         """Tokens sampled so far."""
         return len(self.tokens) - self.prompt_tokens
+
+    @property
+    def awaits_prompt(self) -> bool:
+        """Whether its prompt is still to be computed for the first time."""
+        return not self.ended and self.output_tokens == 0 and self.computed < self.prompt_tokens

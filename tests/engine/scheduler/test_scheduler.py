@@ -1,50 +1,9 @@
 """The scheduler alone, without a model: who is computed when, and who holds pages."""
 
-from itertools import count
-
 import pytest
 
-from promptcache_engine.cache import PrefixCache
-from promptcache_engine.scheduler import Chunk, Scheduler, Sequence, StepPlan
-
-_ids = count()
-
-
-def sequence(tokens: list[int], *, max_length: int = 10_000, **fields: object) -> Sequence:
-    return Sequence(
-        id=f"s{next(_ids)}", tokens=list(tokens), prompt_tokens=len(tokens), max_length=max_length, **fields
-    )
-
-
-class Bench:
-    """A scheduler over a cache, computing by pretending: the next token is always 1."""
-
-    def __init__(
-        self, num_pages: int = 64, page_size: int = 4, *, budget: int = 16, running: int = 4
-    ) -> None:
-        self.cache = PrefixCache(num_pages, page_size, share_on_admission=False)
-        self.scheduler = Scheduler(self.cache, max_batch_tokens=budget, max_running=running)
-        self.budget = budget
-
-    def add(self, *sequences: Sequence) -> None:
-        for each in sequences:
-            self.scheduler.add(each)
-
-    def step(self) -> StepPlan:
-        plan = self.scheduler.plan()
-        assert sum(chunk.length for chunk in plan.chunks) <= self.budget
-        self.scheduler.copied(plan.admitted)
-        sampling = [chunk for chunk in plan.chunks if chunk.samples]
-        for chunk in plan.chunks:
-            self.scheduler.advance(chunk)
-        for chunk in sampling:
-            self.scheduler.extend(chunk.sequence, 1)
-        self.cache.check()
-        return plan
-
-
-def work(plan: StepPlan) -> list[tuple[Sequence, int, int]]:
-    return [(chunk.sequence, chunk.start, chunk.length) for chunk in plan.chunks]
+from promptcache_engine.scheduler import Chunk, Sequence
+from tests.engine.scheduler.bench import Bench, sequence, work
 
 
 def test_a_long_prompt_is_cut_in_chunks_of_the_budget() -> None:
@@ -89,7 +48,7 @@ def test_no_more_run_than_may() -> None:
 
 
 def test_who_does_not_fit_waits_and_is_not_overtaken() -> None:
-    bench = Bench(num_pages=4, budget=32)
+    bench = Bench(num_pages=4, budget=32, policy="fcfs")
     first, large, small = sequence([1] * 8), sequence([2] * 12), sequence([3] * 2)
     bench.add(first, large, small)
     assert list(bench.step().admitted) == [first]
@@ -99,7 +58,7 @@ def test_who_does_not_fit_waits_and_is_not_overtaken() -> None:
 
 
 def test_what_can_never_fit_is_rejected() -> None:
-    bench = Bench(num_pages=2, budget=32)
+    bench = Bench(num_pages=2, budget=32, policy="fcfs")
     large, small = sequence([1] * 9), sequence([2] * 8)
     bench.add(large, small)
     plan = bench.step()
@@ -166,8 +125,8 @@ def test_equal_cold_prompts_wait_for_the_first() -> None:
     sequences = [sequence([*prefix, 200 + i]) for i in range(8)]
     other = sequence([7, 8, 9])
     bench.add(*sequences, other)
-    assert work(bench.step()) == [(sequences[0], 0, 60)]
-    assert work(bench.step()) == [(sequences[0], 60, 41), (other, 0, 3)]
+    assert work(bench.step()) == [(other, 0, 3), (sequences[0], 0, 57)]
+    assert work(bench.step()) == [(other, 3, 1), (sequences[0], 57, 44)]
     assert bench.scheduler.stats().held_back == 7
     third = bench.step()
     assert [each.cached_tokens for each in third.admitted] == [100] * 7
@@ -208,11 +167,8 @@ def test_what_is_cached_already_is_not_waited_for() -> None:
     # The new leader has a longer way to go, but the follower shares only what is stored.
     leader, follower = sequence([*range(101), *range(500, 800)]), sequence([*range(101), 9])
     bench.add(leader, follower)
-    plan = bench.step()
-    assert leader.cached_tokens == 101
-    assert list(plan.admitted) == [leader]  # the budget ends here
-    assert list(bench.step().admitted) == [follower]
-    assert follower.cached_tokens == 101
+    assert list(bench.step().admitted) == [follower, leader]
+    assert (leader.cached_tokens, follower.cached_tokens) == (101, 101)
 
 
 def test_cancelled_sequences_are_found_wherever_they_are() -> None:

@@ -1,0 +1,110 @@
+"""From a request to generations: the prompt is checked, and each answer gets its sequence, text and draws.
+
+Queueing them is the worker's business.
+"""
+
+import itertools
+import operator
+import time
+from collections.abc import Callable, Sequence
+
+from promptcache_engine.config import SamplingParams
+from promptcache_engine.detokenizer import TextStream
+from promptcache_engine.errors import ConfigError, ContextLengthError, EmptyPromptError, InvalidTokenError
+from promptcache_engine.events import GenerationEvent
+from promptcache_engine.generation import Generation
+from promptcache_engine.info import EngineInfo
+from promptcache_engine.sampling import Draws
+from promptcache_engine.scheduler import Sequence as TokenSequence
+from promptcache_engine.tokenizer import Tokenizer
+
+MAX_CHOICES = 128
+"""Answers to one prompt at most."""
+
+
+class Intake:
+    """Makes generations for one engine; for any thread.
+
+    Args:
+        info: what the engine can hold.
+        tokenizer: gives tokens their bytes.
+        clock: the clock of deadlines.
+    """
+
+    def __init__(
+        self, info: EngineInfo, tokenizer: Tokenizer, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._info = info
+        self._tokenizer = tokenizer
+        self._clock = clock
+        self._ids = itertools.count(1)
+
+    def make(
+        self,
+        tokens: Sequence[int],
+        params: SamplingParams,
+        on_event: Callable[[int, GenerationEvent], None],
+        *,
+        choices: int,
+        namespace: str,
+        use_cache: bool,
+        priority: int,
+        timeout: float | None,
+    ) -> tuple[Generation, ...]:
+        """Make the generations of one request; all but the first are forks of the first.
+
+        Raises:
+            EmptyPromptError, InvalidTokenError, ContextLengthError: see ``Engine.submit``.
+            ConfigError: ``choices``, ``priority`` or ``timeout`` has no sense.
+        """
+        prompt = self._check_prompt(tokens, params)
+        _check_request(choices, priority, timeout)
+        limit = self._info.context_length
+        wanted = limit if params.max_tokens is None else len(prompt) + params.max_tokens
+        number, parent = next(self._ids), None
+        generations: list[Generation] = []
+        for choice in range(choices):
+            sequence = TokenSequence(
+                id=f"seq-{number}" if choices == 1 else f"seq-{number}.{choice}",
+                tokens=prompt.copy(),
+                prompt_tokens=len(prompt),
+                max_length=min(limit, wanted),
+                namespace=namespace,
+                use_cache=use_cache,
+                priority=priority,
+                deadline=None if timeout is None else self._clock() + timeout,
+                parent=parent,
+            )
+            parent = parent or sequence
+            text = TextStream(self._tokenizer.token_bytes, params.stop)
+            tell = _with_choice(on_event, choice)
+            generations.append(Generation(sequence, params, text, Draws(params, choice), tell))
+        return tuple(generations)
+
+    def _check_prompt(self, tokens: Sequence[int], params: SamplingParams) -> list[int]:
+        prompt = list(map(operator.index, tokens))
+        if not prompt:
+            raise EmptyPromptError
+        vocab_size = self._info.vocab_size
+        if min(prompt) < 0 or max(prompt) >= vocab_size:
+            position, token = next((i, t) for i, t in enumerate(prompt) if not 0 <= t < vocab_size)
+            raise InvalidTokenError(token, position, vocab_size)
+        least_answer = 0 if params.max_tokens == 0 else 1
+        if len(prompt) + least_answer > self._info.context_length:
+            raise ContextLengthError(len(prompt), self._info.context_length)
+        return prompt
+
+
+def _check_request(choices: int, priority: int, timeout: float | None) -> None:
+    if isinstance(choices, bool) or not isinstance(choices, int) or not 1 <= choices <= MAX_CHOICES:
+        raise ConfigError("choices", choices, f"Use a whole number from 1 to {MAX_CHOICES}")
+    if isinstance(priority, bool) or not isinstance(priority, int):
+        raise ConfigError("priority", priority, "Use a whole number; lower ones come first")
+    if timeout is not None and not timeout > 0:
+        raise ConfigError("timeout", timeout, "Use a number of seconds above 0, or None")
+
+
+def _with_choice(
+    on_event: Callable[[int, GenerationEvent], None], choice: int
+) -> Callable[[GenerationEvent], None]:
+    return lambda event: on_event(choice, event)
