@@ -7,7 +7,15 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ("canonical", "numerals", "template", "detectors.clock", "detectors.identity")
+MODULES = (
+    "batches",
+    "cache_keys",
+    "canonical",
+    "detectors.clock",
+    "detectors.identity",
+    "numerals",
+    "template",
+)
 
 
 @pytest.mark.parametrize("name", MODULES)
