@@ -200,6 +200,13 @@ def test_masked_tools_stay_defined() -> None:
     chat.mask_tools()
     assert "tool_choice" not in chat.to_openai("gpt-5")
     assert contents(chat)[-1] == "[note: All tools may be called again.]"
+    own = Conversation(tools=[SEARCH, WRITE, {"type": "web_search"}, {"googleSearch": {}}])
+    own.mask_tools("write")
+    named = own.to_responses("gpt-5")["tool_choice"]["tools"]
+    assert {"type": "function", "name": "search"} in named
+    assert {"type": "web_search"} in named
+    calling = own.to_gemini("gemini-3-pro")["config"]["toolConfig"]["functionCallingConfig"]
+    assert calling["allowedFunctionNames"] == ["search"]
     with pytest.raises(ConversationError, match="no tool 'paint'"):
         chat.mask_tools("paint")
 

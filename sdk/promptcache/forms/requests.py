@@ -14,6 +14,7 @@ from promptcache.cache_keys import cache_key
 from promptcache.causes import get_cause
 from promptcache.errors import ConversationError, PromptCacheWarning
 from promptcache.forms import anthropic, gemini, marks, openai_chat, responses
+from promptcache.forms.tools import is_function
 from promptcache.providers import MAX_BREAKPOINTS, find_model
 from promptcache.turns.moves import all_tools
 from promptcache.turns.static import tool_name
@@ -33,7 +34,10 @@ def to_openai(state: State, model: str, parameters: Mapping[str, Any], *, mark: 
     if as_parts and mark and state.static.text:
         marks.mark_static_end(body["messages"][0]["content"][0], model)
     allowed = _allowed(state, model, "openai")
-    named = [{"type": "function", "function": {"name": name}} for name in allowed or ()]
+    named = [
+        {"type": "function", "function": {"name": tool_name(tool)}} if is_function(tool) else tool
+        for tool in allowed or ()
+    ]
     choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": named}}
     return _request(state, model, {**_key(state, model), **parameters}, body, _choice(allowed, choice))
 
@@ -45,7 +49,10 @@ def to_responses(state: State, model: str, parameters: Mapping[str, Any], *, mar
     if as_parts and mark and state.static.text:
         marks.mark_static_end(body["input"][0]["content"][0], model)
     allowed = _allowed(state, model, "openai")
-    named = [{"type": "function", "name": name} for name in allowed or ()]
+    named = [
+        {"type": "function", "name": tool_name(tool)} if is_function(tool) else {"type": tool.get("type")}
+        for tool in allowed or ()
+    ]
     choice = {"type": "allowed_tools", "mode": "auto", "tools": named}
     return _request(state, model, {**_key(state, model), **parameters}, body, _choice(allowed, choice))
 
@@ -71,7 +78,8 @@ def to_gemini(state: State, model: str, parameters: Mapping[str, Any]) -> dict[s
         config.setdefault("httpOptions", {"headers": {_TEMPLATE_HEADER: state.template}})
     allowed = _allowed(state, model, "google")
     if allowed is not None:
-        mode = {"mode": "VALIDATED", "allowedFunctionNames": allowed} if allowed else {"mode": "NONE"}
+        names = [tool_name(tool) for tool in allowed if is_function(tool)]
+        mode = {"mode": "VALIDATED", "allowedFunctionNames": names} if names else {"mode": "NONE"}
         config.setdefault("toolConfig", {"functionCallingConfig": mode})
     return {"model": model, "config": config, "contents": body["contents"]}
 
@@ -111,17 +119,17 @@ def _key(state: State, model: str) -> dict[str, str]:
     return {"prompt_cache_key": key}
 
 
-def _choice(allowed: list[str] | None, choice: dict[str, Any]) -> Any:
+def _choice(allowed: list[dict[str, Any]] | None, choice: dict[str, Any]) -> Any:
     return choice if allowed else None if allowed is None else "none"
 
 
-def _allowed(state: State, model: str, provider: str) -> list[str] | None:
-    """Return the names of the tools that may be called; None when all may, or the model takes no list."""
+def _allowed(state: State, model: str, provider: str) -> list[dict[str, Any]] | None:
+    """Return the tools that may be called; None when all may, or the model takes no list."""
     facts = find_model(model)
     if not state.masked or facts is None or facts.provider != provider:
         return None
-    names = [tool_name(json.loads(text)) for text in all_tools(state)]
-    return [name for name in names if name not in state.masked]
+    tools = [json.loads(text) for text in all_tools(state)]
+    return [tool for tool in tools if tool_name(tool) not in state.masked]
 
 
 def _check_own(plan: marks.BreakpointPlan, *, strict: bool) -> None:

@@ -21,7 +21,7 @@ def all_of(static: StaticPart, entries: Iterable[Entry]) -> list[dict[str, Any]]
 
 def to_openai(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return a tool for OpenAI chat: ``{"type": "function", "function": {…}}``."""
-    if "function" in tool or not _is_function(tool):
+    if "function" in tool or not is_function(tool):
         return dict(tool)
     return {"type": "function", "function": _openai_function(tool)}
 
@@ -31,7 +31,7 @@ def to_responses(tool: Mapping[str, Any]) -> dict[str, Any]:
     function = tool.get("function")
     if isinstance(function, dict):
         return {"type": "function", **function}
-    if tool.get("type") == "function" or not _is_function(tool):
+    if tool.get("type") == "function" or not is_function(tool):
         return dict(tool)
     return {"type": "function", **_openai_function(tool)}
 
@@ -40,7 +40,7 @@ def to_anthropic(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return a tool for Anthropic: ``{"name", "description", "input_schema"}``."""
     function = tool.get("function")
     source = function if isinstance(function, dict) else tool
-    if "input_schema" in source or not _is_function(tool):
+    if "input_schema" in source or not is_function(tool):
         return dict(tool)
     renamed = {"input_schema" if key == "parameters" else key: value for key, value in source.items()}
     if tool.get("type") == "function":
@@ -53,7 +53,7 @@ def to_gemini(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return a tool for Gemini: the declaration of a function, or a tool of its own untouched."""
     function = tool.get("function")
     source = function if isinstance(function, dict) else tool
-    if not _is_function(tool):
+    if not is_function(tool):
         return dict(tool)
     kept = {key: value for key, value in source.items() if key not in {"type", "cache_control", "strict"}}
     names = {"input_schema": "parametersJsonSchema", "parameters": "parametersJsonSchema"}
@@ -62,10 +62,6 @@ def to_gemini(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_function(tool: Mapping[str, Any]) -> bool:
     """Tell whether a tool is a function of the caller's, and not one of the provider's own."""
-    return _is_function(tool)
-
-
-def _is_function(tool: Mapping[str, Any]) -> bool:
     return bool({"function", "parameters", "input_schema"} & tool.keys()) or tool.get("type") == "function"
 
 
