@@ -23,10 +23,13 @@ KEY_TILE = 256
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """Divide each row of ``x`` [T, E] by its root mean square (in float32) and scale it by ``weight`` [E]."""
+    """Divide each row of ``x`` [T, E] by its root mean square and scale it by ``weight`` [E].
+
+    The arithmetic is float32, the result has ``weight``'s dtype.
+    """
     wide = x.float()
     normed = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)
-    return weight * normed.to(x.dtype)
+    return (weight.float() * normed).to(weight.dtype)
 
 
 def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -41,11 +44,14 @@ def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def silu_mul(gate_up: Tensor) -> Tensor:
-    """``silu(gate) * up`` for rows [T, 2I] that hold the gate's I values before the up projection's I."""
+    """``silu(gate) * up`` for rows [T, 2I] that hold the gate's I values before the up projection's I.
+
+    The arithmetic is float32, the result has ``gate_up``'s dtype.
+    """
     gate, up = gate_up.chunk(2, dim=-1)
     wide = gate.float()
     # torch's silu rounds the last values of a piece of work differently; exp does not.
-    return (wide / (1 + torch.exp(-wide))).to(gate.dtype) * up
+    return (wide * up.float()).div_(torch.exp(-wide).add_(1)).to(gate.dtype)
 
 
 def write_kv(keys: Tensor, values: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor) -> None:

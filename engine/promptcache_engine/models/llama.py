@@ -36,7 +36,7 @@ class LayerWeights:
 
 @dataclass(frozen=True, eq=False)
 class LlamaWeights:
-    """All weights of a model; ``embedding`` is [vocab_size, hidden_size]."""
+    """All weights of a model; ``embedding`` is [vocab_size, hidden_size], ``head`` gives float32."""
 
     embedding: Tensor
     layers: tuple[LayerWeights, ...]
@@ -89,7 +89,8 @@ class LlamaModel:
         """
         limit = max(context.shape[0] for _, _, context in batch.sequences)
         angles = self._rope.at(batch.positions, max(limit, int(batch.positions.max()) + 1))
-        hidden = self._pad(functional.embedding(batch.token_ids, self.weights.embedding))
+        # Summed up in float32: layer after layer, rounding would add up.
+        hidden = self._pad(functional.embedding(batch.token_ids, self.weights.embedding)).float()
         for index, layer in enumerate(self.weights.layers):
             normed = reference.rms_norm(hidden, layer.attention_norm, self.config.rms_eps)
             projected = layer.qkv(normed)[: batch.token_ids.shape[0]]
@@ -124,7 +125,7 @@ class LlamaModel:
     def _logits(self, rows: Tensor) -> Tensor:
         count = rows.shape[0]
         normed = reference.rms_norm(self._pad(rows), self.weights.final_norm, self.config.rms_eps)
-        return self.weights.head(normed)[:count].float()
+        return self.weights.head(normed)[:count]
 
     def _pad(self, rows: Tensor) -> Tensor:
         missing = -rows.shape[0] % self._row_multiple

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from promptcache_engine.gguf import GGUFFile
 from promptcache_engine.models.chat_template import ChatTemplate
 from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.errors import ModelFileError, UnsupportedModelError
 from promptcache_engine.models.gguf_config import read_config
-from promptcache_engine.models.llama import LayerWeights, Linear, LlamaModel, LlamaWeights
+from promptcache_engine.models.llama import LayerWeights, LlamaModel, LlamaWeights
 from promptcache_engine.models.loaded import LoadedModel
+from promptcache_engine.models.products import dense, logits_head
 from promptcache_engine.models.rope import RotaryTable
 from promptcache_engine.tokenizer.from_gguf import tokenizer_from_gguf
 
@@ -72,15 +72,15 @@ class _WeightReader:
     def weights(self) -> LlamaWeights:
         """Read all weights."""
         config = self._config
-        embedding = self._place(self._read("token_embd.weight", config.vocab_size, config.hidden_size))
+        embedding = self._read("token_embd.weight", config.vocab_size, config.hidden_size)
         head = embedding
         if not config.tied_embeddings:
-            head = self._place(self._read("output.weight", config.vocab_size, config.hidden_size))
+            head = self._read("output.weight", config.vocab_size, config.hidden_size)
         return LlamaWeights(
-            embedding=embedding,
+            embedding=self._place(embedding),
             layers=tuple(self._layer(index) for index in range(config.num_layers)),
             final_norm=self._place(self._read("output_norm.weight", config.hidden_size)),
-            head=dense(head),
+            head=logits_head(head, self._dtype, self._device),
         )
 
     def rotary_factors(self) -> Tensor | None:
@@ -125,11 +125,6 @@ class _WeightReader:
 
     def _place(self, values: Tensor) -> Tensor:
         return values.to(device=self._device, dtype=self._dtype)
-
-
-def dense(weight: Tensor) -> Linear:
-    """Return the product of rows with ``weight`` [out, in] as a function."""
-    return lambda rows: functional.linear(rows, weight)
 
 
 def half_split(weight: Tensor, heads: int) -> Tensor:

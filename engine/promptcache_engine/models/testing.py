@@ -6,12 +6,12 @@ slot, position or copy changes them.
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from promptcache_engine.models.chat_template import ChatTemplate
 from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.llama import LayerWeights, Linear, LlamaModel, LlamaWeights
 from promptcache_engine.models.loaded import LoadedModel
+from promptcache_engine.models.products import dense, logits_head
 from promptcache_engine.models.rope import RotaryTable
 from promptcache_engine.tokenizer.byte_level import ByteTokenizer
 
@@ -67,8 +67,7 @@ def _random_weights(config: ModelConfig, generator: torch.Generator, dtype: torc
         return values.to(dtype)
 
     def linear(rows: int, columns: int, gain: float = 1.5) -> Linear:
-        weight = matrix(rows, columns, gain)
-        return lambda x: functional.linear(x, weight)
+        return dense(matrix(rows, columns, gain))
 
     def norm() -> Tensor:
         values: Tensor = 1 + 0.1 * torch.randn(config.hidden_size, generator=generator)
@@ -88,5 +87,5 @@ def _random_weights(config: ModelConfig, generator: torch.Generator, dtype: torc
         embedding=matrix(config.vocab_size, config.hidden_size, gain=config.hidden_size**0.5),
         layers=tuple(layer() for _ in range(config.num_layers)),
         final_norm=norm(),
-        head=linear(config.vocab_size, config.hidden_size),
+        head=logits_head(matrix(config.vocab_size, config.hidden_size), dtype, torch.device("cpu")),
     )
