@@ -20,7 +20,6 @@ from typing import Any, Final
 
 import orjson
 
-from promptcache.errors import CanonicalJSONError
 from promptcache.faithful import UnfaithfulError, in_utf16, write_text
 from promptcache.numerals import ecmascript_number
 from promptcache.plain_copy import PlainCopier
@@ -111,7 +110,7 @@ def _by_copy(value: object, *, strict: bool) -> bytes | None:
     try:
         plain = copier.copy(value)
         written = orjson.dumps(plain, option=_OPTIONS | (orjson.OPT_STRICT_INTEGER if strict else 0))
-    except (TypeError, UnfaithfulError, CanonicalJSONError, RecursionError):
+    except (TypeError, ValueError, UnfaithfulError, RecursionError):
         return None
     return _relaid(written)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _ONLY_TEXT: Final = frozenset({str})
+_ONLY_INTEGERS: Final = frozenset({int})
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 """The integers orjson writes."""
 
@@ -81,6 +82,8 @@ class PlainCopier:
     def _named(self, value: dict[Any, Any]) -> dict[str, Any]:
         """Return ``value`` with texts as keys, in whose order orjson and RFC 8785 agree."""
         named: dict[str, Any] = value
+        if not self._strict and _ONLY_INTEGERS.issuperset(map(type, value)):
+            return dict(zip(map(repr, value), value.values(), strict=True))
         if not _ONLY_TEXT.issuperset(map(type, value)):
             named = {name_of(key, strict=self._strict): item for key, item in value.items()}
             if len(named) != len(value):
@@ -90,6 +93,11 @@ class PlainCopier:
         return named
 
     def _set(self, value: Any) -> list[Any]:
+        kinds = set(map(type, value))
+        if kinds == _ONLY_INTEGERS and min(value) >= _SMALLEST and max(value) <= _LARGEST:
+            return sorted(value, key=repr)
+        if kinds == _ONLY_TEXT and all(map(str.isascii, value)):
+            return sorted(value, key=orjson.dumps)
         members = [self._write(item) for item in value]
         if all(map(bytes.isascii, members)):
             members.sort()
