@@ -6,7 +6,7 @@ ARGS ?=
 PACKAGES := sdk lint gateway engine
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check fix types contracts unit setup setup-dev clean
+.PHONY: help serve test check fix reference types contracts unit setup setup-dev clean
 
 help: ## what can be made here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
@@ -23,6 +23,9 @@ check: setup-dev ## style: ruff's rules and format
 fix: setup-dev ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+reference: setup-dev ## write docs/reference again from the docstrings
+	@$(BIN)/python scripts/make_api_reference.py
 
 types: setup-dev
 	@$(BIN)/mypy
