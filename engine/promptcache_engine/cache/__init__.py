@@ -8,6 +8,7 @@ from promptcache_engine.cache.errors import (
     LeaseError,
 )
 from promptcache_engine.cache.events import CacheCleared, CacheEvent, PagesRemoved, PagesStored
+from promptcache_engine.cache.hints import Hints
 from promptcache_engine.cache.lease import NO_PAGE, AdmissionReason, Lease, PageCopy
 from promptcache_engine.cache.namespaces import Namespace
 from promptcache_engine.cache.policies import POLICIES
@@ -23,6 +24,7 @@ __all__ = [
     "CacheError",
     "CacheEvent",
     "CacheStats",
+    "Hints",
     "InvalidTokensError",
     "InvariantError",
     "Lease",

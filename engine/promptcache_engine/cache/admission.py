@@ -3,6 +3,7 @@
 Until it is decided that there is room, nothing is changed.
 """
 
+from promptcache_engine.cache.hints import NO_HINTS, Hints, Use
 from promptcache_engine.cache.lease import AdmissionReason, Lease, PageCopy
 from promptcache_engine.cache.namespaces import Namespace
 from promptcache_engine.cache.neighbours import Neighbours
@@ -17,29 +18,61 @@ from promptcache_engine.cache.tree import Match
 class Admission:
     """Grants leases on the pages of ``store`` by ``rules``."""
 
-    def __init__(self, store: PageStore, rules: Rules) -> None:
+    def __init__(self, store: PageStore, rules: Rules, tokens_per_unit: int = 1) -> None:
         self._store = store
         self._rules = rules
+        self._tokens_per_unit = tokens_per_unit
         self._neighbours = Neighbours()
 
-    def admit(self, data: bytes, namespace: str | Namespace, *, use_cache: bool) -> Lease | None:
+    def admit(
+        self, data: bytes, namespace: str | Namespace, *, use_cache: bool, hints: Hints = NO_HINTS
+    ) -> Lease | None:
         """Return a lease on pages for all of ``data``; None, and nothing changed, when there are too few."""
-        total, size = len(data) // UNIT, self._rules.page_size
+        store, rules = self._store, self._rules
+        total, size = len(data) // UNIT, rules.page_size
         match = self._find(data, namespace)
-        hit = self._rules.reusable(match, total - 1) if use_cache else 0
+        hit = rules.reusable(match, total - rules.recompute) if use_cache else 0
         plan = make_plan(match, hit, size)
         need = -(-total // size) - plan.shared
-        short = need - (len(self._store.pool) + self._store.evictable - plan.unheld)
+        free = len(store.pool)
+        short = need - free if need <= free else need - (free + store.evictable - plan.unheld)
         # At the very end the page to copy from can itself become the sequence's page.
-        if short > (plan.source_unheld if self._rules.window is None else 0):
+        if short > (plan.source_unheld if rules.window is None else 0):
             return None
         if use_cache:
             elsewhere = self._longest_elsewhere(match, namespace, data)
-            reason = self._rules.reason(match, hit, total, elsewhere)
+            reason = rules.reason(match, hit, total, elsewhere)
         else:
             reason = AdmissionReason(reused=0, shared=match.stored // UNIT)
         self._neighbours.seen(namespace, data)
-        return self._grant(plan, need, namespace, data, reason, take_over=short > 0)
+        # One more than the turn that ended where this prompt leaves what is known, if one did.
+        turn = hints.turn or (1 if match.end is None or not match.end.turn else match.end.turn + 1)
+        lease = self._grant(plan, need, namespace, data, reason, take_over=short > 0)
+        new = (total - match.known // UNIT) * self._tokens_per_unit
+        lease.use = Use(turn, new, plan.shared, (total - rules.recompute) // size, hints)
+        return lease
+
+    def fork(self, lease: Lease, computed: int) -> Lease:
+        """Return a lease on the first ``computed`` tokens of ``lease``, whose full pages are published; the
+        caller knows that there is a page for the rest."""
+        store, size = self._store, self._rules.page_size
+        full, rest = divmod(computed, size)
+        step: Node | None = lease.node
+        while step is not None:
+            store.lock(step)
+            step = step.parent
+        pages, copies = lease.pages[:full], list[PageCopy]()
+        if rest:
+            pages += store.take(1)
+            copies.append(PageCopy(lease.pages[full], pages[full], rest))
+        reason = AdmissionReason(reused=computed, shared=computed)
+        data = lease.settle()[: computed * UNIT]
+        fork = Lease(
+            lease.namespace, computed, pages, copies, reason, data, lease.node, lease.published, full
+        )
+        fork.use = lease.use
+        fork.parent = lease if copies else None
+        return fork
 
     def lookup(self, data: bytes, namespace: str | Namespace, *, touch: bool) -> int:
         """Return how many tokens of ``data`` could be reused; ``touch`` makes them the ones used last."""

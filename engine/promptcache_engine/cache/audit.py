@@ -73,7 +73,9 @@ def _children(store: PageStore, node: Node) -> None:
         _require(at_home, "a child hangs at the wrong place")
     with_pages = sorted(key for key, child in node.children.items() if child.pages)
     without = sorted(key for key, child in node.children.items() if not child.pages)
-    _require(node.order == with_pages and node.faded == without, "a node's order of children is wrong")
+    _require(
+        list(node.order) == with_pages and list(node.faded) == without, "a node's order of children is wrong"
+    )
     for page, following in pairwise(with_pages):
         needed = not following.startswith(page) or node.children[page].locks > 0
         _require(needed, "a half-full page is kept although a fuller one holds the same")

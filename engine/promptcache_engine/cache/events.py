@@ -1,12 +1,10 @@
 """What the cache tells the outside about its pages: stored, removed, cleared.
 
-A page leaving the process is named by its key: SHA-256 over the key of the page before it and its own
-packed tokens, the first page continuing the namespace's seed. So equal pages at another depth, in another
-namespace or under another image have other keys. Only whole pages have keys. ``wire()`` gives the form vLLM
-publishes, which routers already read. Whoever sends the events is somebody else.
+Pages are named by their keys (``names``), computed when an event's ``keys`` are read. Only whole pages have
+keys. ``wire()`` gives the form vLLM publishes, which routers already read. Whoever sends the events is
+somebody else.
 """
 
-import hashlib
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,20 +12,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from promptcache_engine.cache.lease import NO_PAGE
+from promptcache_engine.cache.names import KeyRange, KeyRun
 from promptcache_engine.cache.node import Node, runs
 from promptcache_engine.cache.tokens import UNIT, TokenCodec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class PagesStored:
-    """Pages that became matchable, in order; ``parent`` is the key of the page before the first, None at
-    the root."""
+    """Pages that became matchable, in order."""
 
-    keys: tuple[bytes, ...]
-    parent: bytes | None
+    named: KeyRange
     packed: bytes
     page_size: int
+    at_root: bool
     kind: str = "stored"
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        """The pages' keys."""
+        return self.named.keys
+
+    @property
+    def parent(self) -> bytes | None:
+        """The key of the page before the first; None at the root."""
+        return None if self.at_root else self.named.parent
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -39,12 +47,17 @@ class PagesStored:
         return ["BlockStored", list(self.keys), self.parent, list(self.tokens), self.page_size, None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class PagesRemoved:
     """Pages of which no copy is left."""
 
-    keys: tuple[bytes, ...]
+    named: tuple[KeyRange, ...]
     kind: str = "removed"
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        """The pages' keys."""
+        return tuple(key for part in self.named for key in part.keys)
 
     def wire(self) -> list[object]:
         """Return the array vLLM encodes as BlockRemoved."""
@@ -86,19 +99,32 @@ class EventLog:
         """Note that ``node`` has pages ``first`` to ``end`` (default: its last) that it had not before."""
         if self._overflowed:
             return
-        self._complete_keys(node)
-        keys = tuple(node.keys[first:end])
-        if keys:
-            run = self._codec.strip(self._run(node, first, len(keys)))
-            self._events.append(PagesStored(keys, _parent_key(node, first), run, self._page_size))
-            self._count(len(keys))
+        names = self._names(node)
+        end = min(len(node.pages) if end is None else end, len(names))
+        if first < end:
+            packed = node.run[first * self._page_bytes : end * self._page_bytes]
+            parent = node.parent
+            at_root = not first and parent is not None and parent.parent is None
+            named = KeyRange(names, first, end)
+            self._events.append(PagesStored(named, self._codec.strip(packed), self._page_size, at_root))
+            self._count(end - first)
 
-    def removed(self, keys: Iterable[bytes]) -> None:
-        """Note that the pages named ``keys`` are gone."""
-        gone = tuple(keys)
-        if gone and not self._overflowed:
-            self._events.append(PagesRemoved(gone))
-            self._count(len(gone))
+    def removed(self, node: Node, first: int, pages: list[int]) -> None:
+        """Note that ``node`` loses ``pages``, which start at its page ``first``."""
+        if self._overflowed or not pages:
+            return
+        end = min(first + len(pages), len(node.run) // self._page_bytes)
+        if first >= end:
+            return
+        names = self._names(node)
+        if NO_PAGE in pages:
+            there = [i for i in range(first, end) if pages[i - first] != NO_PAGE]
+            named = tuple(KeyRange(names, *part) for part in runs(there))
+        else:
+            named = (KeyRange(names, first, end),)
+        if named:
+            self._events.append(PagesRemoved(named))
+            self._count(end - first)
 
     def cleared(self) -> None:
         """Note that all pages are gone; what was waiting to be told is void."""
@@ -114,10 +140,8 @@ class EventLog:
             self.cleared()
             self._waiting = -(2**62)  # telling all of it must not overflow again
             for node in _from_the_roots(roots):
-                del node.keys[:]
                 for first, end in runs([i for i, page in enumerate(node.pages) if page != NO_PAGE]):
                     self.stored(node, first, end)
-                self._complete_keys(node)
         taken, self._events, self._waiting = self._events, [], 0
         return taken
 
@@ -126,21 +150,37 @@ class EventLog:
         if self._waiting > self._limit:
             self._events, self._waiting, self._overflowed = [], 0, True
 
-    def _run(self, node: Node, first: int, pages: int) -> bytes:
-        return node.run[first * self._page_bytes : (first + pages) * self._page_bytes]
+    def _names(self, node: Node) -> KeyRun:
+        """Return the names of the whole pages of ``node``, given to it on first use."""
+        nameless: list[Node] = []
+        step: Node | None = node
+        while step is not None and step.names is None:
+            nameless.append(step)
+            step = step.parent
+        assert step is not None
+        names = self._complete(step)
+        for each in reversed(nameless):
+            names = each.names = KeyRun(names, self._whole(each, 0), self._page_bytes)
+            self._name(names)
+        return names
 
-    def _complete_keys(self, node: Node) -> None:
-        """Compute the keys ``node`` lacks for its whole pages."""
-        assert node.parent is not None
-        keys, size = node.keys, self._page_bytes
-        previous = keys[-1] if keys else node.parent.keys[-1]
-        end = min(len(node.pages), len(node.run) // size)
-        extras = self._codec.has_extras
-        run, sha256, add = node.run, hashlib.sha256, keys.append
-        for at in range(len(keys) * size, end * size, size):
-            content = run[at : at + size]
-            previous = sha256(previous + (self._public(content) if extras else content)).digest()
-            add(previous)
+    def _complete(self, node: Node) -> KeyRun:
+        """Return the names of ``node``, which has some, grown to all its whole pages."""
+        names = node.names
+        assert names is not None
+        if node.parent is not None and len(names) < len(node.run) // self._page_bytes:
+            names.grow(self._whole(node, len(names)))
+            self._name(names)
+        return names
+
+    def _name(self, names: KeyRun) -> None:
+        """Compute the keys at once where they depend on extra keys, which may be forgotten later."""
+        if self._codec.has_extras:
+            names.keys(self._public)
+
+    def _whole(self, node: Node, first: int) -> bytes:
+        """The tokens of the whole pages of ``node`` from page ``first``."""
+        return node.run[first * self._page_bytes : len(node.run) // self._page_bytes * self._page_bytes]
 
     def _public(self, content: bytes) -> bytes:
         """Return ``content`` as other processes would pack it: real token ids, then the extra keys,
@@ -154,13 +194,6 @@ class EventLog:
             tag = b"b" if isinstance(key, bytes) else b"s"
             parts.append(tag + np.array([offset, within, length, len(raw)], dtype="<i8").tobytes() + raw)
         return b"".join(parts)
-
-
-def _parent_key(node: Node, first: int) -> bytes | None:
-    if first:
-        return node.keys[first - 1]
-    parent = node.parent
-    return parent.keys[-1] if parent is not None and parent.parent is not None else None
 
 
 def _from_the_roots(roots: Iterable[Node]) -> Iterator[Node]:

@@ -59,6 +59,9 @@ class GhostMemory:
     def _forget(self, node: Node) -> None:
         if node.pages:
             node.run = node.run[: len(node.pages) * self._tree.page_bytes]
+            if node.names is not None and len(node.names) > len(node.pages):
+                node.names, _ = node.names.cut(len(node.pages))
+            node.turn = 0
             return
         parent = self._tree.detach(node)
         if not parent.children and not parent.locks and parent.parent is None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from promptcache_engine.cache.hints import Use
 from promptcache_engine.cache.namespaces import Namespace
 from promptcache_engine.cache.tokens import UNIT
 
@@ -52,7 +53,9 @@ class Lease:
     slot ``pages[i // page_size] * page_size + i % page_size`` (NO_PAGE left of a sliding window).
     ``copies``: what the runner must copy before it computes. The rest is the cache's own: ``node`` is the
     deepest tree node this lease locks, ``published`` how many pages lie on the way to it, ``own_from`` the
-    first page this lease itself brought into the tree, ``source`` the node a pending copy reads.
+    first page this lease itself brought into the tree, ``source`` the node a pending copy reads, ``use`` what
+    the eviction policy hears of it at the end, ``parent`` the lease whose own page a fork has yet to copy,
+    ``forks`` those that have yet to copy from this one.
     """
 
     namespace: str | Namespace
@@ -65,6 +68,9 @@ class Lease:
     published: int
     own_from: int
     source: "Node | None" = None
+    use: Use | None = None
+    parent: "Lease | None" = None
+    forks: "list[Lease]" = field(default_factory=list)
     fresh: bytearray = field(default_factory=bytearray)
     closed: bool = False
 

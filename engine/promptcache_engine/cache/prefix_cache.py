@@ -11,9 +11,11 @@ from promptcache_engine.cache.admission import Admission
 from promptcache_engine.cache.audit import audit
 from promptcache_engine.cache.errors import CacheConfigError, InvalidTokensError, LeaseError
 from promptcache_engine.cache.events import CacheEvent
+from promptcache_engine.cache.hints import NO_HINTS, Hints
 from promptcache_engine.cache.lease import Lease
+from promptcache_engine.cache.leases import OpenLeases
 from promptcache_engine.cache.namespaces import Namespace
-from promptcache_engine.cache.policies import create_policy
+from promptcache_engine.cache.policies import EvictionPolicy, create_policy
 from promptcache_engine.cache.publishing import Publisher
 from promptcache_engine.cache.rules import Rules
 from promptcache_engine.cache.stats import AdmissionCounter, CacheStats
@@ -38,52 +40,57 @@ class PrefixCache:
     has written.
 
     ``lookahead``: tokens beyond a position its KV depends on (1 with an EAGLE or MTP draft model).
-    ``remember_tokens``: how many evicted tokens are remembered to explain misses (default: four times the
-    pool). ``event_limit``: pages that may wait in ``events()``; 0 turns events off. Raises CacheConfigError
-    for values that cannot work.
+    ``recompute``: tokens of each prompt always left to compute; 0 suits a simulation only.
+    ``tokens_per_unit``: what one of ``tokens`` stands for where it stands for more, as in a trace of pages.
+    ``remember_tokens``: how many evicted tokens are remembered, to explain misses and to learn from them
+    (default: eight times the pool). ``event_limit``: pages that may wait in ``events()``; 0 turns events off.
+    ``policy``: a name of ``POLICIES``, or a policy of one's own.
+    Raises CacheConfigError for values that cannot work.
     """
 
     def __init__(  # noqa: PLR0917 - the public signature
         self,
         num_pages: int,
         page_size: int,
-        policy: str = "lru",
+        policy: str | EvictionPolicy = "lru",
         partial_pages: bool = True,  # noqa: FBT001, FBT002 - as above
         window: int | None = None,
         clock: Callable[[], float] | None = None,
         *,
         share_on_admission: bool = True,
         lookahead: int = 0,
+        recompute: int = 1,
+        tokens_per_unit: int = 1,
         remember_tokens: int | None = None,
         event_limit: int = 1_000_000,
     ) -> None:
-        for name, value in (("num_pages", num_pages), ("page_size", page_size), ("window", window)):
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise CacheConfigError(name, value, "It must be a whole number of at least 1.")
-        remembered = 4 * num_pages * page_size if remember_tokens is None else remember_tokens
-        for name, value in (
-            ("lookahead", lookahead),
-            ("remember_tokens", remembered),
-            ("event_limit", event_limit),
-        ):
-            if value < 0:
-                raise CacheConfigError(name, value, "Use 0 for none.")
+        _require(1, num_pages=num_pages, page_size=page_size, window=window, tokens_per_unit=tokens_per_unit)
+        remembered = 8 * num_pages * page_size if remember_tokens is None else remember_tokens
+        _require(
+            0,
+            lookahead=lookahead,
+            recompute=recompute,
+            remember_tokens=remembered,
+            event_limit=event_limit,
+        )
         self.num_pages = num_pages
         self.page_size = page_size
         self.share_on_admission = share_on_admission
-        self._rules = rules = Rules(page_size, partial_pages, window, lookahead)
+        self._rules = rules = Rules(page_size, partial_pages, window, lookahead, recompute)
+        clock = clock or time.monotonic
+        self._policy = create_policy(policy, clock, num_pages) if isinstance(policy, str) else policy
         self._store = PageStore(
             num_pages,
             page_size,
-            create_policy(policy),
+            self._policy,
             ghost_bytes=remembered * UNIT,
             event_limit=event_limit,
-            clock=clock or time.monotonic,
+            clock=clock,
         )
-        self._admission = Admission(self._store, rules)
+        self._admission = Admission(self._store, rules, tokens_per_unit)
         self._publisher = Publisher(self._store)
         self._counter = AdmissionCounter()
-        self._leases: dict[Lease, None] = {}
+        self._leases = OpenLeases()
         self._extras_limit = _EXTRAS
 
     # -- a sequence's life ----------------------------------------------------------------------------
@@ -96,13 +103,15 @@ class PrefixCache:
         *,
         preempted: bool = False,
         use_cache: bool = True,
+        hints: Hints | None = None,
     ) -> Lease | None:
         """Give a sequence pages for all of ``tokens``; None, and nothing changed, when there are too few.
 
         At least one token is always left to compute. ``extra_keys`` are
         (position, length, key): what the tokens there stand for (an image's content hash). ``preempted``
         says that this sequence was admitted before, so that it is not counted twice. Without ``use_cache``
-        nothing is reused; the sequence's pages are still stored.
+        nothing is reused, and nothing counted; the sequence's pages are still stored. ``hints`` advise the
+        eviction policy.
 
         The lease's ``copies`` must be made before its tokens are computed; their source pages stay
         untouched until ``copied(lease)``, or the lease's end. Raises InvalidTokensError for no tokens, or
@@ -113,11 +122,12 @@ class PrefixCache:
             raise InvalidTokensError(
                 "a sequence of no tokens cannot be admitted.", remedy="Pass one at least."
             )
-        lease = self._admission.admit(data, namespace, use_cache=use_cache)
+        lease = self._admission.admit(data, namespace, use_cache=use_cache, hints=hints or NO_HINTS)
         if lease is None:
             return None
-        self._leases[lease] = None
-        self._counter.record(lease.length, lease.hit, shared=lease.reason.shared, preempted=preempted)
+        self._leases.add(lease)
+        if use_cache:
+            self._counter.record(lease.length, lease.hit, shared=lease.reason.shared, preempted=preempted)
         if self.share_on_admission:
             self._publisher.publish(lease, lease.length // self.page_size, merge=False)
         return lease
@@ -127,7 +137,7 @@ class PrefixCache:
 
         With ``share_on_admission`` everything before them counts as computed from now on.
         """
-        self._check_open(lease)
+        self._leases.check(lease)
         added = self._store.codec.encode(tokens)
         before = lease.length
         need = -(-(before + len(added) // UNIT) // self.page_size) - len(lease.pages)
@@ -140,6 +150,30 @@ class PrefixCache:
         lease.fresh += added
         return True
 
+    def fork(self, lease: Lease, computed: int | None = None) -> Lease | None:
+        """Give a second sequence the first ``computed`` tokens (default: all) of a running one; None, and
+        nothing changed, when there is no page for it.
+
+        Full pages are shared, the matching part of the page behind them is copied: make the new lease's
+        ``copies`` and call ``copied`` before ``lease`` goes on or ends. Everything is reused, so it counts
+        neither as a query nor as a hit. Raises LeaseError when the lease has ended or is shorter, and for
+        fewer tokens than it has published already.
+        """
+        computed = lease.length if computed is None else computed
+        self._leases.check(lease, computed)
+        full, rest = divmod(computed, self.page_size)
+        if full < lease.published or not computed:
+            raise LeaseError(
+                f"computed={computed} is less than the sequence has published.",
+                remedy="Fork what is computed.",
+            )
+        if rest and not len(self._store.pool) + self._store.evictable:
+            return None
+        self._publisher.publish(lease, full)
+        child = self._admission.fork(lease, computed)
+        self._leases.add(child)
+        return child
+
     def publish(self, lease: Lease, computed: int) -> None:
         """Let others share the full pages of the sequence's first ``computed`` tokens, which are computed.
 
@@ -151,14 +185,15 @@ class PrefixCache:
                 "this cache shares a prompt's pages on admission, before they are computed.",
                 remedy="A runner that publishes needs PrefixCache(..., share_on_admission=False).",
             )
-        self._check_open(lease, computed)
+        self._leases.check(lease, computed)
         if computed // self.page_size > lease.published:
             self._publisher.publish(lease, computed // self.page_size)
 
     def copied(self, lease: Lease) -> None:
         """Say that the lease's copies are made: their source pages may be evicted again."""
-        self._check_open(lease)
+        self._leases.check(lease)
         self._publisher.release_source(lease)
+        self._leases.copied(lease)
 
     def finish(self, lease: Lease, computed: int | None = None) -> None:
         """End a sequence and keep its first ``computed`` tokens (default: all) for others.
@@ -167,7 +202,7 @@ class PrefixCache:
         ``computed``. Raises LeaseError when the lease has ended already or is shorter.
         """
         computed = lease.length if computed is None else computed
-        self._check_open(lease, computed)
+        self._leases.check_unforked(lease, computed)
         full, rest = divmod(computed, self.page_size)
         self._publisher.retract(lease, max(full, lease.own_from))
         self._publisher.publish(lease, full)
@@ -180,6 +215,8 @@ class PrefixCache:
         if self._rules.window is not None:
             left = (computed - self._rules.window + 1) // self.page_size
             self._publisher.drop_left_of_window(lease, left)
+        if self._policy.ranks_uses and lease.use is not None:
+            self._store.use_path(lease.node, lease.use)
         self._close(lease)
 
     def abort(self, lease: Lease) -> None:
@@ -187,7 +224,7 @@ class PrefixCache:
 
         Raises LeaseError when the lease has ended already.
         """
-        self._check_open(lease)
+        self._leases.check_unforked(lease)
         self._publisher.retract(lease, lease.own_from)
         self._close(lease)
 
@@ -209,8 +246,7 @@ class PrefixCache:
 
     def refs(self, page: int) -> int:
         """Return how many running sequences hold ``page``, pending copies from it included."""
-        held = sum(page in lease.pages for lease in self._leases)
-        return held + sum(copy.src == page for lease in self._leases if lease.source for copy in lease.copies)
+        return self._leases.refs(page)
 
     def evict(self, n_pages: int | None = None) -> int:
         """Free up to ``n_pages`` cached pages (default: all that nobody holds); return how many."""
@@ -236,18 +272,8 @@ class PrefixCache:
     def stats(self) -> CacheStats:
         """Where the pages are, and the counters."""
         free, cached = len(self._store.pool), self._store.evictable
-        counter = self._counter
-        return CacheStats(
-            free=free,
-            cached=cached,
-            held=self.num_pages - free - cached,
-            queries=counter.queries,
-            hits=counter.hits,
-            shared=counter.shared,
-            preempted_queries=counter.preempted_queries,
-            preempted_hits=counter.preempted_hits,
-            evicted_pages=self._store.evicted_pages,
-        )
+        held = self.num_pages - free - cached
+        return self._counter.snapshot(free, cached, held, self._store.evicted_pages)
 
     # -- inside ---------------------------------------------------------------------------------------
 
@@ -263,15 +289,11 @@ class PrefixCache:
         self._publisher.release_source(lease)
         self._store.free_private(lease)
         self._store.unlock_path(lease.node)
-        lease.closed = True
-        del self._leases[lease]
+        self._leases.close(lease)
 
-    def _check_open(self, lease: Lease, computed: int = 0) -> None:
-        if lease not in self._leases:
-            state = "has ended already" if lease.closed else "was granted by another cache"
-            raise LeaseError(f"this lease {state}.", remedy="Admit the sequence again.")
-        if not 0 <= computed <= lease.length:
-            raise LeaseError(
-                f"computed={computed} is not within the sequence's {lease.length} tokens.",
-                remedy="Append the tokens first.",
-            )
+
+def _require(least: int, **values: int | None) -> None:
+    for name, value in values.items():
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and (not whole or value < least):
+            raise CacheConfigError(name, value, f"It must be a whole number of at least {least}.")

@@ -122,6 +122,7 @@ class Publisher:
         """Remember a tail that fills no page, so that "shorter than a page" can be told from "unknown"."""
         if self._store.ghosts.limit and tail not in lease.node.children:
             node = self._store.tree.attach(lease.node, tail, [])
+            node.turn = lease.use.turn if lease.use is not None else 0
             self._store.ghosts.remember(node, len(tail))
             self._store.ghosts.trim()
 
@@ -165,7 +166,7 @@ class Publisher:
             if node.faded:
                 self._store.strip(node)
             else:
-                self._store.log.removed(node.keys)
+                self._store.log.removed(node, 0, node.pages)
                 self._store.tree.detach(node)
 
     def drop_left_of_window(self, lease: Lease, end: int) -> None:
@@ -177,6 +178,6 @@ class Publisher:
                     page, node.pages[i] = node.pages[i], NO_PAGE
                     if page != NO_PAGE:
                         self._store.pool.give([page])
-                        self._store.log.removed(node.keys[i : i + 1])
+                        self._store.log.removed(node, i, [page])
             node = node.parent
             start -= len(node.pages)

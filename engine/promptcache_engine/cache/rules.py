@@ -11,12 +11,16 @@ from promptcache_engine.cache.window import usable_prefix
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``page_size`` tokens a page, reused in part or only whole; ``window`` and ``lookahead`` in tokens."""
+    """``page_size`` tokens a page, reused in part or only whole; ``window`` and ``lookahead`` in tokens.
+
+    ``recompute``: tokens of every prompt that are computed even where the cache has them all.
+    """
 
     page_size: int
     partial_pages: bool
     window: int | None
     lookahead: int
+    recompute: int = 1
 
     def reusable(self, match: Match, limit: int) -> int:
         """Return how many tokens of ``match``, at most ``limit``, can be used."""
@@ -36,7 +40,7 @@ class Rules:
 
     def reason(self, match: Match, hit: int, total: int, elsewhere: int) -> AdmissionReason:
         """Account for a prompt of ``total`` tokens, ``hit`` reused, ``elsewhere`` in another namespace."""
-        limit = total - 1
+        limit = max(total - self.recompute, 0)
         stored, known = match.stored // UNIT, match.known // UNIT
         usable = self._to_granularity(min(stored, limit))
         once_usable = self._to_granularity(min(known, limit))

@@ -10,6 +10,7 @@ class CacheStats:
 
     Tokens: ``queries`` prompt tokens of first admissions, ``hits`` those reused, ``shared`` those in common
     with something cached whether reusable or not; ``preempted_*`` the same for sequences admitted again.
+    Sequences that may not use the cache are not counted, and neither are forks.
     """
 
     free: int
@@ -30,7 +31,7 @@ class CacheStats:
 
 @dataclass(slots=True)
 class AdmissionCounter:
-    """Counts admissions that succeeded; a refused one asked for nothing yet."""
+    """Counts admissions that succeeded and may use the cache; a refused one asked for nothing yet."""
 
     queries: int = 0
     hits: int = 0
@@ -47,3 +48,17 @@ class AdmissionCounter:
             self.queries += queries
             self.hits += hits
             self.shared += shared
+
+    def snapshot(self, free: int, cached: int, held: int, evicted_pages: int) -> CacheStats:
+        """Return the counters beside the state of the pool."""
+        return CacheStats(
+            free=free,
+            cached=cached,
+            held=held,
+            queries=self.queries,
+            hits=self.hits,
+            shared=self.shared,
+            preempted_queries=self.preempted_queries,
+            preempted_hits=self.preempted_hits,
+            evicted_pages=evicted_pages,
+        )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from promptcache_engine.cache.events import EventLog
 from promptcache_engine.cache.ghosts import GhostMemory
+from promptcache_engine.cache.hints import Use
 from promptcache_engine.cache.lease import NO_PAGE, Lease
 from promptcache_engine.cache.node import Node
 from promptcache_engine.cache.policies.base import EvictionPolicy
@@ -62,6 +63,16 @@ class PageStore:
         self.lock(page)
         return page
 
+    def use_path(self, node: Node, use: Use) -> None:
+        """Tell the policy that a sequence that ends at ``node`` used everything on the way from its root."""
+        node.turn = use.turn
+        path: list[Node] = []
+        step = node
+        while step.parent is not None:
+            path.append(step)
+            step = step.parent
+        self.policy.use(path, use)
+
     def unlock_path(self, node: Node) -> None:
         """Let go of ``node`` and everything on the way to its root, deepest first."""
         step: Node | None = node
@@ -83,10 +94,7 @@ class PageStore:
         if self.ghosts.size_of(upper):
             self.ghosts.enqueue(upper)
         if not node.locks:
-            if not node.pages:
-                self.policy.hold(node)
-            if upper.pages:
-                self.policy.release(upper)
+            self.policy.divide(upper, node)
         return upper
 
     # -- taking pages ---------------------------------------------------------------------------------
@@ -118,16 +126,16 @@ class PageStore:
         """Take up to ``count`` pages from the end of ``node``, the last first."""
         remembered = self.ghosts.size_of(node)
         kept = _pages_to_keep(node.pages, count)
-        gone, keys = node.pages[kept:], node.keys[kept:]
-        del node.pages[kept:], node.keys[kept:]
+        gone = node.pages[kept:]
+        del node.pages[kept:]
+        self.log.removed(node, kept, gone)
         if NO_PAGE in gone:
-            keys = [key for key, page in zip(keys, gone, strict=False) if page != NO_PAGE]
             gone = [page for page in gone if page != NO_PAGE]
         gone.reverse()
         taken += gone
-        self.log.removed(keys)
         self.evictable -= len(gone)
         self.evicted_pages += len(gone)
+        self.policy.evicted(node, len(gone))
         if not kept:
             self._fade(node)
         node.evicted_at = self._clock()
@@ -136,9 +144,9 @@ class PageStore:
     def drop(self, node: Node) -> None:
         """Free the pages of ``node``, which nobody holds and nothing continues, and forget it."""
         self.evictable -= page_count(node)
-        self.policy.hold(node)
+        self.policy.lose(node)
         self.pool.give(page for page in node.pages if page != NO_PAGE)
-        self.tree.detach(node)
+        self._note_bare(self.tree.detach(node))
 
     def surrender(self, node: Node) -> None:
         """Give up the one page of ``node``, which the caller alone holds, to the caller."""
@@ -149,16 +157,22 @@ class PageStore:
 
     def strip(self, node: Node) -> None:
         """Leave ``node``, which nobody holds, without its pages: they have another owner now."""
-        self.log.removed(key for key, page in zip(node.keys, node.pages, strict=False) if page != NO_PAGE)
-        node.pages, node.keys = [], []
+        self.log.removed(node, 0, node.pages)
+        node.pages = []
         self._fade(node)
         self.ghosts.remember(node, len(node.run))
         self.ghosts.trim()
 
     def _fade(self, node: Node) -> None:
-        assert node.parent is not None
-        self.policy.hold(node)
-        node.parent.fade(self.tree.first_page(node))
+        parent = node.parent
+        assert parent is not None
+        self.policy.lose(node)
+        parent.fade(self.tree.first_page(node))
+        self._note_bare(parent)
+
+    def _note_bare(self, parent: Node) -> None:
+        if not parent.order and not parent.locks and parent.pages:
+            self.policy.bare(parent)
 
     def free_private(self, lease: Lease) -> None:
         """Free what the lease has outside the tree."""

@@ -6,6 +6,7 @@ in packed form exactly when their tokens and their extra keys are; nothing is ha
 """
 
 import struct
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -137,25 +138,29 @@ def _pack(tokens: Tokens) -> bytes:
     try:
         if isinstance(tokens, np.ndarray):
             packed = _pack_array(tokens)
+        elif isinstance(tokens, array) and tokens.itemsize == UNIT and tokens.typecode in "iIlL":
+            packed = tokens.tobytes()
         else:
-            packed = struct.pack(f"{len(tokens)}i", *tokens)  # the fastest way from a list to bytes
+            packed = struct.pack(f"{len(tokens)}I", *tokens)  # the fastest way from a list to bytes
     except (TypeError, ValueError, OverflowError, struct.error) as error:
         raise InvalidTokensError(
             f"tokens must be whole numbers from 0 to 2**31 - 1 ({error}).", remedy="Pass the tokenizer's ids."
         ) from error
     if packed and np.frombuffer(packed, dtype=np.int32).min() < 0:
-        raise InvalidTokensError("a token id is below zero.", remedy="Pass the tokenizer's ids.")
+        raise InvalidTokensError(
+            "a token id is not within 0 to 2**31 - 1.", remedy="Pass the tokenizer's ids."
+        )
     return packed
 
 
 def _pack_array(tokens: npt.NDArray[Any]) -> bytes:
     if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
         raise ValueError(f"an array of shape {tokens.shape} and type {tokens.dtype}")
-    if tokens.dtype.itemsize > UNIT and tokens.size and tokens.max() >= 2**31:
-        raise OverflowError("an id of 2**31 or more")
-    if tokens.dtype.itemsize > UNIT and tokens.size and tokens.min() < 0:
-        raise OverflowError("an id below zero")
-    return tokens.astype(np.int32, copy=False).tobytes()
+    if tokens.dtype == np.int32:
+        return tokens.tobytes()
+    if tokens.dtype.itemsize >= UNIT and tokens.size and not 0 <= tokens.min() <= tokens.max() < 2**31:
+        raise OverflowError("an id below zero, or of 2**31 or more")
+    return tokens.astype(np.int32).tobytes()
 
 
 def shared_bytes(left: bytes, right: bytes) -> int:

@@ -6,6 +6,7 @@ It knows which nodes have pages and which are only remembered, but neither locks
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from promptcache_engine.cache.names import KeyRun
 from promptcache_engine.cache.namespaces import Namespace, namespace_seed
 from promptcache_engine.cache.node import Node, nearest
 from promptcache_engine.cache.tokens import UNIT, shared_bytes
@@ -18,6 +19,7 @@ class Match:
     ``path``: nodes with pages, each matched over its first page at least, the last perhaps not to its end.
     ``stored``: how far the prompt lies in pages, to the token, the first page of ``sibling`` included.
     ``known``: how far the prompt is remembered at all. ``beyond``: the remembered nodes behind ``stored``.
+    ``end``: the node whose run ends where ``known`` does, if one does.
     """
 
     path: list[Node] = field(default_factory=list)
@@ -25,6 +27,7 @@ class Match:
     known: int = 0
     sibling: Node | None = None
     beyond: list[Node] = field(default_factory=list)
+    end: Node | None = None
 
 
 class RadixTree:
@@ -40,7 +43,7 @@ class RadixTree:
         root = self.roots.get(namespace)
         if root is None:
             root = self.roots[namespace] = Node(None, b"", [])
-            root.keys.append(namespace_seed(namespace))
+            root.names = KeyRun.seeded(namespace_seed(namespace))
             self._names[root] = namespace
         return root
 
@@ -66,20 +69,26 @@ class RadixTree:
         match = Match()
         if root is None:
             return match
-        node, at, storing = root, 0, True
+        node, at = self._follow_stored(root, data, match.path)
+        match.stored = match.known = at
+        match.end = node
+        storing = True
         while True:
             page = data[at : at + self.page_bytes]
             child = node.children.get(page)
             if storing and (child is None or not child.pages):
                 storing = False
                 key, common = nearest(node.order, page)
-                match.stored = match.known = at + common
-                match.sibling = node.children[key] if common else None
+                if common:
+                    match.sibling = node.children[key]
+                    match.stored = match.known = at + common
+                    match.end = match.sibling if len(match.sibling.run) == common else None
             if child is None:
                 key, common = nearest(node.faded, page)
                 if at + common > match.known:
                     match.known = at + common
                     match.beyond.append(node.children[key])
+                    match.end = match.beyond[-1] if len(match.beyond[-1].run) == common else None
                 return match
             matched = self._matched(child.run, data, at)
             if storing:
@@ -88,9 +97,25 @@ class RadixTree:
             if not storing:
                 match.beyond.append(child)
             at += matched
-            match.known = max(match.known, at)
+            if at > match.known:
+                match.known = at
+                match.end = child if matched == len(child.run) else None
             if matched < len(child.run):
                 return match
+            node = child
+
+    def _follow_stored(self, node: Node, data: bytes, path: list[Node]) -> tuple[Node, int]:
+        """Follow ``data`` through nodes that it matches whole and that have all their pages; note them in
+        ``path``."""
+        at, size = 0, self.page_bytes
+        while True:
+            child = node.children.get(data[at : at + size])
+            if child is None or not data.startswith(child.run, at):
+                return node, at
+            if len(child.pages) * size < len(child.run):
+                return node, at
+            path.append(child)
+            at += len(child.run)
             node = child
 
     def _matched(self, run: bytes, data: bytes, at: int) -> int:
@@ -117,13 +142,16 @@ class RadixTree:
         assert parent is not None
         cut = pages * self.page_bytes
         upper = Node(parent, node.run[:cut], node.pages[:pages])
-        upper.keys = node.keys[:pages]
+        if node.names is not None and len(node.names) == len(node.run) // self.page_bytes:
+            upper.names, node.names = node.names.cut(pages)
+        else:
+            node.names = None
         upper.locks = node.locks
         upper.evicted_at = node.evicted_at
-        parent.children[self.first_page(node)] = upper
+        upper.inherit(node)
+        parent.replace(self.first_page(upper), upper)
         node.run = node.run[cut:]
         node.pages = node.pages[pages:]
-        node.keys = node.keys[pages:]
         upper.adopt(self.first_page(node), node)
         return upper
 

@@ -1,12 +1,14 @@
 """What the cache's tests share: running a sequence, and a runner whose memory shows what is really in a
 page."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
 
 from promptcache_engine.cache import NO_PAGE, Lease, PrefixCache
+from promptcache_engine.cache.namespaces import namespace_seed
 
 both = pytest.mark.parametrize("partial", [False, True], ids=["whole-pages", "to-the-token"])
 
@@ -41,6 +43,25 @@ def pages_in_use(cache: PrefixCache) -> int:
     stats = cache.stats
     assert stats.free + stats.cached + stats.held == cache.num_pages
     return cache.num_pages - stats.free
+
+
+def stored_keys(cache: PrefixCache) -> set[bytes]:
+    """The keys of every whole page in the tree, worked out anew from its tokens alone."""
+    keys, size = set(), cache._store.page_bytes
+    waiting = [
+        (child, namespace_seed(name))
+        for name, root in cache._store.tree.roots.items()
+        for child in root.children.values()
+    ]
+    while waiting:
+        node, key = waiting.pop()
+        for i in range(len(node.run) // size):
+            content = cache._store.log._public(node.run[i * size : (i + 1) * size])
+            key = hashlib.sha256(key + content).digest()
+            if i < len(node.pages) and node.pages[i] != NO_PAGE:
+                keys.add(key)
+        waiting += [(child, key) for child in node.children.values()]
+    return keys
 
 
 class FakeRunner:

@@ -119,7 +119,7 @@ def test_many_templates_hit_as_with_a_page_level_lru() -> None:
 def test_an_unknown_policy_is_named_with_those_there_are() -> None:
     with pytest.raises(CacheConfigError, match="lru"):
         PrefixCache(4, 4, policy="newest")
-    assert all(create_policy(name).victim() is None for name in POLICIES)
+    assert all(create_policy(name, float, 4).victim() is None for name in POLICIES)
 
 
 def test_lru_gives_up_what_is_held() -> None:

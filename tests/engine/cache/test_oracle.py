@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from promptcache_engine.cache import Lease, PrefixCache
-from tests.engine.cache.kit import FakeRunner
+from tests.engine.cache.kit import FakeRunner, stored_keys
 
 TOKENS = st.lists(st.integers(0, 1), min_size=1, max_size=14)
 IMAGES = st.sampled_from([(), (), ("red",), ("blue",)])
@@ -155,7 +155,7 @@ class CacheLife(RuleBasedStateMachine):
             else:
                 assert self.mirror.issuperset(event.keys)
                 self.mirror.difference_update(event.keys)
-        assert self.mirror == {key for node in self.cache._store.tree.nodes() for key in node.keys}
+        assert self.mirror == stored_keys(self.cache)
 
     @invariant()
     def everything_holds(self) -> None:

@@ -5,18 +5,43 @@ from types import MappingProxyType
 
 from promptcache_engine.cache.errors import CacheConfigError
 from promptcache_engine.cache.policies.base import EvictionPolicy
+from promptcache_engine.cache.policies.learned import LearnedPolicy
 from promptcache_engine.cache.policies.lru import LruPolicy
+from promptcache_engine.cache.policies.ranked import LfuPolicy, PriorityPolicy
+from promptcache_engine.cache.policies.ttl import TtlPolicy
 
-POLICIES: Mapping[str, Callable[[], EvictionPolicy]] = MappingProxyType({"lru": LruPolicy})
+PolicyMaker = Callable[[Callable[[], float], int], EvictionPolicy]
+"""(clock in seconds, pages of the pool) → a policy."""
+
+POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
+    {
+        "lru": lambda _clock, _num_pages: LruPolicy(),
+        "lfu": lambda _clock, _num_pages: LfuPolicy(),
+        "priority": lambda _clock, _num_pages: PriorityPolicy(),
+        "ttl": TtlPolicy,
+        "learned": LearnedPolicy,
+    }
+)
 """Name of a policy → what makes one."""
 
 
-def create_policy(name: str) -> EvictionPolicy:
+def create_policy(name: str, clock: Callable[[], float], num_pages: int) -> EvictionPolicy:
     """Return a new policy; raises CacheConfigError for an unknown name."""
     try:
-        return POLICIES[name]()
+        make = POLICIES[name]
     except KeyError:
         raise CacheConfigError("policy", name, f"Known policies: {', '.join(sorted(POLICIES))}.") from None
+    return make(clock, num_pages)
 
 
-__all__ = ["POLICIES", "EvictionPolicy", "LruPolicy", "create_policy"]
+__all__ = [
+    "POLICIES",
+    "EvictionPolicy",
+    "LearnedPolicy",
+    "LfuPolicy",
+    "LruPolicy",
+    "PolicyMaker",
+    "PriorityPolicy",
+    "TtlPolicy",
+    "create_policy",
+]

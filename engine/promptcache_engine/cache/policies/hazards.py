@@ -1,0 +1,127 @@
+"""How likely pages of each class are to be used again, learned from what happened to earlier ones.
+
+A page's life starts at each use and ends at the next. The statistics are a life table: how many pages of a
+class reached an age, and how many were used again there. Where a class has seen little, it borrows from all
+classes together. Knows nothing of trees; times are seconds of whatever clock the caller has.
+"""
+
+import math
+from bisect import bisect_right
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+_BINS = 34
+_SLOTS = 96
+
+EDGES: tuple[float, ...] = (0.0, *(2.0 ** (half / 2) for half in range(_BINS - 1)))
+"""Where each bin of ages begins, in seconds: below one second, then half an octave each, up to 18 hours."""
+
+
+def age_bin(age: float) -> int:
+    """Return the bin ``age`` seconds fall into."""
+    return bisect_right(EDGES, age) - 1 if age > 0 else 0
+
+
+class LifeTable:
+    """Starts and reuses of pages by class.
+
+    ``slot``: seconds within which starts are not told apart; what is long past is told apart less finely
+    still, so that the table does not grow with time.
+    """
+
+    def __init__(self, slot: float = 10.0) -> None:
+        self._slot = slot
+        self._starts: dict[int, dict[float, float]] = {}
+        self._reuses: dict[int, list[float]] = {}
+
+    def start(self, kind: int, now: float, pages: int) -> None:
+        """``pages`` of class ``kind`` were used and may be used again."""
+        starts = self._starts.get(kind)
+        if starts is None:
+            starts = self._starts[kind] = {}
+            self._reuses[kind] = [0.0] * _BINS
+        slot = now // self._slot * self._slot
+        starts[slot] = starts.get(slot, 0.0) + pages
+
+    def reuse(self, kind: int, age: float, pages: int) -> None:
+        """``pages`` of class ``kind`` were used again ``age`` seconds after their last use."""
+        self._reuses[kind][age_bin(age)] += pages
+
+    def worth(self, now: float, weight: float) -> dict[int, list[float]]:
+        """Return for each class and age what keeping a page is worth: the best chance of a reuse per second
+        held, over all times one might hold it.
+
+        Never rises with age, so that within a class the oldest page is worth least. ``weight``: pages of
+        its own a class needs to count as much as all classes together.
+        """
+        kinds = list(self._starts)
+        if not kinds:
+            return {}
+        reuses = np.array([self._reuses[kind] for kind in kinds])
+        at_risk = self._at_risk(kinds, reuses, now)
+        indices = _gittins(_hazards(reuses, at_risk, weight))
+        return dict(zip(kinds, indices.tolist(), strict=True))
+
+    def _at_risk(self, kinds: list[int], reuses: Array, now: float) -> Array:
+        """How many pages of each class reached each age unused."""
+        at_risk = np.empty_like(reuses)
+        for row, kind in enumerate(kinds):
+            starts = self._starts[kind]
+            if len(starts) > _SLOTS:
+                starts = self._starts[kind] = _thinned(starts, now, self._slot)
+            times = np.array(sorted(starts))
+            totals = np.concatenate([[0.0], np.cumsum([starts[time] for time in times.tolist()])])
+            at_risk[row] = totals[np.searchsorted(times, now - np.array(EDGES), side="right")]
+        younger = np.cumsum(reuses, axis=1) - reuses
+        return np.maximum(at_risk - younger, reuses)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._starts.clear()
+        self._reuses.clear()
+
+
+def _thinned(starts: dict[float, float], now: float, slot: float) -> dict[float, float]:
+    """Merge the starts of long ago into wider slots, of up to a sixteenth of their age.
+
+    Widths are powers of two times ``slot``, so that slots nest and merging again moves nothing further.
+    """
+    merged: dict[float, float] = {}
+    for time, pages in starts.items():
+        width = slot * 2.0 ** max(0, int(math.log2(max((now - time) / (16 * slot), 1.0))))
+        at = time // width * width
+        merged[at] = merged.get(at, 0.0) + pages
+    return merged
+
+
+def _hazards(reuses: Array, at_risk: Array, weight: float) -> Array:
+    """The chance that a page of each class that reached each bin is used again within it."""
+    all_reuses, all_at_risk = reuses.sum(axis=0), at_risk.sum(axis=0)
+    pooled = np.empty(len(all_reuses))
+    before = 0.0
+    for i, (used, reached) in enumerate(zip(all_reuses.tolist(), all_at_risk.tolist(), strict=True)):
+        before = pooled[i] = (used + weight * before) / (reached + weight)
+    expected = at_risk @ pooled
+    liveliness = np.divide(reuses.sum(axis=1), expected, out=np.ones(len(expected)), where=expected > 0)
+    hazards: Array = (reuses + weight * liveliness[:, None] * pooled) / (at_risk + weight)
+    return np.clip(hazards, 0.0, 1.0)
+
+
+def _gittins(hazards: Array) -> Array:
+    """For each class and bin: max over horizons of P(reuse) / E[time held], made non-increasing in age."""
+    edges = np.array(EDGES)
+    widths = np.append(np.diff(edges), edges[-1])
+    alive = np.cumprod(1 - hazards, axis=1)
+    start = np.concatenate([np.ones((len(hazards), 1)), alive[:, :-1]], axis=1)
+    held = np.cumsum(start * widths * (1 - hazards / 2), axis=1)
+    held_before = np.concatenate([np.zeros((len(hazards), 1)), held[:, :-1]], axis=1)
+    index = np.zeros_like(hazards)
+    for i in range(hazards.shape[1]):
+        gain = start[:, i : i + 1] - alive[:, i:]
+        cost = held[:, i:] - held_before[:, i : i + 1]
+        index[:, i] = np.divide(gain, cost, out=np.zeros_like(gain), where=cost > 0).max(axis=1)
+    falling: Array = np.minimum.accumulate(index, axis=1)
+    return falling

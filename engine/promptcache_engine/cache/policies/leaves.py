@@ -1,0 +1,52 @@
+"""Unheld leaves in order of a rank; what the policies share that do not go by the order of release alone."""
+
+from heapq import heapify, heappop, heappush
+
+from promptcache_engine.cache.node import Node
+
+
+class LeafHeap:
+    """Leaves nobody holds, lowest ``(key, rank)`` first.
+
+    Entries are not taken out when a node changes: one is void when its node has another rank by now, is held,
+    lost its pages, or got pages below it. Void ones are swept when they outnumber the others.
+    """
+
+    __slots__ = ("_heap", "_sweep_at", "_ties")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, float, int, Node]] = []
+        self._sweep_at = 256
+        self._ties = 0
+
+    def push(self, node: Node, key: float = 0.0) -> None:
+        """Add ``node``, whose rank is set."""
+        if len(self._heap) >= self._sweep_at:
+            self._heap = [entry for entry in self._heap if _valid(entry)]
+            heapify(self._heap)
+            self._sweep_at = max(256, 2 * len(self._heap))
+        self._ties += 1
+        heappush(self._heap, (key, node.rank, self._ties, node))
+
+    def head(self) -> Node | None:
+        """Return the lowest leaf."""
+        heap = self._heap
+        while heap:
+            if _valid(heap[0]):
+                return heap[0][3]
+            heappop(heap)
+        return None
+
+    def pop(self) -> None:
+        """Take the lowest leaf out."""
+        heappop(self._heap)
+
+
+def is_free_leaf(node: Node) -> bool:
+    """Whether ``node`` has pages, nobody holds it, and nothing below it has pages."""
+    return bool(node.pages) and not node.locks and not node.order
+
+
+def _valid(entry: tuple[float, float, int, Node]) -> bool:
+    node = entry[3]
+    return entry[1] == node.rank and bool(node.pages) and not node.locks and not node.order

@@ -1,0 +1,90 @@
+"""Policies that order leaves by one number, and by the time of release among equals."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from promptcache_engine.cache.hints import Use
+from promptcache_engine.cache.node import Node
+from promptcache_engine.cache.policies.leaves import LeafHeap, is_free_leaf
+
+
+class RankedPolicy(ABC):
+    """Evicts the leaf with the lowest ``key``; among equals the one released longest ago."""
+
+    ranks_uses = True
+
+    def __init__(self) -> None:
+        self._leaves = LeafHeap()
+        self._releases = 0
+
+    @abstractmethod
+    def key(self, node: Node) -> float:
+        """Return what ``node`` is ordered by."""
+
+    def release(self, node: Node) -> None:
+        """Give ``node`` its place."""
+        self._releases += 1
+        node.rank = self._releases
+        self.bare(node)
+
+    def bare(self, node: Node) -> None:
+        """Line ``node`` up if it is a leaf."""
+        if is_free_leaf(node):
+            self._leaves.push(node, self.key(node))
+
+    def divide(self, upper: Node, lower: Node) -> None:  # noqa: ARG002 - it keeps its place
+        """``upper`` has the place of ``lower``, and stands in line when that is no leaf."""
+        self.bare(upper)
+
+    def victim(self) -> Node | None:
+        """Return the first in line."""
+        return self._leaves.head()
+
+    def clear(self) -> None:
+        """Forget every node."""
+        self._leaves = LeafHeap()
+
+    @abstractmethod
+    def use(self, path: Sequence[Node], use: Use) -> None:
+        """Note what ``key`` needs to know of a sequence."""
+
+    def hold(self, node: Node) -> None:  # noqa: ARG002 - nothing to look up
+        """Leave its entry; it is void."""
+        return
+
+    def evicted(self, node: Node, pages: int) -> None:  # noqa: ARG002 - as above
+        """Nothing is learned from it."""
+        return
+
+    def lose(self, node: Node) -> None:  # noqa: ARG002 - nothing to look up
+        """Leave its entry; it is void."""
+        return
+
+
+class LfuPolicy(RankedPolicy):
+    """Evicts what the fewest sequences went through; counts outlive an eviction as long as it is
+    remembered."""
+
+    def key(self, node: Node) -> float:
+        """The number of sequences."""
+        return node.uses
+
+    def use(self, path: Sequence[Node], use: Use) -> None:  # noqa: ARG002 - all count the same
+        """Count the sequence."""
+        for node in path:
+            node.uses += 1
+
+
+class PriorityPolicy(RankedPolicy):
+    """Evicts the lowest priority first; pages shared by several sequences have the highest of theirs."""
+
+    def key(self, node: Node) -> float:
+        """The priority."""
+        return node.kind
+
+    def use(self, path: Sequence[Node], use: Use) -> None:
+        """Raise the pages to the sequence's priority."""
+        priority = use.hints.priority
+        for node in path:
+            node.kind = max(node.kind, priority) if node.uses else priority
+            node.uses = 1
