@@ -22,7 +22,7 @@ from promptcache_gateway.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -145,6 +145,7 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
         action="store_false",
         help="compute every prompt from its first token",
     )
+    _add_scheduler(option)
     option(
         "--chat-template", to="chat_template", metavar="FILE", help="Jinja file instead of the model's own"
     )
@@ -153,4 +154,26 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
         to="deterministic",
         action="store_true",
         help="no result depends on batch or chunk size; slow",
+    )
+
+
+def _add_scheduler(option: Callable[..., None]) -> None:
+    """What bounds and orders the engine's work, under its peers' names too."""
+    for names, to, text in (
+        (
+            ("--max-batch-tokens", "--max-num-batched-tokens"),
+            "max_batch_tokens",
+            "tokens a step computes (512)",
+        ),
+        (("--max-running", "--max-num-seqs"), "max_running", "sequences computed together (16)"),
+        (("--max-waiting",), "max_waiting", "requests queued beyond those; one more gets 429 (256)"),
+        (("--max-context", "--max-model-len"), "max_context", "tokens of prompt and answer together"),
+        (("--threads",), "threads", "CPU threads"),
+    ):
+        option(*names, to=to, type=int, metavar="N", help=text)
+    option(
+        "--scheduling-policy",
+        to="scheduling_policy",
+        metavar="NAME",
+        help="fewest-missing: prompts of which little is missing first; or fcfs",
     )

@@ -34,6 +34,12 @@ class EngineSettings:
         kv_cache_tokens: tokens the cache holds; None leaves it to the engine.
         eviction_policy: which cached prefix goes first when the cache is full.
         enable_prefix_caching: False computes every prompt from its first token.
+        max_batch_tokens: tokens computed in one step; a longer prompt is cut in chunks.
+        max_running: sequences computed together.
+        max_waiting: requests queued beyond those; one more gets 429.
+        max_context: tokens of prompt and answer together; None: what the model was trained for.
+        scheduling_policy: ``fewest-missing`` or ``fcfs``.
+        threads: CPU threads; None leaves it to the engine.
         deterministic: no result depends on batch or chunk size. Slow.
         chat_template: a Jinja file instead of the model's own template.
     """
@@ -44,6 +50,12 @@ class EngineSettings:
     kv_cache_tokens: int | None = None
     eviction_policy: str = "lru"
     enable_prefix_caching: bool = True
+    max_batch_tokens: int = 512
+    max_running: int = 16
+    max_waiting: int = 256
+    max_context: int | None = None
+    scheduling_policy: str = "fewest-missing"
+    threads: int | None = None
     deterministic: bool = False
     chat_template: Path | None = None
 

@@ -48,6 +48,21 @@ def test_every_spelling_of_the_page_size(spelling: str) -> None:
     assert settings(spelling, "32").engine.page_size == 32
 
 
+@pytest.mark.parametrize(
+    ("option", "field"),
+    [
+        ("--max-num-batched-tokens", "max_batch_tokens"),
+        ("--max-batch-tokens", "max_batch_tokens"),
+        ("--max-num-seqs", "max_running"),
+        ("--max-waiting", "max_waiting"),
+        ("--max-model-len", "max_context"),
+        ("--threads", "threads"),
+    ],
+)
+def test_what_bounds_the_engine_can_be_set(option: str, field: str) -> None:
+    assert getattr(settings(option, "24").engine, field) == 24
+
+
 @pytest.mark.parametrize("spelling", ["--no-enable-prefix-caching", "--disable-radix-cache"])
 def test_every_spelling_of_no_reuse(spelling: str) -> None:
     assert not settings(spelling).engine.enable_prefix_caching

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from promptcache_gateway.exchange import Call
 
 DONE = b"data: [DONE]\n\n"
@@ -49,20 +51,20 @@ class Answer(ABC):
     include_usage: bool
 
     @abstractmethod
-    def whole(self, text: str, finish_reason: str, usage: dict[str, Any]) -> dict[str, Any]:
-        """The body of an answer that is not streamed."""
+    def whole(self, choices: Sequence[tuple[str, str]], usage: dict[str, Any]) -> dict[str, Any]:
+        """The body of an answer that is not streamed; ``choices`` are texts and why they ended, in order."""
 
     @abstractmethod
-    def opening(self) -> dict[str, Any] | None:
-        """The chunk before the first token, or None where the API has none."""
+    def opening(self, choice: int) -> dict[str, Any] | None:
+        """The chunk before a choice's first token, or None where the API has none."""
 
     @abstractmethod
-    def delta(self, text: str) -> dict[str, Any]:
-        """A chunk with a piece of text."""
+    def delta(self, choice: int, text: str) -> dict[str, Any]:
+        """A chunk with a piece of a choice's text."""
 
     @abstractmethod
-    def ending(self, finish_reason: str) -> dict[str, Any]:
-        """The chunk that says why the text ended."""
+    def ending(self, choice: int, finish_reason: str) -> dict[str, Any]:
+        """The chunk that says why a choice's text ended."""
 
     def usage_chunk(self, kind: str, usage: dict[str, Any]) -> dict[str, Any]:
         """The chunk after the last choice, which holds the usage alone."""
@@ -90,30 +92,37 @@ class Answer(ABC):
 class ChatAnswer(Answer):
     """``chat.completion`` and its chunks."""
 
-    def whole(self, text: str, finish_reason: str, usage: dict[str, Any]) -> dict[str, Any]:
+    def whole(self, choices: Sequence[tuple[str, str]], usage: dict[str, Any]) -> dict[str, Any]:
         """The body of an answer that is not streamed."""
-        message = {"role": "assistant", "content": text, "refusal": None}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}
-        return self._object("chat.completion", [choice]) | {"usage": usage}
+        written = [
+            {
+                "index": index,
+                "message": {"role": "assistant", "content": text, "refusal": None},
+                "logprobs": None,
+                "finish_reason": finish_reason,
+            }
+            for index, (text, finish_reason) in enumerate(choices)
+        ]
+        return self._object("chat.completion", written) | {"usage": usage}
 
-    def opening(self) -> dict[str, Any] | None:
+    def opening(self, choice: int) -> dict[str, Any] | None:
         """The role, before the first token."""
-        return self._delta({"role": "assistant", "content": "", "refusal": None}, None)
+        return self._delta(choice, {"role": "assistant", "content": "", "refusal": None}, None)
 
-    def delta(self, text: str) -> dict[str, Any]:
+    def delta(self, choice: int, text: str) -> dict[str, Any]:
         """A piece of the message's content."""
-        return self._delta({"content": text}, None)
+        return self._delta(choice, {"content": text}, None)
 
-    def ending(self, finish_reason: str) -> dict[str, Any]:
+    def ending(self, choice: int, finish_reason: str) -> dict[str, Any]:
         """An empty delta with the reason."""
-        return self._delta({}, finish_reason)
+        return self._delta(choice, {}, finish_reason)
 
     def last(self, usage: dict[str, Any]) -> dict[str, Any]:
         """The usage chunk."""
         return self.usage_chunk("chat.completion.chunk", usage)
 
-    def _delta(self, delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+    def _delta(self, index: int, delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
+        choice = {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return self._chunk("chat.completion.chunk", choice)
 
 
@@ -121,28 +130,29 @@ class ChatAnswer(Answer):
 class TextAnswer(Answer):
     """``text_completion``, whose chunks have the same object name."""
 
-    def whole(self, text: str, finish_reason: str, usage: dict[str, Any]) -> dict[str, Any]:
+    def whole(self, choices: Sequence[tuple[str, str]], usage: dict[str, Any]) -> dict[str, Any]:
         """The body of an answer that is not streamed."""
-        return self._object("text_completion", [self._choice(text, finish_reason)]) | {"usage": usage}
+        written = [self._choice(index, text, reason) for index, (text, reason) in enumerate(choices)]
+        return self._object("text_completion", written) | {"usage": usage}
 
-    def opening(self) -> dict[str, Any] | None:
+    def opening(self, choice: int) -> dict[str, Any] | None:  # noqa: ARG002
         """None: the first chunk has text."""
         return None
 
-    def delta(self, text: str) -> dict[str, Any]:
+    def delta(self, choice: int, text: str) -> dict[str, Any]:
         """A piece of text."""
-        return self._chunk("text_completion", self._choice(text, None))
+        return self._chunk("text_completion", self._choice(choice, text, None))
 
-    def ending(self, finish_reason: str) -> dict[str, Any]:
+    def ending(self, choice: int, finish_reason: str) -> dict[str, Any]:
         """An empty text with the reason."""
-        return self._chunk("text_completion", self._choice("", finish_reason))
+        return self._chunk("text_completion", self._choice(choice, "", finish_reason))
 
     def last(self, usage: dict[str, Any]) -> dict[str, Any]:
         """The usage chunk."""
         return self.usage_chunk("text_completion", usage)
 
-    def _choice(self, text: str, finish_reason: str | None) -> dict[str, Any]:
-        return {"index": 0, "text": text, "logprobs": None, "finish_reason": finish_reason}
+    def _choice(self, index: int, text: str, finish_reason: str | None) -> dict[str, Any]:
+        return {"index": index, "text": text, "logprobs": None, "finish_reason": finish_reason}
 
 
 def make_answer(call: Call, model: str, *, include_usage: bool) -> Answer:

@@ -17,31 +17,41 @@ from promptcache_gateway.upstreams.answers import DONE, Answer, event, usage_dic
 from promptcache_gateway.upstreams.base import RawHeaders, WholeReply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from promptcache_gateway.exchange import EngineFacts
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """How a run ended in good order; counts are tokens."""
+class Piece:
+    """A piece of one choice's text."""
 
+    choice: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How one choice ended in good order; counts are tokens, and the prompt's are those of the request."""
+
+    choice: int
     finish_reason: str
     prompt_tokens: int
     cached_tokens: int
     output_tokens: int
 
-    @property
-    def usage(self) -> dict[str, Any]:
-        """OpenAI's ``usage`` object."""
-        return usage_dict(self.prompt_tokens, self.cached_tokens, self.output_tokens)
-
 
 class Run(Protocol):
-    """One admitted request of an engine."""
+    """One admitted request of an engine.
 
-    async def next(self) -> str | End:
-        """The next piece of text, or the end; raises `ApiError` when the engine fails."""
+    Attributes:
+        choices: answers it was asked for; each has an end.
+    """
+
+    choices: int
+
+    async def next(self) -> Piece | End:
+        """The next piece of text, or an end; raises `ApiError` when the engine fails."""
         ...
 
     def cancel(self) -> None:
@@ -49,14 +59,27 @@ class Run(Protocol):
         ...
 
 
+def usage_of(ends: Sequence[End]) -> dict[str, Any]:
+    """OpenAI's ``usage`` of a request: its prompt once, the answers of all choices."""
+    first = next(end for end in ends if end.choice == 0)
+    return usage_dict(first.prompt_tokens, first.cached_tokens, sum(end.output_tokens for end in ends))
+
+
 async def whole_answer(answer: Answer, run: Run, facts: EngineFacts) -> WholeReply:
     """Wait for the end and answer at once; raises `ApiError` when the engine fails."""
-    texts: list[str] = []
+    texts: list[list[str]] = [[] for _ in range(run.choices)]
+    ends: list[End] = []
     first_output_at: float | None = None
-    while not isinstance(piece := await run.next(), End):
-        first_output_at = first_output_at or time.perf_counter()
-        texts.append(piece)
-    body = answer.whole("".join(texts), piece.finish_reason, piece.usage)
+    while len(ends) < run.choices:
+        piece = await run.next()
+        if isinstance(piece, End):
+            ends.append(piece)
+        else:
+            first_output_at = first_output_at or time.perf_counter()
+            texts[piece.choice].append(piece.text)
+    ends.sort(key=lambda end: end.choice)
+    choices = [("".join(text), end.finish_reason) for text, end in zip(texts, ends, strict=True)]
+    body = answer.whole(choices, usage_of(ends))
     return json_reply(
         body,
         usage=Usage.from_response(body),
@@ -112,25 +135,37 @@ class EngineStream:
         return self._usage
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Opening, deltas, ending, usage where asked for, and ``[DONE]``; or an error event last."""
-        opening = self._answer.opening()
-        if opening is not None:
-            yield event(opening)
+        """Openings, deltas, endings, usage where asked for, and ``[DONE]``; or an error event last."""
+        for choice in range(self._run.choices):
+            opening = self._answer.opening(choice)
+            if opening is not None:
+                yield event(opening)
+        ends: list[End] = []
         try:
-            while not isinstance(piece := await self._run.next(), End):
+            while len(ends) < self._run.choices:
+                piece = await self._run.next()
+                if isinstance(piece, End):
+                    ends.append(piece)
+                    if len(ends) < self._run.choices:
+                        yield self._ending(piece)
+                    continue
                 if self.first_output_at is None:
                     self.first_output_at = time.perf_counter()
-                if piece:
-                    yield event(self._answer.delta(piece))
+                if piece.text:
+                    yield event(self._answer.delta(piece.choice, piece.text))
         except ApiError as error:
             self.error = error.code
             yield event(error.to_dict())
             return
-        self._usage = Usage.from_response({"usage": piece.usage})
-        tail = event(self._answer.ending(piece.finish_reason))
+        usage = usage_of(ends)
+        self._usage = Usage.from_response({"usage": usage})
+        tail = self._ending(ends[-1])
         if self._answer.include_usage:
-            tail += event(self._answer.last(piece.usage))
+            tail += event(self._answer.last(usage))
         yield tail + DONE
+
+    def _ending(self, end: End) -> bytes:
+        return event(self._answer.ending(end.choice, end.finish_reason))
 
     async def close(self) -> None:
         """Cancel what is still being generated."""

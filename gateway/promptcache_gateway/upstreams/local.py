@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from promptcache_engine import (
     Admitted,
     ContextLengthError,
+    DeadlineError,
     EmptyPromptError,
     EngineConfig,
     EngineError,
@@ -28,7 +29,7 @@ from promptcache_engine import (
 from promptcache_gateway.errors import ApiError, StartupError, invalid_request, unknown_model
 from promptcache_gateway.exchange import EngineFacts
 from promptcache_gateway.upstreams.answers import make_answer
-from promptcache_gateway.upstreams.engine_answer import End, EngineStream, json_reply, whole_answer
+from promptcache_gateway.upstreams.engine_answer import End, EngineStream, Piece, json_reply, whole_answer
 from promptcache_gateway.upstreams.parameters import (
     COMPLETIONS_DEFAULT_MAX_TOKENS,
     Parameters,
@@ -132,7 +133,7 @@ class LocalUpstream:
     async def warm(self, call: Call) -> EngineFacts | None:
         """Compute the call's prompt and keep it, without generating anything; raises `ApiError`."""
         self._check_model(call.model)
-        parameters = dataclasses.replace(_parameters(call), max_tokens=0)
+        parameters = dataclasses.replace(_parameters(call), max_tokens=0, choices=1)
         run = self._submit(call, await self._tokens(call), parameters)
         try:
             facts = await run.admission()
@@ -176,11 +177,13 @@ class LocalUpstream:
         return await _encode(self.engine.tokenizer.encode, text)
 
     def _submit(self, call: Call, tokens: list[int], parameters: Parameters) -> EngineRun:
-        run = EngineRun(call)
+        run = EngineRun(call, parameters.choices)
         try:
-            run.generation = self.engine.submit(
+            run.generations = self.engine.submit_choices(
                 tokens,
                 SamplingParams(**parameters.sampling()),
+                choices=parameters.choices,
+                priority=parameters.priority,
                 namespace=namespace(call.tenant, parameters.cache_salt),
                 use_cache=call.use_cache,
                 on_event=run.receive,
@@ -193,42 +196,57 @@ class LocalUpstream:
 class EngineRun:
     """One submitted call: its events, carried from the engine's worker thread to the event loop."""
 
-    generation: Generation
-
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, choices: int) -> None:
         self.field = "prompt" if call.dialect == "openai.completions" else "messages"
+        self.choices = choices
+        self.generations: tuple[Generation, ...] = ()
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[GenerationEvent] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[int, GenerationEvent]] = asyncio.Queue()
 
-    def receive(self, event: GenerationEvent) -> None:
+    def receive(self, choice: int, event: GenerationEvent) -> None:
         """Take an event; called from the worker thread."""
         # The loop may be closed already when the gateway stops; then nobody waits for the event.
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, event)
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, (choice, event))
 
     def cancel(self) -> None:
         """Stop computing; harmless after the end."""
-        self.generation.cancel()
+        for generation in self.generations:
+            generation.cancel()
 
     async def admission(self) -> EngineFacts:
         """What the engine knows at admission; raises `ApiError` where the call ends before that."""
-        event = await self._queue.get()
+        _, event = await self._queue.get()
         if isinstance(event, Failed):
-            raise api_error(event.error, self.field)
+            raise self._failure(event)
         if not isinstance(event, Admitted):
             raise api_error(EngineStoppedError("the request was given up before it began"), self.field)
         return _facts(event)
 
-    async def next(self) -> str | End:
-        """The next piece of text, or the end; raises `ApiError` where the engine failed."""
-        event = await self._queue.get()
-        if isinstance(event, TokenDelta):
-            return event.text
-        if isinstance(event, Finished):
-            return End(event.finish_reason, event.prompt_tokens, event.cached_tokens, event.output_tokens)
-        if isinstance(event, Failed):
-            raise api_error(event.error, self.field)
-        return ""
+    async def next(self) -> Piece | End:
+        """The next piece of text, or a choice's end; raises `ApiError` where the engine failed."""
+        while True:
+            choice, event = await self._queue.get()
+            match event:
+                case TokenDelta():
+                    return Piece(choice, event.text)
+                case Finished():
+                    return End(
+                        choice,
+                        event.finish_reason,
+                        event.prompt_tokens,
+                        event.cached_tokens,
+                        event.output_tokens,
+                    )
+                case Failed():
+                    raise self._failure(event)
+                case Admitted():  # a further choice's
+                    pass
+
+    def _failure(self, event: Failed) -> ApiError:
+        """The answer to a choice that failed; the others are of no use without it."""
+        self.cancel()
+        return api_error(event.error, self.field)
 
 
 async def _encode(encode: Callable[[str], list[int]], text: str) -> list[int]:
@@ -259,6 +277,8 @@ def api_error(error: EngineError, field: str) -> ApiError:
         return invalid_request(text, field, "invalid_value")
     if isinstance(error, QueueFullError):
         return ApiError(429, text, kind="rate_limit_error", code="queue_full", retry_after=1)
+    if isinstance(error, DeadlineError):
+        return ApiError(504, text, kind="server_error", code="deadline_exceeded")
     if isinstance(error, EngineStoppedError):
         return ApiError(503, text, kind="server_error", code="engine_unavailable")
     return ApiError(500, text, kind="server_error", code="engine_error")

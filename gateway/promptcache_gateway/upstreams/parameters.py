@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 COMPLETIONS_DEFAULT_MAX_TOKENS = 16
 MAX_STOP_STRINGS = 4
+MAX_CHOICES = 128
 
 _SUPPORTED = frozenset(
     {
@@ -33,6 +34,8 @@ _SUPPORTED = frozenset(
         "stop",
         "ignore_eos",
         "cache_salt",
+        "n",
+        "priority",
     }
 )
 # They say who asks, where to keep the answer, or how to route it: never what the answer is.
@@ -52,7 +55,6 @@ _IGNORED = frozenset(
 )
 # Parameters the engine does not have, with the values that mean "as if it were not there".
 _NEUTRAL: dict[str, tuple[object, ...]] = {
-    "n": (1,),
     "best_of": (1,),
     "logprobs": (False,),
     "top_logprobs": (0,),
@@ -96,6 +98,8 @@ class Parameters:
         ignore_eos: go on after the model's end token.
         include_usage: a streaming caller wants the usage chunk.
         cache_salt: separates this caller's cached prefixes from others'.
+        choices: answers wanted; the prompt is computed once for all.
+        priority: lower ones are computed first, as in vLLM.
     """
 
     temperature: float
@@ -107,6 +111,8 @@ class Parameters:
     ignore_eos: bool
     include_usage: bool
     cache_salt: str
+    choices: int
+    priority: int
 
     def sampling(self) -> dict[str, Any]:
         """Those that say how tokens are chosen and where the answer ends."""
@@ -153,6 +159,8 @@ def read_parameters(payload: Mapping[str, Any], *, prompt_field: str, default_ma
         ignore_eos=_flag(payload, "ignore_eos"),
         include_usage=_include_usage(payload.get("stream_options")),
         cache_salt=_text(payload, "cache_salt"),
+        choices=_integer(payload, "n", least=1, most=MAX_CHOICES) or 1,
+        priority=_integer(payload, "priority", least=-(2**31)) or 0,
     )
 
 
@@ -180,12 +188,13 @@ def _same(value: object, neutral: object) -> bool:
     return value == neutral and isinstance(value, bool) == isinstance(neutral, bool)
 
 
-def _integer(payload: Mapping[str, Any], name: str, *, least: int) -> int | None:
+def _integer(payload: Mapping[str, Any], name: str, *, least: int, most: int = 2**63 - 1) -> int | None:
     value = payload.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-        raise _wrong(name, f"a whole number of at least {least}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        limits = f"of at least {least}" if most == 2**63 - 1 else f"from {least} to {most}"
+        raise _wrong(name, f"a whole number {limits}")
     return value
 
 

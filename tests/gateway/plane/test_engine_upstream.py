@@ -201,7 +201,10 @@ def test_a_prompt_longer_than_the_context(local: openai.OpenAI) -> None:
         ({"messages": []}, "messages"),
         ({"messages": "hi"}, "messages"),
         ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
-        ({"n": 2}, "n"),
+        ({"n": 0}, "n"),
+        ({"n": 129}, "n"),
+        ({"n": True}, "n"),
+        ({"priority": "high"}, "priority"),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"max_tokens": "many"}, "max_tokens"),
@@ -217,6 +220,57 @@ def test_bad_requests_name_what_is_wrong(engine_served: Served, change: dict, pa
         assert answer.json()["error"]["param"] == param
 
 
+def test_several_choices_share_one_prompt(local: openai.OpenAI, engine_served: Served) -> None:
+    stats = engine_served.gateway.upstream.engine.stats
+    before = stats().prefill_tokens
+    _, answer = ask(local, "several " + SYSTEM, "Choose?", n=3, temperature=1.0, seed=4)
+    assert [choice.index for choice in answer.choices] == [0, 1, 2]
+    texts = [choice.message.content for choice in answer.choices]
+    assert len(set(texts)) == 3
+    assert {choice.finish_reason for choice in answer.choices} == {"length"}
+    usage = answer.usage
+    assert usage.completion_tokens == 24
+    missing = usage.prompt_tokens - usage.prompt_tokens_details.cached_tokens
+    assert stats().prefill_tokens - before == missing + 2  # each fork computes the last token
+    _, alone = ask(local, "several " + SYSTEM, "Choose?", temperature=1.0, seed=4)
+    assert alone.choices[0].message.content == texts[0]
+
+    stream = local.chat.completions.create(
+        model=MODEL,
+        messages=messages("several " + SYSTEM, "Choose?"),
+        max_tokens=8,
+        temperature=1.0,
+        seed=4,
+        n=3,
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    chunks = list(stream)
+    streamed = ["", "", ""]
+    for chunk in chunks:
+        for choice in chunk.choices:
+            streamed[choice.index] += choice.delta.content or ""
+    assert streamed == texts
+    roles = [(c.index, c.delta.role) for chunk in chunks for c in chunk.choices if c.delta.role]
+    assert roles == [(0, "assistant"), (1, "assistant"), (2, "assistant")]
+    ends = [c.index for chunk in chunks for c in chunk.choices if c.finish_reason]
+    assert sorted(ends) == [0, 1, 2]
+    assert chunks[-1].usage.completion_tokens == 24
+    assert chunks[-1].usage.prompt_tokens == usage.prompt_tokens
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_several_completions(local: openai.OpenAI, stream: bool) -> None:
+    fields = {"model": MODEL, "prompt": "Once upon a time", "max_tokens": 5, "temperature": 0, "n": 2}
+    alone = local.completions.create(**{**fields, "n": 1}).choices[0].text
+    answer = local.completions.create(**fields, stream=stream)
+    texts = ["", ""]
+    for chunk in answer if stream else [answer]:
+        for choice in chunk.choices:
+            texts[choice.index] += choice.text
+    assert texts == [alone, alone]
+
+
 def test_token_ids_outside_the_vocabulary(engine_served: Served) -> None:
     for tokens in ([10**6], [-1], [2**80]):
         answer = engine_served.post({"model": MODEL, "prompt": tokens}, path="/v1/completions")
@@ -228,14 +282,15 @@ def test_a_caller_who_hangs_up_frees_the_sequence(engine_served: Served) -> None
     stats = engine_served.gateway.upstream.engine.stats
     before = stats().cancelled
     body = {"model": MODEL, "messages": messages("hang", "up"), "max_tokens": 1500, "ignore_eos": True}
-    for stream, cancelled in ((True, 1), (False, 2)):
-        payload = json.dumps({**body, "stream": stream}).encode()
+    for stream, n, cancelled in ((True, 1, 1), (False, 1, 2), (True, 3, 5)):
+        payload = json.dumps({**body, "stream": stream, "n": n}).encode()
         head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(payload)}\r\n\r\n"
         with socket.create_connection(("127.0.0.1", int(engine_served.url.rpartition(":")[2]))) as caller:
             caller.sendall(head.encode() + payload)
-            wait_until(lambda: stats().running == 1)
+            wait_until(lambda n=n: stats().running == n)
         wait_until(lambda: stats().running == 0)
         assert stats().cancelled - before == cancelled
+        assert stats().pages_held == 0
 
 
 def test_many_requests_at_once_each_get_their_own_answer(engine_served: Served) -> None:
@@ -302,3 +357,22 @@ def test_a_dead_engine_is_a_503_and_health_says_so(loaded, tmp_path) -> None:
         assert (health.status_code, health.json()["status"]) == (503, "unavailable")
         reset = served.post({}, path="/promptcache/v1/cache/reset")
         assert (reset.status_code, reset.json()["error"]["code"]) == (503, "engine_unavailable")
+
+
+def test_health_recovers_when_a_dead_worker_is_replaced(
+    loaded, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine.from_loaded(loaded, EngineConfig(model=MODEL, kv_cache_tokens=4_096))
+    upstream = LocalUpstream(EngineSettings(model=MODEL), engine)
+    with serve(Settings(data_dir=tmp_path), upstream=upstream) as served:
+
+        def broken() -> None:
+            raise KeyError("page 7")
+
+        monkeypatch.setattr(engine._worker._core._scheduler, "plan", broken)
+        body = {"model": MODEL, "messages": messages("s", "q"), "max_tokens": 4}
+        answer = served.post(body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "engine_unavailable")
+        wait_until(lambda: served.get("/health").status_code == 200)
+        assert served.post(body).status_code == 200
+        assert engine.stats().restarts == 1

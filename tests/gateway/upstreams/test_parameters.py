@@ -21,6 +21,8 @@ def test_defaults_are_openai_s() -> None:
         ignore_eos=False,
         include_usage=False,
         cache_salt="",
+        choices=1,
+        priority=0,
     )
 
 
@@ -68,8 +70,6 @@ def test_what_cannot_change_the_output_is_ignored(harmless: dict[str, object]) -
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("n", 2),
-        ("n", True),
         ("logprobs", True),
         ("logprobs", 0),
         ("top_logprobs", 3),
