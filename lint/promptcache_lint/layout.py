@@ -28,6 +28,8 @@ class LayoutRule(SignRule):
         if not prompt.layout:
             return
         for exposed in exposed_holes(prompt):
+            if exposed.segment.role == "tool":
+                continue
             for trait in exposed.hole.traits:
                 if trait.mark.code != self.code or exposed.turn_before:
                     continue

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from promptcache_lint.places import Place
     from promptcache_lint.prompts import Mark, Prompt, Trait
 
-__all__ = ["Rule", "Sign", "SignRule", "steps"]
+__all__ = ["PracticeRule", "Rule", "Sign", "SignRule", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,24 @@ class SignRule(Rule):
             stranded_tokens=exposed.stranded_tokens,
             subject=trait.label,
         )
+
+
+class PracticeRule(Rule):
+    """Reports what a program does to a conversation, as the readers have judged it."""
+
+    def check(self, prompt: Prompt) -> Iterator[Finding]:
+        """One finding for each practice with the rule's code."""
+        for practice in prompt.practices:
+            if practice.code == self.code:
+                yield Finding(
+                    code=self.code,
+                    severity=practice.severity,
+                    message=practice.says,
+                    place=practice.place,
+                    source=practice.source,
+                    flow=(practice.source, practice.place) if practice.source else (),
+                    subject=practice.says,
+                )
 
 
 def steps(trait: Trait, place: Place) -> tuple[Place, ...]:

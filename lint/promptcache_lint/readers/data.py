@@ -8,14 +8,17 @@ prompt texts. Other data in the same file is left alone.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Prompt, Segment
-from promptcache_lint.readers.json_tree import parse_json
+from promptcache_lint.readers.chat_templates import is_chat_template, judge_chat_template
+from promptcache_lint.readers.json_tree import parse_json, parse_json_lines
+from promptcache_lint.readers.messages import MARKS, constructed, marked, only_marks, spoken
 from promptcache_lint.readers.placeholders import has_placeholder, template_parts
 from promptcache_lint.readers.tree import Entries, Items, Node, Scalar
 from promptcache_lint.readers.yaml_tree import parse_toml, parse_yaml
-from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
+from promptcache_lint.wording import opens_like_prompt, role_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,7 +32,10 @@ __all__ = ["DataReader"]
 _COMMENT = re.compile(r"(?:^|\s)#(.*)$", re.MULTILINE)
 _SLASHES = re.compile(r"(?:^|\s)//(.*)$", re.MULTILINE)
 _USER_KEYS = frozenset({"user", "human", "question", "input", "user_input", "query"})
-_TEMPLATE_KEYS = frozenset({"template", "text", "content", "value", "body"})
+_TEMPLATE_KEYS = frozenset({"template", "text", "content", "value", "body", "raw"})
+_DECLARES_TEMPLATE = frozenset({"input_variables", "template_format", "_type", "prompt_template", "inputs"})
+_LISTS = ("messages", "input", "contents")
+_CREW = ("role", "goal", "backstory")
 _WORDS = re.compile(r"\w+\W+\w+")
 
 
@@ -42,6 +48,8 @@ class DataReader:
         match file.path.suffix.lower():
             case ".json":
                 documents: Iterable[Node] = (parse_json(text),)
+            case ".jsonl" | ".ndjson":
+                documents = parse_json_lines(text)
             case ".toml":
                 documents = (parse_toml(text),)
             case _:
@@ -52,7 +60,7 @@ class DataReader:
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
         """``#`` comments; in JSON files, which have none, ``//``."""
-        pattern, mark = (_SLASHES, 2) if source.path.endswith(".json") else (_COMMENT, 1)
+        pattern, mark = (_SLASHES, 2) if source.path.endswith((".json", ".jsonl")) else (_COMMENT, 1)
         for match in pattern.finditer(source.text):
             yield source.place(match.start(1) - mark, match.end()), match[1]
 
@@ -89,36 +97,89 @@ class _Finder:
         yield self._prompt(name, node, (segment,))
 
     def _in_entries(self, node: Entries, name: str, role: Role | None) -> Iterator[Prompt]:
+        whole = self._whole(node, name)
+        if whole is not None:
+            yield whole
+            return
         request = self._request(node)
+        used = (
+            {*_LISTS, "tools", *_USER_KEYS, *(key for key, _ in self._system_keys(node))}
+            if request
+            else set()
+        )
         if request:
-            yield self._prompt(name or "request", node, request)
-        used = {"messages", "tools"} | {key for key, _ in self._system_keys(node)} if request else set()
-        if request:
-            used |= _USER_KEYS
+            model = node.text("model") or node.text("modelId") or ""
+            recorded = bool(model) and any(isinstance(node.get(key), Items) for key in _LISTS)
+            place = self._source.place(node.start, node.end)
+            yield Prompt(name or "request", place, request, recorded=recorded, model=model)
+        declared = any(key in _DECLARES_TEMPLATE for key, _ in node.pairs)
         for key, value in node.pairs:
             if key in used:
+                continue
+            if key == "chat_template":
+                yield from self._chat_templates(value)
                 continue
             inner = role_of_name(key)
             if inner is None and role is not None and (key in _TEMPLATE_KEYS or _is_prompt_text(value)):
                 inner = role
+            if inner is None and declared and key == "template":
+                inner = "prompt"
             yield from self.find(value, key, inner)
+
+    def _whole(self, node: Entries, name: str) -> Prompt | None:
+        """A mapping that is one prompt in pieces: a serialized message, few-shot parts, a crew's agent."""
+        speaker, content = constructed(node) or ("user", None)
+        if content is not None:
+            path = "system" if speaker == "system" else "messages[0]"
+            segments = tuple(self._blocks(content, path, speaker, newest=speaker == "user"))
+            return self._prompt(name or speaker, node, segments)
+        if all(isinstance(node.get(key), Scalar) for key in _CREW):
+            parts = tuple(part for key in _CREW for part in self._texts(node.get(key) or node))
+            return self._prompt(name or "agent", node, (Segment("system", "system", parts),))
+        if node.get("suffix") is not None and node.get("example_prompt") is not None:
+            pieces = [node.get(key) for key in ("prefix", "suffix")]
+            parts = tuple(part for piece in pieces if piece is not None for part in self._texts(piece))
+            return self._prompt(name or "few_shot", node, (Segment("messages[0]", "prompt", parts),))
+        return None
+
+    def _chat_templates(self, node: Node) -> Iterator[Prompt]:
+        """A tokenizer's chat template: one text, or a list of named ones."""
+        if isinstance(node, Items):
+            for item in node.items:
+                inner = item.get("template") if isinstance(item, Entries) else None
+                if inner is not None:
+                    yield from self._chat_templates(inner)
+        elif isinstance(node, Scalar) and isinstance(node.value, str) and is_chat_template(node.value):
+            place = self._source.place(node.start, min(node.end, node.start + 40))
+            practices = judge_chat_template(node.value, place)
+            yield Prompt("chat template", place, (), practices=practices)
 
     def _request(self, node: Entries) -> tuple[Segment, ...]:
         segments: list[Segment] = []
         tools = node.get("tools")
+        config = node.get("toolConfig")
+        if tools is None and isinstance(config, Entries):
+            tools = config.get("tools")
         if isinstance(tools, Items):
             for index, tool in enumerate(tools.items):
-                segments.append(
-                    Segment(f"tools[{index}]", "tool", tuple(self._texts(tool)), breakpoint=_marked(tool))
-                )
+                marks = marked(tool, self._source)
+                if only_marks(tool) and segments:
+                    segments[-1] = replace(segments[-1], **marks)
+                    continue
+                segments.append(Segment(f"tools[{index}]", "tool", tuple(self._texts(tool)), **marks))
         systems = self._system_keys(node)
         for key, value in systems:
             segments += self._blocks(value, key, "system")
-        messages = node.get("messages")
-        if isinstance(messages, Items):
-            segments += self._messages(messages.items)
-        elif not systems:
-            return ()
+        for key in _LISTS:
+            messages = node.get(key)
+            if isinstance(messages, Items) and (spoken_here := self._messages(messages.items)):
+                segments += spoken_here
+                break
+        else:
+            if not systems:
+                return ()
+        if segments and isinstance(node.get("cache_control"), Entries):
+            segments[-1] = replace(segments[-1], breakpoint=True)
         return tuple(segments)
 
     def _system_keys(self, node: Entries) -> list[tuple[str, Node]]:
@@ -133,35 +194,43 @@ class _Finder:
             case Scalar():
                 return isinstance(node.value, str) and _WORDS.search(node.value) is not None
             case Items():
-                return bool(node.items) and all(
+                return any(
                     isinstance(item, Entries) and item.text("text") is not None for item in node.items
+                ) and all(
+                    only_marks(item) or (isinstance(item, Entries) and item.text("text") is not None)
+                    for item in node.items
                 )
             case _:
                 return False
 
     def _messages(self, items: tuple[Node, ...]) -> tuple[Segment, ...]:
-        spoken = [(speaker, content) for item in items for speaker, content in [_spoken(item)] if content]
-        if not spoken or len(spoken) < len(items):
+        rows = [(speaker, content) for item in items for speaker, content in [spoken(item)] if content]
+        if not rows or len(rows) < len(items):
             return ()
-        last_user = max((i for i, (speaker, _) in enumerate(spoken) if speaker == "user"), default=None)
+        last_user = max((i for i, (speaker, _) in enumerate(rows) if speaker == "user"), default=None)
         segments: list[Segment] = []
-        for index, (speaker, content) in enumerate(spoken):
+        for index, (speaker, content) in enumerate(rows):
             assert content is not None
-            segments += self._blocks(content, f"messages[{index}]", speaker, newest=index == last_user)
+            cut = list(self._blocks(content, f"messages[{index}]", speaker, newest=index == last_user))
+            own = marked(items[index], self._source)
+            if own and cut and not any(segment.breakpoint for segment in cut):
+                cut[-1] = replace(cut[-1], **own)
+            segments += cut
         return tuple(segments)
 
     def _blocks(self, node: Node, path: str, role: Role, *, newest: bool = False) -> Iterator[Segment]:
-        if isinstance(node, Items):
-            for index, block in enumerate(node.items):
-                yield Segment(
-                    f"{path}[{index}]" if path == "system" else f"{path}.content[{index}]",
-                    role,
-                    tuple(self._texts(block)),
-                    newest,
-                    _marked(block),
-                )
-        else:
-            yield Segment(path, role, tuple(self._texts(node)), newest, _marked(node))
+        if not isinstance(node, Items):
+            yield Segment(path, role, tuple(self._texts(node)), newest, **marked(node, self._source))
+            return
+        cut: list[Segment] = []
+        for index, block in enumerate(node.items):
+            marks = marked(block, self._source)
+            if only_marks(block) and cut:
+                cut[-1] = replace(cut[-1], **marks)
+                continue
+            inner = f"{path}.content[{index}]" if path.startswith("messages") else f"{path}[{index}]"
+            cut.append(Segment(inner, role, tuple(self._texts(block)), newest, **marks))
+        yield from cut
 
     def _texts(self, node: Node) -> Iterator[Part]:
         match node:
@@ -172,7 +241,7 @@ class _Finder:
                     yield from self._texts(item)
             case Entries():
                 for key, value in node.pairs:
-                    if key not in {"type", "cache_control", "role"}:
+                    if key not in {"type", "role", "data", "signature", *MARKS}:
                         yield from self._texts(value)
             case _:
                 return
@@ -187,28 +256,6 @@ class _Finder:
 
     def _prompt(self, name: str, node: Node, segments: tuple[Segment, ...]) -> Prompt:
         return Prompt(name, self._source.place(node.start, node.end), segments)
-
-
-def _spoken(node: Node) -> tuple[Role, Node | None]:
-    """Role and content of a message: a mapping with ``role``, or a pair as LangChain writes it."""
-    if isinstance(node, Entries):
-        role = role_of_speaker(node.text("role") or node.text("from") or "")
-        content = node.get("content") or node.get("value") or node.get("text") or node.get("prompt")
-        return (role, content) if role else ("user", None)
-    if isinstance(node, Items) and len(node.items) == 2 and isinstance(node.items[0], Scalar):
-        role = role_of_speaker(str(node.items[0].value))
-        return (role, node.items[1]) if role else ("user", None)
-    return "user", None
-
-
-def _marked(node: Node) -> bool:
-    """Whether a block, or a block inside it, carries a cache breakpoint."""
-    if isinstance(node, Entries):
-        marks = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
-        return any(key in marks for key, _ in node.pairs) or any(_marked(value) for _, value in node.pairs)
-    if isinstance(node, Items):
-        return any(_marked(item) for item in node.items)
-    return False
 
 
 def _is_prompt_text(node: Node) -> bool:

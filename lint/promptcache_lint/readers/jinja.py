@@ -16,6 +16,7 @@ from jinja2.ext import Extension
 
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.prompts import Prompt, Segment
+from promptcache_lint.readers.chat_templates import is_chat_template, judge_chat_template
 from promptcache_lint.readers.jinja_parts import TemplateWalker
 from promptcache_lint.readers.text import (
     FRONT_MATTER,
@@ -38,7 +39,6 @@ __all__ = ["JinjaReader", "is_jinja", "parse_template"]
 
 _STATEMENT = re.compile(r"\{%[-+]?\s*[a-z]\w*")
 _UNKNOWN_TAG = re.compile(r"unknown tag '(\w+)'", re.IGNORECASE)
-_CHAT_TEMPLATE = re.compile(r"add_generation_prompt|\bbos_token\b|\{%[-+]?\s*for\s+\w+\s+in\s+messages\b")
 _MOST_UNKNOWN_TAGS = 20
 
 
@@ -94,8 +94,8 @@ class JinjaReader:
         matter = FRONT_MATTER.match(text)
         start = matter.end() if matter else 0
         blanked = re.sub(r"[^\n]", " ", text[:start]) + text[start:]
-        walker = TemplateWalker(workspace, file.path, source)
-        chat_template = _CHAT_TEMPLATE.search(text) is not None
+        chat_template = is_chat_template(text)
+        walker = TemplateWalker(workspace, file.path, source, loops=not chat_template)
         role = role_of_file_name(file.path.name)
         if not chat_template and ROLE_MARKER.search(text, start):
             segments = segments_by_role(blanked, start, role, _pieces(walker, blanked))
@@ -104,6 +104,9 @@ class JinjaReader:
             segments = (Segment(path, role, walker.parts(blanked), newest=role == "user"),)
         place = source.place(start, len(source.text))
         yield Prompt(file.path.name, place, segments, layout=not chat_template)
+        if chat_template:
+            head = source.place(start, start + len(source.text[start:].split("\n", 1)[0]))
+            yield Prompt("chat template", head, (), practices=judge_chat_template(text[start:], head))
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
         """Jinja and HTML comments."""

@@ -14,7 +14,7 @@ from jinja2 import nodes
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Source
 from promptcache_lint.prompts import Branch, Hole, Text
-from promptcache_lint.readers.jinja_values import Scope, evaluate, spell
+from promptcache_lint.readers.jinja_values import Scope, evaluate, mapping_order, spell
 from promptcache_lint.rulebook import in_words
 
 if TYPE_CHECKING:
@@ -34,13 +34,19 @@ _LARGEST_INCLUDE = 1_000_000
 
 
 class TemplateWalker:
-    """Reads one template file into parts; `parts` is the whole of it."""
+    """Reads one template file into parts; `parts` is the whole of it.
 
-    def __init__(self, workspace: Workspace, path: Path, source: Source, depth: int = 0) -> None:
+    ``loops``: the order of what the template loops over is looked at.
+    """
+
+    def __init__(
+        self, workspace: Workspace, path: Path, source: Source, depth: int = 0, *, loops: bool = True
+    ) -> None:
         self.workspace = workspace
         self.path = path
         self.source = source
         self._depth = depth
+        self._loops = loops
         self._outputs: list[tuple[int, int]] = []
         self._next = 0
 
@@ -150,7 +156,10 @@ class TemplateWalker:
 
     def _loop(self, node: nodes.For, scope: Scope) -> Iterator[Part]:
         inner = scope.child()
-        traits = evaluate(node.iter, scope, self._line(node.lineno))
+        line = self._line(node.lineno)
+        traits = evaluate(node.iter, scope, line)
+        if self._loops:
+            traits = (*traits, *mapping_order(node.iter, scope, line))
         targets = node.target.items if isinstance(node.target, nodes.Tuple) else [node.target]
         for target in targets:
             if isinstance(target, nodes.Name):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Part
     from promptcache_lint.rulebook import Vocabulary
 
-__all__ = ["Scope", "Traits", "evaluate", "spell"]
+__all__ = ["Scope", "Traits", "evaluate", "mapping_order", "spell"]
 
 Traits = tuple[Trait, ...]
 
@@ -30,6 +30,7 @@ _DATE_FILTERS = {
 }
 _DATE_METHODS = {"strftime", "format"}
 _SORTING = {"sort", "dictsort", "tojson"}
+"""Jinja2's own ``tojson`` sorts its keys."""
 _CONSUMING = {"length", "count", "sum", "min", "max", "default_if_none", "bool", "first_if"}
 
 
@@ -168,6 +169,30 @@ def _filter(node: nodes.Filter, scope: Scope, place: Place) -> Traits:
     if node.name in _DATE_FILTERS:
         return _with_format(traits, node.args, scope)
     return traits
+
+
+def mapping_order(node: nodes.Node, scope: Scope, place: Place) -> Traits:
+    """The trait of a loop over the entries of a mapping that comes from outside; sorted ones have none."""
+    mark = scope.vocabulary.mark("PC204")
+    match node:
+        case nodes.Call(node=nodes.Getattr(attr="items" | "values" | "keys", node=owner)):
+            pass
+        case nodes.Filter(name="items" | "list" | "xmlattr", node=owner):
+            if node.name == "list":
+                return mapping_order(owner, scope, place) if owner is not None else ()
+        case _:
+            return ()
+    root: nodes.Node | None = owner
+    while isinstance(root, nodes.Getattr | nodes.Getitem):
+        root = root.node
+    if (
+        mark is None
+        or not isinstance(root, nodes.Name)
+        or root.name in scope.values
+        or root.name in scope.blocks
+    ):
+        return ()  # written down in the template, in the order it is written in
+    return (Trait(mark, place, spell(node)),)
 
 
 def _union(*groups: Traits) -> Traits:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Source
 from promptcache_lint.readers.tree import Entries, Items, Node, Scalar
 
-__all__ = ["parse_json"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["parse_json", "parse_json_lines"]
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -29,6 +33,16 @@ def parse_json(text: str) -> Node:
     if at != len(text):
         raise scanner.error(at, "something stands behind the value")
     return node
+
+
+def parse_json_lines(text: str) -> Iterator[Node]:
+    """The values of a text with one JSON value a line; raises `UnreadableFileError` at the first broken line."""
+    scanner = _Scanner(text)
+    at = scanner.skip(0)
+    while at < len(text):
+        node, at = scanner.value(at, 0)
+        yield node
+        at = scanner.skip(at)
 
 
 class _Scanner:

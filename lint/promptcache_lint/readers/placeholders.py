@@ -39,6 +39,10 @@ PLACEHOLDER = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_DUMPS = re.compile(
+    r"^(?:(?:to)?json|json_?stringify|stringify)\s+\w|\|\s*(?:json|dump|json_encode|to_json)\b", re.IGNORECASE
+)
+"""A value dumped as JSON by a helper or filter; Jinja2's own ``tojson`` sorts its keys and is left out."""
 _BARE = re.compile(r"\{\{\w+\}\}")
 """Beside ``{x}`` this is how `str.format` writes a literal ``{x}``, and no placeholder."""
 _FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n]*)\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -149,6 +153,9 @@ def _add_placeholder(builder: _Builder, match: re.Match[str], place: Place, voca
         return
     bare = re.split(r"::|:|\||\s", name.strip(), maxsplit=1)[0].rstrip("()") if name else ""
     hole = named_hole(bare, match[0], place, vocabulary)
+    mark = vocabulary.mark("PC204") if groups["mustache"] and _DUMPS.search(name) else None
+    if mark is not None:
+        hole = replace(hole, traits=(Trait(mark, place, match[0]),), stability=mark.stability)
     spec = (groups["spec"] or "")[1:]
     builder.add(_formatted(hole, spec, vocabulary) if "%" in spec else hole)
 

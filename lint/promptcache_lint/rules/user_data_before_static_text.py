@@ -77,6 +77,8 @@ class UserDataBeforeStaticText(SignRule):
         if not prompt.layout:
             return
         for exposed in exposed_holes(prompt):
+            if exposed.segment.role == "tool":
+                continue
             for trait in exposed.hole.traits:
                 if trait.mark.code == self.code and exposed.words_behind >= _ENOUGH_WORDS:
                     if not exposed.turn_before:

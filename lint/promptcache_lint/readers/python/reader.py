@@ -7,6 +7,7 @@ import io
 import tokenize
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.conversations.finder import find_practices, may_hold_practice
 from promptcache_lint.readers.python.interpreter import Interpreter
 from promptcache_lint.readers.python.program import Program, parse_module
 from promptcache_lint.readers.python.relevance import may_hold_prompt
@@ -32,14 +33,15 @@ class PythonReader:
         program = machine.program
         module = program.known(file.path, file.source)
         if module is None:
-            hinted = may_hold_prompt(file.source.text)
+            text = file.source.text
+            hinted = may_hold_prompt(text) or may_hold_practice(text)
             if not hinted and not file.asked:
                 return []  # in a large tree most files end here, unparsed
             module = parse_module(file.path, file.source)
             if not hinted:
                 return []
             program.add(module)
-        return _prompts(module, machine)
+        return [*_prompts(module, machine), *find_practices(module)]
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
         """Real comments, so that the same words in a string suppress nothing."""

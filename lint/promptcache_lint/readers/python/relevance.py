@@ -40,7 +40,7 @@ _PROMPT_HINTS = (
         "completion(",
         "completions.",
     ),
-    *("messages.create", "responses.create"),
+    *("messages.create", "responses.create", "input_schema", '"function"', "'function'", "toolspec"),
 )
 _SURE_SOURCES = frozenset(
     {

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import count_words
 from promptcache_lint.prompts import Hole, Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
-from promptcache_lint.readers.python import strings, templates
+from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.objects import settled
-from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, traits_of
+from promptcache_lint.readers.python.requests import SYSTEM_KEYWORDS, Cutter, literal, spoken
+from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
 
 if TYPE_CHECKING:
@@ -39,16 +41,11 @@ _MESSAGE_CLASS = re.compile(
     r"(?:.*\.)?(?P<role>System|Developer|Human|User|AI|Assistant)(?:Chat)?Message(?P<template>PromptTemplate)?"
     r"(?:\.from_template)?"
 )
-_TEMPLATE_CLASS = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_template)?")
-_SYSTEM_KEYWORDS = (
-    "system",
-    "instructions",
-    "system_prompt",
-    "system_instruction",
-    "system_message",
-    "developer_message",
-    "preamble",
+_TOOL_CLASS = re.compile(
+    r"(?:.*\.)?(?:Structured|Function|QueryEngine|Base|Callable|Retriever|Dynamic)?Tool(?:Metadata|Definition|Param)?"
+    r"(?:\.from_(?:function|defaults))?|(?:.*\.)?create_retriever_tool|(?:.*\.)?FunctionDeclaration"
 )
+_TEMPLATE_CLASS = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_template)?")
 _ENOUGH_WORDS = 3
 _HEADING = re.compile(r"\s*#{1,3} \S")
 _SECTION_NAME = re.compile(
@@ -75,6 +72,8 @@ class Sinks:
             value = made.argument(0, "template")
             if isinstance(value, Str):
                 self._emit("template", "prompt", value, made.node, frame, certain=True, expand=True)
+        elif _TOOL_CLASS.fullmatch(made.path):
+            self._tool_class(made, frame)
         elif _API.fullmatch(made.path):
             self._request(made, frame)
         else:
@@ -82,9 +81,12 @@ class Sinks:
 
     def built_dict(self, value: Map, node: ast.Dict, frame: Frame) -> None:
         """A dict display was evaluated: a system message stands for itself."""
-        role, content = _spoken(value)
+        role, content = spoken(value)
         if role == "system" and content is not None:
             self._emit("system", "system", content, node, frame, certain=True)
+        elif _is_tool(value):
+            segment = self._cutter(frame).tool(value, node)
+            self._add("tool", (segment,), frame.module.place(node), certain=True)
 
     def built_list(self, value: Seq, node: ast.expr, frame: Frame) -> None:
         """A list or tuple display was evaluated: it may be a list of messages, or a pair of role and text."""
@@ -93,7 +95,7 @@ class Sinks:
             if role_of_speaker(speaker) == "system" and isinstance(value.items[1], Str):
                 self._emit("system", "system", value.items[1], node, frame, certain=True, expand=True)
             return
-        segments = self._messages(value, frame)
+        segments = tuple(self._cutter(frame).messages(value))
         if len(segments) > 1 and not isinstance(node, ast.Tuple):
             self._add("messages", segments, frame.module.place(node), certain=True)
 
@@ -148,9 +150,16 @@ class Sinks:
             expand = match["template"] is not None
             self._emit("system", "system", value, made.node, frame, certain=True, expand=expand)
 
+    def _tool_class(self, made: Call, frame: Frame) -> None:
+        """A tool made by a class of a library: its name and description are sent."""
+        value = made.argument(99, "description")
+        if isinstance(value, Str):
+            segment = Segment("tools[0]", "tool", value.parts)
+            self._add("tool", (segment,), frame.module.place(made.node), certain=True)
+
     def _keywords(self, made: Call, frame: Frame) -> None:
         """A call of anything with a keyword that names a system prompt."""
-        for keyword in _SYSTEM_KEYWORDS:
+        for keyword in SYSTEM_KEYWORDS:
             pair = made.named.get(keyword)
             if (
                 pair is not None
@@ -158,95 +167,24 @@ class Sinks:
                 and _static_words(pair[0].parts) >= _ENOUGH_WORDS
             ):
                 self._emit(keyword, "system", pair[0], pair[1], frame, certain=True)
+        tools = self._cutter(frame).tools(made)
+        if tools:
+            self._add("tools", tuple(tools), frame.module.place(made.node), certain=True)
         pair = made.named.get("messages")
         if pair is not None and isinstance(pair[0], Seq):
-            segments = self._messages(pair[0], frame)
+            segments = tuple(self._cutter(frame).messages(pair[0]))
             if segments:
                 self._add("messages", segments, frame.module.place(made.node), certain=True)
 
     def _request(self, made: Call, frame: Frame) -> None:
         """A call of a model API: tools, then system, then messages."""
-        segments: list[Segment] = []
-        tools = made.named.get("tools")
-        if tools is not None and isinstance(tools[0], Seq):
-            for index, tool in enumerate(tools[0].items):
-                segments.append(Segment(f"tools[{index}]", "tool", self._deep_parts(tool, tools[1], frame)))
-            segments += self._order_of(tools[0], tools[1], frame)
-        for keyword in _SYSTEM_KEYWORDS:
-            if keyword in made.named:
-                value, expression = made.named[keyword]
-                segments += self._content(value, expression, keyword, "system", frame)
-        for keyword in ("messages", "input", "contents"):
-            value = made.named[keyword][0] if keyword in made.named else Thing()
-            if isinstance(value, Seq):
-                segments += self._messages(value, frame)
-        if "prompt" in made.named and isinstance(made.named["prompt"][0], Str):
-            value, expression = made.named["prompt"]
-            segments.append(
-                Segment("prompt", "prompt", strings.parts_of(self._machine(), value, expression, frame))
-            )
+        segments = self._cutter(frame).request(made)
         if segments:
-            self._add("request", tuple(segments), frame.module.place(made.node), certain=True)
+            model = made.argument(0, "model") if "model" in made.named else None
+            self._add("request", segments, frame.module.place(made.node), certain=True, model=literal(model))
 
-    def _messages(self, value: Seq, frame: Frame) -> tuple[Segment, ...]:
-        spoken = [_spoken(item) if isinstance(item, Map) else (None, None) for item in value.items]
-        if not any(role for role, _ in spoken):
-            return ()
-        last_user = max((i for i, (role, _) in enumerate(spoken) if role == "user"), default=None)
-        segments: list[Segment] = []
-        for index, (role, content) in enumerate(spoken):
-            if role is not None and content is not None:
-                newest = role == "user" and index == last_user
-                node = ast.Constant("", lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
-                segments += self._content(content, node, f"messages[{index}]", role, frame, newest=newest)
-        return tuple(segments)
-
-    def _content(
-        self, value: Value, node: ast.expr, path: str, role: Role, frame: Frame, *, newest: bool = False
-    ) -> list[Segment]:
-        if isinstance(value, Seq) and value.items and all(isinstance(item, Map) for item in value.items):
-            segments = []
-            for index, block in enumerate(value.items):
-                assert isinstance(block, Map)
-                text = block.get("text") or block.get("content") or Str(())
-                inner = f"{path}[{index}]" if not path.startswith("messages") else f"{path}.content[{index}]"
-                marked = block.get("cache_control") is not None
-                segments.append(Segment(inner, role, self._parts(text, node, frame), newest, marked))
-            return segments
-        return [Segment(path, role, self._parts(value, node, frame), newest)]
-
-    def _parts(self, value: Value, node: ast.expr, frame: Frame) -> tuple[Part, ...]:
-        if isinstance(value, Str):
-            return value.parts
-        traits = traits_of(value)
-        if not traits and node.lineno == 1 and isinstance(node, ast.Constant):
-            return ()
-        if isinstance(node, ast.Constant) and traits:
-            return (Hole(traits[0].label, traits[0].origin, traits, traits[0].mark.stability),)
-        return strings.parts_of(self._machine(), value, node, frame)
-
-    def _deep_parts(self, value: Value, node: ast.expr, frame: Frame) -> tuple[Part, ...]:
-        match value:
-            case Str():
-                return value.parts
-            case Map():
-                return tuple(
-                    part for _, inner in value.pairs for part in self._deep_parts(inner, node, frame)
-                )
-            case Seq():
-                return tuple(part for inner in value.items for part in self._deep_parts(inner, node, frame))
-            case Thing() if value.traits:
-                return strings.parts_of(self._machine(), value, node, frame)
-            case _:
-                return ()
-
-    def _order_of(self, tools: Seq, node: ast.expr, frame: Frame) -> list[Segment]:
-        if not tools.traits:
-            return []
-        hole = Hole(
-            frame.module.label(node), frame.module.place(node), tools.traits, tools.traits[0].mark.stability
-        )
-        return [Segment("tools", "tool", (hole,))]
+    def _cutter(self, frame: Frame) -> Cutter:
+        return Cutter(self._machine(), frame)
 
     def _emit(
         self,
@@ -260,10 +198,10 @@ class Sinks:
         expand: bool = False,
     ) -> None:
         place = frame.module.place(node)
-        for segment in self._content(value, node, name if role == "system" else "messages[0]", role, frame):
+        path = name if role == "system" else "messages[0]"
+        for segment in self._cutter(frame).content(value, node, path, role):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
-            changed = Segment(segment.path, segment.role, parts, segment.newest, segment.breakpoint)
-            self._add(name, (changed,), place, certain=certain)
+            self._add(name, (replace(segment, parts=parts),), place, certain=certain)
 
     def _emit_at(
         self, name: str, role: Role, value: Str, place: Place, frame: Frame, *, certain: bool, expand: bool
@@ -285,13 +223,18 @@ class Sinks:
                 done.append(part)
         return tuple(done)
 
-    def _add(self, name: str, segments: tuple[Segment, ...], place: Place, *, certain: bool) -> None:
+    def _add(
+        self, name: str, segments: tuple[Segment, ...], place: Place, *, certain: bool, model: str = ""
+    ) -> None:
         holes = [
             part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)
         ]
-        if holes:
-            prompt = Prompt(name, place, segments, certain=certain)
-            for path in {hole.place.path for hole in holes}:
+        paths = {hole.place.path for hole in holes}
+        if model or any(segment.breakpoint for segment in segments):
+            paths.add(place.path)
+        if paths:
+            prompt = Prompt(name, place, segments, certain=certain, model=model)
+            for path in paths:
                 self._found.setdefault(path, {}).setdefault((place, name, segments), prompt)
 
     def _machine(self) -> Interpreter:
@@ -299,12 +242,13 @@ class Sinks:
         return self.machine
 
 
-def _spoken(value: Map) -> tuple[Role | None, Value | None]:
-    role = value.get("role")
-    if not isinstance(role, Str):
-        return None, None
-    speaker = role_of_speaker("".join(getattr(part, "text", "") for part in role.parts))
-    return speaker, value.get("content")
+def _is_tool(value: Map) -> bool:
+    """Whether a dict is a tool's definition, as a provider wants it."""
+    inner = value.get("function") or value.get("toolSpec")
+    if isinstance(inner, Map) and inner.get("name") is not None:
+        return inner.get("parameters") is not None or inner.get("inputSchema") is not None
+    named = value.get("name") is not None and value.get("description") is not None
+    return named and (value.get("input_schema") is not None or value.get("parameters") is not None)
 
 
 def _static_words(parts: tuple[Part, ...]) -> int:

@@ -178,6 +178,11 @@ def formatted(
 ) -> tuple[Part, ...]:
     """The parts of a value written with a format: a clock may be left with a date, or nothing volatile."""
     parts = parts_of(machine, value, node, frame)
+    mark = machine.vocabulary.mark("PC205") if spec.endswith("n") and "%" not in spec else None
+    if mark is not None:
+        place = frame.module.place(node)
+        label = f"{frame.module.label(node)}:{spec}"
+        return (Hole(label, place, (Trait(mark, place, label),), mark.stability),)
     if "%" not in spec:
         return parts
     return tuple(with_pattern(part, spec, machine) for part in parts)

@@ -1,0 +1,266 @@
+"""Messages that are changed after they were sent: earlier ones, and the system prompt."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.prompts import Practice
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["edits"]
+
+_FIELDS = {"content", "text", "tool_calls", "arguments", "parts", "role", "output"}
+_SYSTEM_NAMES = {
+    "system",
+    "system_prompt",
+    "system_message",
+    "instructions",
+    "sys_prompt",
+    "system_instruction",
+}
+_EARLIER = "`{}` changes a message that was already sent: all behind it is computed again."
+_SYSTEM = "`{}` changes the system prompt of a running conversation: nothing of it can be reused."
+
+
+def edits(facts: Facts) -> Iterator[Practice]:
+    """PC403 and PC502."""
+    for node in facts.nodes:
+        match node:
+            case ast.Assign():
+                for target in node.targets:
+                    yield from _stored(target, node.value, facts)
+            case ast.AugAssign():
+                yield from _stored(node.target, None, facts)
+            case ast.Delete():
+                for target in node.targets:
+                    yield from _deleted(target, facts)
+            case ast.Call(func=ast.Attribute(attr="remove" | "pop" | "insert")):
+                yield from _called(node, facts)
+            case ast.ListComp():
+                yield from _rebuilt(node, facts)
+
+
+def _message_of(target: ast.expr) -> tuple[ast.expr | None, str]:
+    """The message a target belongs to, and its field: ``m["content"]``, ``m.content[0]["text"]``."""
+    field = ""
+    at: ast.expr = target
+    while True:
+        match at:
+            case ast.Subscript(slice=ast.Constant(value=str() as key)):
+                field, at = key, at.value
+            case ast.Attribute() if at.attr in _FIELDS:
+                field, at = at.attr, at.value
+            case ast.Subscript(slice=ast.Constant(value=int())) if (
+                field and isinstance(at.value, ast.Subscript | ast.Attribute) and _is_field(at.value)
+            ):
+                at = at.value
+            case _:
+                return at, field
+
+
+def _is_field(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Attribute) and node.attr in _FIELDS) or (
+        isinstance(node, ast.Subscript) and constant(node.slice) in _FIELDS
+    )
+
+
+def _stored(target: ast.expr, value: ast.expr | None, facts: Facts) -> Iterator[Practice]:
+    yield from _system_grown(target, value, facts)
+    message, field = _message_of(target)
+    if field and field not in _FIELDS:
+        return
+    if isinstance(message, ast.Subscript) and not isinstance(message.slice, ast.Slice):
+        yield from _by_index(target, message, value, facts)
+    elif isinstance(message, ast.Name) and field and message is not target:
+        yield from _by_loop(target, message.id, value, facts)
+
+
+def _by_index(
+    target: ast.expr, message: ast.Subscript, value: ast.expr | None, facts: Facts
+) -> Iterator[Practice]:
+    sure = facts.conviction(message.value)
+    index = constant(message.slice)
+    if sure is None or index == -1 or _counts_last(message.slice) or isinstance(index, str):
+        return
+    if index == 0:
+        if message is target and role_of(value) not in {"system", "developer"}:
+            return
+        if not _is_fresh(message.value, target, facts) and not _is_fixed(value):
+            severity = sure if facts.turns(target) or "." in spell(message.value) else Severity.WARNING
+            yield facts.practice("PC403", severity, target, _SYSTEM.format(facts.label(target)))
+        return
+    if not _is_fresh(message.value, target, facts):
+        yield facts.practice("PC502", sure, target, _EARLIER.format(facts.label(target)))
+
+
+def _counts_last(index: ast.expr) -> bool:
+    """``len(messages) - 1``: the newest message, which is new anyway."""
+    return isinstance(index, ast.BinOp) and isinstance(index.op, ast.Sub) and constant(index.right) == 1
+
+
+def _is_fresh(owner: ast.expr, at: ast.AST, facts: Facts) -> bool:
+    """Whether the list was written down in this very function, so that nothing has been sent yet."""
+    name = spell(owner)
+    loop = facts.turns(at)
+    for node in facts.nodes:
+        if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets):
+            made = isinstance(node.value, ast.List) or (
+                isinstance(node.value, ast.BinOp) and isinstance(node.value.left, ast.List)
+            )
+            if made and (loop is None or facts.turns(node) is loop) and "." not in name:
+                return True
+    return False
+
+
+def _is_fixed(value: ast.expr | None) -> bool:
+    """A value that is the same each time: a literal, a constant of the module, a message made of those."""
+    match value:
+        case ast.Constant():
+            return True
+        case ast.Name():
+            return value.id.isupper()
+        case ast.Dict():
+            return all(_is_fixed(inner) for inner in value.values)
+        case ast.Call() if role_of(value):
+            return all(_is_fixed(inner) for inner in [*value.args, *(k.value for k in value.keywords)])
+        case _:
+            return False
+
+
+def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) -> Iterator[Practice]:
+    """``for m in messages[:-4]: m["content"] = …``."""
+    loop = next(
+        (
+            outer
+            for outer in facts.around(target)
+            if isinstance(outer, ast.For)
+            and name in {n.id for n in ast.walk(outer.target) if isinstance(n, ast.Name)}
+        ),
+        None,
+    )
+    if loop is None:
+        return
+    iterable, aged = _iterated(loop.iter)
+    sure = facts.conviction(iterable)
+    if sure is None:
+        return
+    tests = [ast.unparse(outer.test) for outer in facts.around(target) if isinstance(outer, ast.If)]
+    said = " ".join(tests)
+    if "'system'" in said or "SystemMessage" in said or "'developer'" in said:
+        if not _is_fixed(value):
+            yield facts.practice("PC403", sure, target, _SYSTEM.format(facts.label(target)))
+        return
+    if isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "reversed" and _breaks(loop):
+        return
+    aged = aged or "len(" in said
+    severity = sure if aged else min(sure, Severity.WARNING)
+    if aged or not _is_copy(iterable, facts):
+        yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))
+
+
+def _iterated(node: ast.expr) -> tuple[ast.expr, bool]:
+    """The list a loop goes through, and whether it is a part chosen from the end."""
+    match node:
+        case ast.Call(func=ast.Name(id="enumerate" | "reversed" | "list"), args=[inner, *_]):
+            return _iterated(inner)
+        case ast.Subscript(slice=ast.Slice(upper=ast.UnaryOp() | ast.BinOp())):
+            return node.value, True
+        case ast.Subscript(slice=ast.Slice()):
+            return node.value, False
+        case _:
+            return node, False
+
+
+def _breaks(loop: ast.For) -> bool:
+    return any(isinstance(inner, ast.Break | ast.Return) for inner in ast.walk(loop))
+
+
+def _is_copy(iterable: ast.expr, facts: Facts) -> bool:
+    """Whether the list is one of this function's own, made for this request from another."""
+    name = spell(iterable)
+    return "." not in name and any(
+        isinstance(node, ast.Assign)
+        and any(spell(target) == name for target in node.targets)
+        and "copy" in ast.unparse(node.value)
+        for node in facts.nodes
+    )
+
+
+def _system_grown(target: ast.expr, value: ast.expr | None, facts: Facts) -> Iterator[Practice]:
+    """``system += …`` between two calls of the model."""
+    name = spell(target)
+    if name.rpartition(".")[2] not in _SYSTEM_NAMES or isinstance(target, ast.Subscript):
+        return
+    loop = facts.turns(target)
+    grows = value is None or any(spell(inner) == name for inner in ast.walk(value))
+    if loop is None or not grows:
+        return
+    sent = any(spell(keyword.value) == name for call in facts.calls for keyword in call.keywords) or any(
+        role_of(node) in {"system", "developer"} and _mentions(node, name) for node in ast.walk(loop)
+    )
+    if sent:
+        yield facts.practice("PC403", Severity.ERROR, target, _SYSTEM.format(name))
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(spell(inner) == name for inner in ast.walk(node))
+
+
+def _deleted(target: ast.expr, facts: Facts) -> Iterator[Practice]:
+    if not isinstance(target, ast.Subscript) or (sure := facts.conviction(target.value)) is None:
+        return
+    index = target.slice
+    if isinstance(index, ast.Slice) or constant(index) in {0, 1, 2, -1} or isinstance(constant(index), str):
+        return
+    yield facts.practice("PC502", sure, target, _EARLIER.format(f"del {facts.label(target)}"))
+
+
+def _called(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    assert isinstance(node.func, ast.Attribute)
+    sure = facts.conviction(node.func.value)
+    if sure is None or not node.args:
+        return
+    first = node.args[0]
+    match node.func.attr:
+        case "remove" if isinstance(facts.parents.get(node), ast.Expr):
+            yield facts.practice("PC502", Severity.WARNING, node, _EARLIER.format(facts.label(node)))
+        case "pop" if isinstance(index := constant(first), int) and index < -1:
+            yield facts.practice("PC502", sure, node, _EARLIER.format(facts.label(node)))
+        case "insert" if len(node.args) > 1 and facts.turns(node):
+            yield from _inserted(node, first, sure, facts)
+
+
+def _inserted(node: ast.Call, index: ast.expr, sure: Severity, facts: Facts) -> Iterator[Practice]:
+    at = constant(index)
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if not isinstance(at, int) or at < 0 or owner is None or _is_fresh(owner, node, facts):
+        return
+    code, says = ("PC403", _SYSTEM) if at == 0 and role_of(node.args[1]) == "system" else ("PC502", _EARLIER)
+    yield facts.practice(code, sure, node, says.format(facts.label(node)))
+
+
+def _rebuilt(node: ast.ListComp, facts: Facts) -> Iterator[Practice]:
+    """``[shorten(m) if i < len(messages) - 4 else m for i, m in enumerate(messages)]``; tool results left out."""
+    iterable, _ = _iterated(node.generators[0].iter)
+    sure = facts.conviction(iterable)
+    if sure is None:
+        return
+    if isinstance(node.elt, ast.IfExp) and "len(" in ast.unparse(node.elt.test):
+        yield facts.practice("PC502", sure, node, _EARLIER.format(facts.label(node)))
+        return
+    said = " ".join(ast.unparse(test) for test in node.generators[0].ifs)
+    statement = facts.statement(node)
+    kept = isinstance(statement, ast.Assign) and facts.conviction(statement.targets[0]) is not None
+    if (
+        kept
+        and ("'tool'" in said or "'function'" in said or "ToolMessage" in said)
+        and ("!=" in said or "not " in said)
+    ):
+        yield facts.practice("PC502", Severity.WARNING, node, _EARLIER.format(facts.label(node)))

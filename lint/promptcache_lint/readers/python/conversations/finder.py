@@ -1,0 +1,105 @@
+"""Runs the recognisers over every function of a module that handles a conversation."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Prompt
+from promptcache_lint.readers.python.conversations.edits import edits
+from promptcache_lint.readers.python.conversations.facts import Facts
+from promptcache_lint.readers.python.conversations.images import images
+from promptcache_lint.readers.python.conversations.moving import moving
+from promptcache_lint.readers.python.conversations.replays import replays
+from promptcache_lint.readers.python.conversations.results import results
+from promptcache_lint.readers.python.conversations.schemas import schemas
+from promptcache_lint.readers.python.conversations.summaries import summaries
+from promptcache_lint.readers.python.conversations.switches import switches
+from promptcache_lint.readers.python.conversations.trims import trims
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.readers.python.program import Function, Module
+
+__all__ = ["find_practices", "may_hold_practice"]
+
+_LIBRARIES = re.compile(
+    r"^\s*(?:from|import)\s+(?:openai|anthropic|litellm|langchain\w*|langgraph|llama_index|pydantic_ai|google\.genai|"
+    r"google\.generativeai|boto3|cohere|mistralai|groq|ollama|transformers|vllm|agno|crewai|autogen\w*|dspy|haystack|"
+    r"semantic_kernel|smolagents|instructor|agents)\b|[\"']role[\"']\s*:",
+    re.MULTILINE,
+)
+_CONVERSATION = re.compile(
+    r"messages|history|conversation|transcript|dialog|memory|list_tools|RemoveMessage|image", re.IGNORECASE
+)
+_PRACTICE = re.compile(
+    r"\[\s*-\s*(?!1\s*\])[\w.]+\s*:|\[\s*len\(|\.pop\(\s*[012-]|\.popleft\(|^\s*del\s|deque\(|trim_messages|"
+    r"(?:messages|history|conversation|msgs|transcript|turns|m|msg|message)\[[^\]]*\](?:\[[^\]]*\]|\.\w+)*\s*\+?=[^=]|"
+    r"\bm(?:sg|essage)?\.(?:content|parts)\s*\+?=[^=]|\.remove\(|\.insert\(|(?:Buffer|Window|Summary|Reducer|Limiter)\w*\(|"
+    r"num_history|truncation=|RemoveMessage|(?:tools|model|tool_choice|thinking|reasoning\w*|response_format|effort)\s*=|"
+    r"as_completed|asyncio\.wait\(|list_tools|load_mcp_tools|get_tools|[\"']mcp[\"']|MCPServer|thinking|reasoning|<think|"
+    r"\.arguments|[\"']arguments[\"']|summar|compact|condens|presign|sign_url|signed_url|generate_blob_sas|\.save\(|"
+    r"[\"']detail[\"']|sorted\(|sort_keys|canonical|"
+    r"cache_control|[\"']assistant[\"']",
+    re.MULTILINE | re.IGNORECASE,
+)
+_RECOGNISERS = (trims, edits, switches, replays, results, summaries, images, moving, schemas)
+
+
+def may_hold_practice(text: str) -> bool:
+    """Whether a text may do anything to a conversation; most functions of a tree are ruled out here."""
+    return _CONVERSATION.search(text) is not None and _PRACTICE.search(text) is not None
+
+
+def find_practices(module: Module) -> Iterator[Prompt]:
+    """One prompt for each practice in a module; ``practices`` holds it."""
+    text = module.source.text
+    if not may_hold_practice(text):
+        return
+    about_models = _LIBRARIES.search(text) is not None
+    for group in _groups(module):
+        shared: set[str] = set()
+        pieces = [(node, _text(module, node)) for node in group]
+        if len(group) > 1:
+            for node, piece in pieces:
+                if _CONVERSATION.search(piece):
+                    known = Facts(module, node, "", set(), about_models=about_models).sure
+                    shared |= {name for name in known if name.startswith("self.")}
+        for node, piece in pieces:
+            if may_hold_practice(piece):
+                name = getattr(node, "name", "")
+                yield from _run(Facts(module, node, name, shared, about_models=about_models))
+
+
+def _run(facts: Facts) -> Iterator[Prompt]:
+    for recognise in _RECOGNISERS:
+        for practice in recognise(facts):
+            yield Prompt("conversation", practice.place, (), practices=(practice,))
+
+
+def _groups(module: Module) -> Iterator[list[ast.AST]]:
+    """Functions that share attributes: those of a class together, others by themselves; the module's own body."""
+    for function in module.functions.values():
+        yield [function.node]
+    for cls in module.classes.values():
+        methods: list[Function] = list(cls.methods.values())
+        yield [method.node for method in methods]
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    body = [statement for statement in module.tree.body if not isinstance(statement, definitions)]
+    if body:
+        yield [ast.copy_location(_Body(body=body, type_ignores=[]), body[0])]
+
+
+class _Body(ast.Module):
+    """A module's own statements, without its definitions."""
+
+
+def _text(module: Module, node: ast.AST) -> str:
+    """A function's text, in whole lines; of a module's own body, the whole file's."""
+    if isinstance(node, ast.Module):
+        return module.source.text
+    first, last = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
+    start = module.source.offset(first, 1)
+    return module.source.text[start : module.source.offset(last + 1, 1)]

@@ -1,0 +1,101 @@
+"""Images that come in other bytes, under another signature, or in another detail when they are sent again."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.prompts import Practice
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["images"]
+
+_SIGNS = re.compile(
+    r"(?:.*\.)?(?:generate_presigned_url|generate_signed_url|create_presigned_url|get_presigned_url|presign(?:ed)?_?\w*|"
+    r"sign_url|get_signed_url|presigned_get_object|generate_blob_sas|signed_url)"
+)
+_IMAGE = re.compile(r"image|img|photo|picture|screenshot|attachment", re.IGNORECASE)
+_SIGNED = (
+    "`{}` signs the image's address anew: the same image comes under another address each time it is sent."
+)
+_ENCODED = (
+    "`{}` encodes an image of an earlier message anew for each request; its bytes may differ, and cost time."
+)
+_DETAIL = "`{}` gives the same image another detail in a later request, and with it other tokens."
+
+
+def images(facts: Facts) -> Iterator[Practice]:
+    """PC701 and PC702."""
+    for node in facts.nodes:
+        match node:
+            case ast.Call() if _SIGNS.fullmatch(called_name(node)):
+                yield from _signed(node, facts)
+            case ast.Call(func=ast.Attribute(attr="save")):
+                yield from _encoded(node, facts)
+            case ast.Dict():
+                yield from _detail(node, facts)
+
+
+def _over_history(node: ast.AST, facts: Facts) -> bool:
+    """Whether this happens for every message of a history, each time it is sent."""
+    for outer in facts.around(node):
+        iterables = [generator.iter for generator in getattr(outer, "generators", ())]
+        if isinstance(outer, ast.For | ast.AsyncFor):
+            iterables.append(outer.iter)
+        for iterable in iterables:
+            if any(facts.conviction(inner) for inner in ast.walk(iterable)):
+                return True
+    return False
+
+
+def _signed(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """A signed address in an image part: an error where the whole history is signed again for each request."""
+    again = _over_history(node, facts)
+    if again or _in_image(node, facts):
+        severity = Severity.ERROR if again else Severity.WARNING
+        yield facts.practice("PC701", severity, node, _SIGNED.format(facts.label(node)))
+
+
+def _in_image(node: ast.AST, facts: Facts) -> bool:
+    """Whether a value stands in an image part of a message, directly or through a name."""
+    names = {""}
+    for outer in facts.around(node):
+        if isinstance(outer, ast.Dict) and _is_image_part(outer):
+            return True
+        if isinstance(outer, ast.Assign):
+            names |= {spell(target) for target in outer.targets}
+    names.discard("")
+    return any(
+        isinstance(other, ast.Dict)
+        and _is_image_part(other)
+        and any(spell(inner) in names for inner in ast.walk(other) if isinstance(inner, ast.Name))
+        for other in facts.nodes
+    )
+
+
+def _is_image_part(node: ast.Dict) -> bool:
+    said = {constant(value) for value in node.values} | {constant(key) for key in node.keys}
+    return bool(said & {"image_url", "input_image", "image"})
+
+
+def _encoded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """``image.save(buffer, format="JPEG")`` for each message of the history."""
+    has_format = any(keyword.arg in {"format", "quality"} for keyword in node.keywords)
+    if has_format and _over_history(node, facts):
+        yield facts.practice("PC701", Severity.WARNING, node, _ENCODED.format(facts.label(node)))
+
+
+def _detail(node: ast.Dict, facts: Facts) -> Iterator[Practice]:
+    for key, value in zip(node.keys, node.values, strict=True):
+        if constant(key) != "detail" or not isinstance(value, ast.IfExp):
+            continue
+        if {constant(value.body), constant(value.orelse)} <= {"low", "high", "auto", "original"}:
+            severity = Severity.ERROR if _over_history(node, facts) else Severity.WARNING
+            yield facts.practice("PC702", severity, value, _DETAIL.format(facts.label(value)))

@@ -1,0 +1,204 @@
+"""How a model's answer is sent back: without its reasoning, with its arguments written anew, with other spaces."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.prompts import Practice
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["replays"]
+
+_REASONING = re.compile(
+    r"['\"](?:thinking|redacted_thinking|reasoning|reasoning_content|reasoning_details)['\"]"
+)
+_FIELDS = {"thinking", "reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"}
+_THINK_TAG = re.compile(r"</?think", re.IGNORECASE)
+_DROPPED = (
+    "`{}` leaves the reasoning out when the answer is sent back, so it is not what the model has written."
+)
+_WRITTEN = "`{}` writes a tool call's arguments anew: spaces and escapes differ from what the model wrote."
+_STRIPPED = "`{}` trims the model's answer before it is sent back; a server that keeps it sees another text."
+
+
+def replays(facts: Facts) -> Iterator[Practice]:
+    """PC206, PC505 and PC507."""
+    for node in facts.nodes:
+        match node:
+            case ast.ListComp() | ast.GeneratorExp():
+                yield from _filtered(node, facts)
+            case ast.Call():
+                yield from _popped(node, facts)
+                yield from _tags(node, facts)
+                yield from _reserialized(node, facts)
+            case ast.Delete():
+                for target in node.targets:
+                    if isinstance(target, ast.Subscript) and constant(target.slice) in _FIELDS:
+                        yield facts.practice(
+                            "PC505", Severity.INFO, target, _DROPPED.format(facts.label(target))
+                        )
+            case ast.Dict() if role_of(node) == "assistant":
+                yield from _assistant(node, facts)
+
+
+def _filtered(node: ast.ListComp | ast.GeneratorExp, facts: Facts) -> Iterator[Practice]:
+    """``[b for b in response.content if b.type != "thinking"]``, sent back."""
+    for test in node.generators[0].ifs:
+        said = ast.unparse(test)
+        if _REASONING.search(said) and ("!=" in said or "not in" in said) and _sent_back(node, facts):
+            yield facts.practice("PC505", Severity.WARNING, node, _DROPPED.format(facts.label(node)))
+            return
+
+
+def _sent_back(node: ast.AST, facts: Facts) -> bool:
+    """Whether a value becomes part of a message that is kept."""
+    for outer in facts.around(node):
+        if role_of(outer) == "assistant":
+            return True
+        if isinstance(outer, ast.Call) and isinstance(outer.func, ast.Attribute):
+            if outer.func.attr in {"append", "extend"} and facts.conviction(outer.func.value):
+                return True
+        if isinstance(outer, ast.AugAssign):
+            return facts.conviction(outer.target) is not None
+        if isinstance(outer, ast.Assign):
+            name = spell(outer.targets[0])
+            return (
+                bool(facts.conviction(outer.targets[0]))
+                or name.endswith(".content")
+                or (bool(name) and _used_in_message(name, facts))
+            )
+    return False
+
+
+def _used_in_message(name: str, facts: Facts) -> bool:
+    """Whether a name stands in a message of the assistant, or is added to the messages."""
+    for node in facts.nodes:
+        if role_of(node) == "assistant" and any(spell(inner) == name for inner in ast.walk(node)):
+            return True
+        match node:
+            case ast.Call(func=ast.Attribute(attr="append" | "extend", value=owner), args=[inner]) if (
+                spell(inner) == name
+            ):
+                return facts.conviction(owner) is not None
+            case ast.AugAssign() if spell(node.value) == name:
+                return facts.conviction(node.target) is not None
+    return False
+
+
+def _popped(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """``message.pop("reasoning_content", None)``: some APIs demand it, so it is worth knowing only."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "pop" and node.args:
+        if constant(node.args[0]) in _FIELDS and facts.about_models:
+            yield facts.practice("PC505", Severity.INFO, node, _DROPPED.format(facts.label(node)))
+
+
+def _tags(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """``re.sub(r"<think>.*?</think>", "", answer)``, kept as the assistant's message."""
+    name = called_name(node)
+    if name not in {"re.sub", "?.sub"} and not name.endswith((".sub", ".split")):
+        return
+    pattern = next((str(constant(a)) for a in node.args if isinstance(constant(a), str)), "")
+    if _THINK_TAG.search(pattern) and _sent_back(node, facts):
+        yield facts.practice("PC505", Severity.WARNING, node, _DROPPED.format(facts.label(node)))
+
+
+def _reserialized(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """``json.dumps(json.loads(call.function.arguments))``, also over a name in between."""
+    if not called_name(node).endswith("dumps") or not node.args:
+        return
+    parsed = node.args[0]
+    if not isinstance(parsed, ast.Call):
+        parsed = _assigned(spell(parsed), facts) or parsed
+    loads = isinstance(parsed, ast.Call) and called_name(parsed).endswith("loads") and parsed.args
+    if loads and "arguments" in ast.unparse(parsed) and _under_arguments(node, facts):
+        yield facts.practice("PC507", Severity.WARNING, node, _WRITTEN.format(facts.label(node)))
+
+
+def _assigned(name: str, facts: Facts) -> ast.expr | None:
+    if not name:
+        return None
+    for node in facts.nodes:
+        if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets):
+            return node.value
+    return None
+
+
+def _under_arguments(node: ast.AST, facts: Facts) -> bool:
+    """Whether a text becomes a call's ``arguments`` again."""
+    inner = node
+    for outer in facts.around(node):
+        match outer:
+            case ast.Dict():
+                keys = [constant(k) for k, v in zip(outer.keys, outer.values, strict=True) if v is inner]
+                return keys == ["arguments"]
+            case ast.keyword():
+                return outer.arg == "arguments"
+            case ast.Assign(targets=[target]):
+                last = target.slice if isinstance(target, ast.Subscript) else None
+                if spell(target).endswith(".arguments") or constant(last) == "arguments":
+                    return True
+                name = spell(target)
+                return bool(name) and _stands_as_arguments(name, facts)
+        inner = outer
+    return False
+
+
+def _stands_as_arguments(name: str, facts: Facts) -> bool:
+    return any(
+        isinstance(node, ast.Dict)
+        and any(
+            constant(k) == "arguments" and spell(v) == name
+            for k, v in zip(node.keys, node.values, strict=True)
+        )
+        for node in facts.nodes
+    )
+
+
+def _assistant(node: ast.Dict, facts: Facts) -> Iterator[Practice]:
+    """The assistant's message as it is sent back: its calls, and the spaces of its text."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if (
+            (
+                constant(key) == "content"
+                and isinstance(value, ast.Call)
+                and isinstance(value.func, ast.Attribute)
+            )
+            and value.func.attr in {"strip", "rstrip", "lstrip"}
+            and not value.args
+        ):
+            yield facts.practice("PC206", Severity.INFO, value, _STRIPPED.format(facts.label(value)))
+        if constant(key) == "tool_calls":
+            yield from _tool_calls(value, facts)
+
+
+def _tool_calls(value: ast.expr, facts: Facts) -> Iterator[Practice]:
+    """Calls of tools whose arguments are a parsed value that is written out here."""
+    for inner in ast.walk(value):
+        if not isinstance(inner, ast.Dict):
+            continue
+        for key, argument in zip(inner.keys, inner.values, strict=True):
+            dumped = (
+                constant(key) == "arguments"
+                and isinstance(argument, ast.Call)
+                and called_name(argument).endswith("dumps")
+                and argument.args
+            )
+            if dumped and isinstance(argument, ast.Call) and _is_parsed(argument.args[0]):
+                yield facts.practice(
+                    "PC507", Severity.WARNING, argument, _WRITTEN.format(facts.label(argument))
+                )
+
+
+def _is_parsed(node: ast.expr) -> bool:
+    """``call.args``, ``block.input``: what a library has parsed from the model's own text."""
+    return isinstance(node, ast.Attribute | ast.Subscript) and spell(node).rpartition(".")[2] in {
+        "args", "arguments", "input", "kwargs", "parameters", "tool_input", "tool_args",
+    }  # fmt: skip

@@ -1,0 +1,113 @@
+"""A history that is compacted under another prefix than the conversation's own."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.prompts import Practice
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["summaries"]
+
+_SUMMARY = re.compile(r"summar|condens|compact|compress", re.IGNORECASE)
+_CLASSES = {
+    "ConversationSummaryMemory", "ConversationSummaryBufferMemory", "ChatSummaryMemoryBuffer",
+    "ChatHistorySummarizationReducer", "SummarizingConversationManager", "SummarizationNode",
+    "SummarizationMiddleware",
+}  # fmt: skip
+_SAYS = "`{}` sends the history under another prefix, so that none of it is read from the cache; {}"
+_CURE = "ask for the summary in a last message, behind the same tools and system prompt."
+
+
+def summaries(facts: Facts) -> Iterator[Practice]:
+    """PC506."""
+    for node in facts.nodes:
+        if isinstance(node, ast.Call):
+            last = called_name(node).rpartition(".")[2]
+            if last in _CLASSES:
+                yield facts.practice("PC506", Severity.WARNING, node, _SAYS.format(last, _CURE))
+    for call in facts.calls:
+        history = _history(call, facts)
+        system = _own_system(call, facts)
+        if history is not None and system is not None:
+            yield facts.practice("PC506", Severity.WARNING, call, _SAYS.format(facts.label(system), _CURE))
+
+
+def _arguments(call: ast.Call, facts: Facts) -> dict[str, ast.expr]:
+    found = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    if "messages" not in found and call.args and isinstance(call.args[0], ast.List | ast.Name | ast.BinOp):
+        found["messages"] = call.args[0]
+    messages = found.get("messages")
+    if isinstance(messages, ast.Name):
+        made = [
+            node.value
+            for node in facts.nodes
+            if isinstance(node, ast.Assign) and any(spell(target) == messages.id for target in node.targets)
+        ]
+        if len(made) == 1 and isinstance(made[0], ast.List | ast.BinOp):
+            found["messages"] = made[0]
+    return found
+
+
+def _history(call: ast.Call, facts: Facts) -> ast.AST | None:
+    """The conversation's messages among those of the call, as messages or flattened into a text."""
+    messages = _arguments(call, facts).get("messages")
+    if messages is None:
+        return None
+    for inner in ast.walk(messages):
+        if (
+            facts.conviction(inner)
+            and isinstance(inner, ast.Name | ast.Attribute)
+            and _is_passed_on(inner, messages, facts)
+        ):
+            return inner
+    return None
+
+
+def _is_passed_on(inner: ast.AST, messages: ast.expr, facts: Facts) -> bool:
+    if inner is messages or isinstance(messages, ast.BinOp):
+        return True
+    return any(isinstance(outer, ast.Starred | ast.FormattedValue) for outer in facts.around(inner))
+
+
+def _own_system(call: ast.Call, facts: Facts) -> ast.expr | None:
+    """A system prompt that asks for a summary, and so is not the conversation's."""
+    arguments = _arguments(call, facts)
+    for name in ("system", "instructions", "system_prompt"):
+        value = arguments.get(name)
+        if value is not None and _asks_summary(value):
+            return value
+    messages = arguments.get("messages")
+    first = _first(messages)
+    if first is not None and role_of(first) in {"system", "developer", "user"} and _asks_summary(first):
+        return first
+    return None
+
+
+def _first(messages: ast.expr | None) -> ast.expr | None:
+    match messages:
+        case ast.List(elts=[first, *_]):
+            return first
+        case ast.BinOp(op=ast.Add()):
+            return _first(messages.left)
+        case _:
+            return None
+
+
+def _asks_summary(node: ast.expr) -> bool:
+    """Whether a text, or the name of one, speaks of summaries."""
+    for inner in ast.walk(node):
+        text = constant(inner)
+        if isinstance(text, str) and _SUMMARY.search(text):
+            return True
+        if isinstance(inner, ast.Name) and _SUMMARY.search(inner.id) and inner.id.isupper():
+            return True
+    return False

@@ -1,0 +1,222 @@
+"""Conversations that lose their oldest messages: windows, queues of fixed length, and libraries' trimming."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.facts import (
+    called_name,
+    constant,
+    is_model_call,
+    role_of,
+    spell,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.prompts import Practice
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["trims"]
+
+_WINDOW_CLASSES = {
+    "ConversationBufferWindowMemory", "ConversationTokenBufferMemory", "BufferedChatCompletionContext",
+    "HeadAndTailChatCompletionContext", "TokenLimitedChatCompletionContext", "ChatHistoryTruncationReducer",
+    "MessageHistoryLimiter", "MessageTokenLimiter", "SlidingWindowConversationManager",
+}  # fmt: skip
+_WINDOW_SETTINGS = {"num_history_runs", "num_history_responses", "num_history_messages", "history_window"}
+_ASIDE = re.compile(
+    r"summar|title|classif|condens|rewrite|rout|compact|extract|preview|debug|test_|display|render|log"
+)
+_TRIM_NAME = re.compile(
+    r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
+)
+_SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
+
+
+def trims(facts: Facts) -> Iterator[Practice]:
+    """PC501."""
+    if _ASIDE.search(facts.name.lower()):
+        return
+    for node in facts.nodes:
+        match node:
+            case ast.Subscript(slice=ast.Slice(lower=ast.expr() as lower, upper=None)):
+                yield from _window(node, lower, facts)
+            case ast.Call():
+                yield from _call(node, facts)
+            case ast.Delete():
+                for target in node.targets:
+                    yield from _deleted(target, facts)
+
+
+def _is_from_end(lower: ast.expr, owner: ast.expr) -> bool:
+    """Whether a slice begins so many messages before the end; the last one alone is no window."""
+    match lower:
+        case ast.UnaryOp(op=ast.USub()):
+            return constant(lower) != -1
+        case ast.BinOp(op=ast.Sub(), left=ast.Call(func=ast.Name(id="len"), args=[inner])):
+            return spell(inner) == spell(owner) and constant(lower.right) != 1
+        case _:
+            return False
+
+
+def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Practice]:
+    sure = facts.conviction(node.value)
+    if sure is None or not _is_from_end(lower, node.value):
+        return
+    severity = _use(node, sure, facts)
+    if severity is not None:
+        yield facts.practice("PC501", severity, node, _SAYS.format(f"`{facts.label(node)}`"))
+
+
+def _use(node: ast.AST, sure: Severity, facts: Facts) -> Severity | None:
+    """What becomes of a window: sent or kept, it costs; looked at, it does not."""
+    inner = node
+    for outer in facts.around(node):
+        match outer:
+            case (
+                ast.List() | ast.Starred() | ast.BinOp(op=ast.Add()) | ast.Await() | ast.IfExp() | ast.Tuple()
+            ):
+                inner = outer
+            case ast.Call(func=ast.Name(id="list" | "deque" | "tuple")):
+                inner = outer
+            case ast.Call(func=ast.Attribute(attr="extend")) if facts.conviction(outer.func.value):  # type: ignore[attr-defined]
+                return sure
+            case ast.keyword(arg="messages" | "contents" | "message_history" | "input"):
+                return sure
+            case ast.keyword():
+                return None
+            case ast.Call():
+                return sure if is_model_call(outer) else None
+            case ast.Dict():
+                keys = [constant(k) for k, v in zip(outer.keys, outer.values, strict=True) if v is inner]
+                return sure if keys and keys[0] in {"messages", "contents"} else None
+            case ast.Assign(targets=[target]):
+                return _assigned(target, sure, facts)
+            case ast.AnnAssign():
+                return _assigned(outer.target, sure, facts)
+            case ast.Return():
+                return Severity.WARNING if _TRIM_NAME.search(facts.name) else None
+            case ast.For(iter=it) | ast.comprehension(iter=it) if it is inner:
+                return _gone_through(outer, sure, facts)
+            case _:
+                return None
+    return None
+
+
+def _assigned(target: ast.expr, sure: Severity, facts: Facts) -> Severity | None:
+    """A window that gets a name costs where the name is a list of messages that is sent or kept."""
+    if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
+        return sure if facts.conviction(target.value) else None
+    name = spell(target)
+    if name in facts.sure:
+        return sure
+    return sure if "." in name and facts.conviction(target) else None
+
+
+def _gone_through(outer: ast.AST, sure: Severity, facts: Facts) -> Severity | None:
+    """A loop over a window: it costs when messages are made of it."""
+    if isinstance(outer, ast.comprehension):
+        made = facts.parents[outer]
+        element = getattr(made, "elt", None)
+        if role_of(element) or isinstance(element, ast.Name):
+            return _use(made, sure, facts)
+        return None
+    assert isinstance(outer, ast.For)
+    for inner in ast.walk(outer):
+        if (
+            (
+                isinstance(inner, ast.Call)
+                and isinstance(inner.func, ast.Attribute)
+                and inner.func.attr == "append"
+            )
+            and spell(inner.func.value) in facts.sure
+            and inner.args
+        ):
+            return sure
+    return None
+
+
+def _call(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    name = called_name(node)
+    last = name.rpartition(".")[2]
+    if last == "trim_messages" and (node.args or node.keywords):
+        yield facts.practice("PC501", Severity.ERROR, node, _SAYS.format("`trim_messages`"))
+    elif last in _WINDOW_CLASSES or name.endswith("ChatMemoryBuffer.from_defaults"):
+        yield facts.practice("PC501", Severity.WARNING, node, _SAYS.format(f"`{name}`"))
+    elif last == "deque":
+        yield from _bounded(node, facts)
+    elif last in {"pop", "popleft"} and isinstance(node.func, ast.Attribute):
+        yield from _popped(node, node.func.value, facts)
+    elif last == "RemoveMessage":
+        yield from _removed(node, facts)
+    else:
+        yield from _settings(node, facts)
+
+
+def _bounded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    limit = next((keyword.value for keyword in node.keywords if keyword.arg == "maxlen"), None)
+    if limit is None and len(node.args) > 1:
+        limit = node.args[1]
+    if limit is None or constant(limit) is None:
+        return
+    statement = facts.statement(node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    sure = facts.conviction(target)
+    if sure is not None:
+        yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
+
+
+def _popped(node: ast.Call, owner: ast.expr, facts: Facts) -> Iterator[Practice]:
+    """``messages.pop(0)`` whose result nobody uses; a result that is used is a queue, or the system message."""
+    assert isinstance(node.func, ast.Attribute)
+    from_front = node.func.attr == "popleft" or (len(node.args) == 1 and constant(node.args[0]) in {0, 1, 2})
+    sure = facts.conviction(owner)
+    if sure is None or not from_front or not isinstance(facts.parents.get(node), ast.Expr):
+        return
+    yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
+
+
+def _deleted(target: ast.expr, facts: Facts) -> Iterator[Practice]:
+    if not isinstance(target, ast.Subscript) or (sure := facts.conviction(target.value)) is None:
+        return
+    match target.slice:
+        case ast.Slice(lower=lower, upper=ast.expr() as upper) if lower is None or constant(lower) in {
+            0,
+            1,
+            2,
+        }:
+            # Without a lower end that counts from the back, it is the old messages that go.
+            del upper
+        case index if constant(index) in {0, 1, 2}:
+            pass
+        case _:
+            return
+    yield facts.practice("PC501", sure, target, _SAYS.format(f"`del {facts.label(target)}`"))
+
+
+def _removed(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """LangGraph's way: ``[RemoveMessage(id=m.id) for m in messages[:-2]]``."""
+    for outer in facts.around(node):
+        generators = getattr(outer, "generators", ())
+        iterables = [generator.iter for generator in generators]
+        if isinstance(outer, ast.For):
+            iterables.append(outer.iter)
+        for iterable in iterables:
+            if isinstance(iterable, ast.Subscript) and isinstance(iterable.slice, ast.Slice):
+                yield facts.practice(
+                    "PC501", Severity.WARNING, node, _SAYS.format(f"`{facts.label(iterable)}`")
+                )
+                return
+
+
+def _settings(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    for keyword in node.keywords:
+        if keyword.arg in _WINDOW_SETTINGS and isinstance(constant(keyword.value), int):
+            yield facts.practice("PC501", Severity.WARNING, keyword.value, _SAYS.format(f"`{keyword.arg}`"))
+        if keyword.arg == "truncation" and constant(keyword.value) == "auto" and is_model_call(node):
+            yield facts.practice("PC501", Severity.WARNING, keyword.value, _SAYS.format("`truncation`"))

@@ -1,0 +1,191 @@
+"""What a request is made of: the segments in tools, system prompt and messages, as values of a Python program."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict
+
+from promptcache_lint.prompts import Hole, Segment, Text
+from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, map_traits, traits_of
+from promptcache_lint.wording import role_of_speaker
+
+if TYPE_CHECKING:
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Part, Role, Trait
+    from promptcache_lint.readers.python.calls import Call
+    from promptcache_lint.readers.python.frame import Frame
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["SYSTEM_KEYWORDS", "Cutter", "literal", "spoken"]
+
+SYSTEM_KEYWORDS = (
+    *("system", "instructions", "system_prompt", "system_instruction", "system_message"),
+    *("developer_message", "preamble"),
+)
+_MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint", "cache_point")
+_NOWHERE = ast.Constant("", lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+
+
+def literal(value: Value | None) -> str:
+    """The text of a value that is all literal; else empty."""
+    if isinstance(value, Str) and all(isinstance(part, Text) for part in value.parts):
+        return "".join(part.text for part in value.parts if isinstance(part, Text))
+    return ""
+
+
+def spoken(value: Map) -> tuple[Role | None, Value | None]:
+    """Who speaks in a message, and what."""
+    role = value.get("role")
+    if not isinstance(role, Str):
+        return None, None
+    speaker = role_of_speaker("".join(getattr(part, "text", "") for part in role.parts))
+    content = value.get("content")
+    return speaker, content if content is not None else value.get("parts")
+
+
+class _Marked(TypedDict, total=False):
+    """The fields of a segment that a breakpoint sets."""
+
+    breakpoint: bool
+    marked: Place | None
+    ttl: str
+
+
+class Cutter:
+    """Cuts the arguments of one call, or one list or dict, into segments."""
+
+    def __init__(self, machine: Interpreter, frame: Frame) -> None:
+        self._machine = machine
+        self._frame = frame
+
+    def request(self, made: Call) -> tuple[Segment, ...]:
+        """The segments of a call of a model API, in the provider's order."""
+        segments = self.tools(made)
+        for keyword in SYSTEM_KEYWORDS:
+            if keyword in made.named:
+                value, expression = made.named[keyword]
+                segments += self.content(value, expression, keyword, "system")
+        for keyword in ("messages", "input", "contents"):
+            value = made.named[keyword][0] if keyword in made.named else Thing()
+            if isinstance(value, Seq):
+                segments += self.messages(value)
+        if "prompt" in made.named and isinstance(made.named["prompt"][0], Str):
+            value, expression = made.named["prompt"]
+            parts = strings.parts_of(self._machine, value, expression, self._frame)
+            segments.append(Segment("prompt", "prompt", parts))
+        if segments and ("cache_control" in made.named or "cache_control_injection_points" in made.named):
+            segments[-1] = replace(segments[-1], breakpoint=True)
+        return tuple(segments)
+
+    def tools(self, made: Call) -> list[Segment]:
+        """The tools of a call: their definitions, then their order."""
+        pair = made.named.get("tools") or made.named.get("functions")
+        if pair is None and made.path.endswith(".bind_tools") and made.arguments:
+            pair = made.arguments[0]
+        return self.tool_list(*pair) if pair is not None and isinstance(pair[0], Seq) else []
+
+    def tool_list(self, tools: Value, node: ast.expr) -> list[Segment]:
+        """The segments of a list of tools. Its order is a fault of its own; what a tool says is another."""
+        assert isinstance(tools, Seq)
+        frame = self._frame
+        order = tuple(trait for trait in traits_of(tools) if trait.mark.order)
+        segments: list[Segment] = []
+        for index, tool in enumerate(tools.items):
+            parts = self._deep(map_traits(tool, lambda trait: None if trait in order else trait), node)
+            marked = self._marked(tool)
+            segments.append(Segment(f"tools[{index}]", "tool", parts, **marked))
+        mark = self._machine.vocabulary.mark("PC301")
+        if order and mark is not None:
+            traits = (replace(order[0], mark=mark), *(trait for trait in tools.traits if trait not in order))
+            hole = Hole(frame.module.label(node), frame.module.place(node), traits, mark.stability)
+            segments.append(Segment("tools", "tool", (hole,)))
+        return segments
+
+    def tool(self, definition: Map, node: ast.expr) -> Segment:
+        """One tool's definition."""
+        return Segment("tools[0]", "tool", self._deep(definition, node), **self._marked(definition))
+
+    def messages(self, value: Seq) -> list[Segment]:
+        """The segments of a list of messages; none where it is no such list."""
+        rows = [spoken(item) if isinstance(item, Map) else (None, None) for item in value.items]
+        if not any(role for role, _ in rows):
+            return []
+        last_user = max((i for i, (role, _) in enumerate(rows) if role == "user"), default=None)
+        segments: list[Segment] = []
+        for index, (role, content) in enumerate(rows):
+            if role is not None and content is not None:
+                newest = role == "user" and index == last_user
+                cut = self.content(content, _NOWHERE, f"messages[{index}]", role, newest=newest)
+                item = value.items[index]
+                marked = self._marked(item)
+                if cut and marked:
+                    cut[-1] = replace(cut[-1], **marked)
+                segments += cut
+        return segments
+
+    def content(
+        self, value: Value, node: ast.expr, path: str, role: Role, *, newest: bool = False
+    ) -> list[Segment]:
+        """The segments of a message's or a system prompt's content: a text, or a list of blocks."""
+        if not (
+            isinstance(value, Seq) and value.items and all(isinstance(item, Map) for item in value.items)
+        ):
+            return [Segment(path, role, self._parts(value, node), newest)]
+        segments: list[Segment] = []
+        for index, block in enumerate(value.items):
+            assert isinstance(block, Map)
+            marked = self._marked(block)
+            text = block.get("text") or block.get("content")
+            if text is None and marked and segments:
+                segments[-1] = replace(segments[-1], **marked)
+                continue  # a block that is a breakpoint and nothing else, as Bedrock has them
+            inner = f"{path}.content[{index}]" if path.startswith("messages") else f"{path}[{index}]"
+            segments.append(Segment(inner, role, self._parts(text or Str(()), node), newest, **marked))
+        return segments
+
+    def _marked(self, block: Value) -> _Marked:
+        """The breakpoint that a block carries: where it stands, and for how long."""
+        if not isinstance(block, Map):
+            return {}
+        for name in _MARKS:
+            mark = block.get(name)
+            if mark is None or (isinstance(mark, Thing) and mark.constant == "None"):
+                continue
+            kind = mark.get("type") if isinstance(mark, Map) else None
+            place = next((part.place for part in kind.parts), None) if isinstance(kind, Str) else None
+            ttl = literal(mark.get("ttl")) if isinstance(mark, Map) else ""
+            return {"breakpoint": True, "marked": place, "ttl": ttl}
+        return {}
+
+    def _parts(self, value: Value, node: ast.expr) -> tuple[Part, ...]:
+        if isinstance(value, Str):
+            return value.parts
+        traits = traits_of(value)
+        if not traits and node is _NOWHERE:
+            return (Hole("…", self._nowhere()),) if not isinstance(value, Seq | Map) else ()
+        if isinstance(node, ast.Constant) and traits:
+            return (_hole(traits),)
+        return strings.parts_of(self._machine, value, node, self._frame)
+
+    def _nowhere(self) -> Place:
+        return self._frame.module.source.place(0, 0)
+
+    def _deep(self, value: Value, node: ast.expr) -> tuple[Part, ...]:
+        match value:
+            case Str():
+                return value.parts
+            case Map():
+                return tuple(part for _, inner in value.pairs for part in self._deep(inner, node))
+            case Seq():
+                return tuple(part for inner in value.items for part in self._deep(inner, node))
+            case Thing() if value.traits:
+                return strings.parts_of(self._machine, value, node, self._frame)
+            case _:
+                return ()
+
+
+def _hole(traits: tuple[Trait, ...]) -> Hole:
+    return Hole(traits[0].label, traits[0].origin, traits, traits[0].mark.stability)
