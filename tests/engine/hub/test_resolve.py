@@ -92,6 +92,11 @@ def test_an_unknown_name_says_what_is_known(name: str) -> None:
         resolve_model(name)
 
 
+def test_a_hub_s_name_says_what_to_do_instead() -> None:
+    with pytest.raises(ModelUnavailableError, match="give its path"):
+        resolve_model("hf:some/repository")
+
+
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailableError, match="is a folder"):
         resolve_model(str(tmp_path))
