@@ -103,11 +103,16 @@ class EngineCore:
         events, self._outbox = self._outbox, []
         return events
 
-    def abandon(self) -> list[Generation]:
-        """Give up every request and return them; touches neither scheduler nor cache, which may be broken."""
-        abandoned = list(self._generations.values())
+    def abandon(self, error: EngineError) -> list[tuple[Generation, GenerationEvent]]:
+        """Give up every request; touches neither scheduler nor cache, which may be broken.
+
+        Returns:
+            What is left to tell: events of a step that did not come to its end, then ``error`` for the rest.
+        """
+        events, self._outbox = self._outbox, []
+        events += [(generation, Failed(error)) for generation in self._generations.values()]
         self._generations.clear()
-        return abandoned
+        return events
 
     def reset_cache(self) -> bool:
         """Forget all cached prefixes; False, and nothing changes, while a sequence runs."""

@@ -164,10 +164,12 @@ class Worker:
         """Tell everyone who waits for anything that nothing more will come."""
         with self._condition:
             self._stopped = reason
-            pending = [*self._core.abandon(), *self._inbox]
+            error = EngineStoppedError(reason)
+            events = self._core.abandon(error)
+            events += [(generation, Failed(error)) for generation in self._inbox]
             commands = tuple(self._commands)
             self._inbox.clear()
             self._commands.clear()
         for _, answer in commands:
-            answer.set_exception(EngineStoppedError(reason))
-        self._deliver((generation, Failed(EngineStoppedError(reason))) for generation in pending)
+            answer.set_exception(error)
+        self._deliver(events)
