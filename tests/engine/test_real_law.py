@@ -1,0 +1,123 @@
+"""The law on the default model: equal bits with ``deterministic``, and else a bound.
+
+Without ``deterministic`` a token may be computed in a product of another shape when a prefix was cached, and
+rounds otherwise. The bound: the mean Kullback-Leibler divergence of the next-token distribution is at most
+0.005 nat from the float32 model's and at most 0.005 between cold and warm, and a greedy choice differs only
+where the two best tokens lie within 0.1 nat.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from promptcache_engine import EngineConfig
+from promptcache_engine.models import ForwardBatch, KVPool, LoadedModel, SequenceSlice, load_model
+from tests.engine.scenario import Request, cold, run
+
+pytestmark = pytest.mark.model
+
+TEXT = (Path(__file__).parent / "texts" / "harbour.txt").read_text(encoding="utf-8")
+MAX_KL = 0.005
+MAX_GAP = 0.1
+# Where the text is asked for its next token; each time the part up to the place before is cached.
+PLACES = (60, 61, 75, 97, 128, 129)
+
+
+@pytest.fixture(scope="module")
+def exact(default_model_path: Path) -> Iterator[LoadedModel]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # bits are promised for one number of threads
+    yield load_model(default_model_path, dtype=torch.float32, device="cpu", deterministic=True)
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def alone(exact: LoadedModel) -> dict[tuple[int, ...], Request]:
+    """Two prompts that share 45 tokens, each computed cold, in one piece."""
+    tokens = exact.tokenizer.encode(TEXT)
+    prompts = tokens[:60], [*tokens[:45], *tokens[200:212]]
+    return {tuple(prompt): cold(exact, Request(prompt, 2, 0), max_length=64) for prompt in prompts}
+
+
+@pytest.mark.parametrize("page_size", [1, 16, 256])
+def test_every_logit_has_the_bits_of_a_cold_run(
+    exact: LoadedModel, alone: dict[tuple[int, ...], Request], page_size: int
+) -> None:
+    tokens = exact.tokenizer.encode(TEXT)
+    first, second, other = tokens[:60], [*tokens[:45], *tokens[200:212]], tokens[300:360]
+    made = [
+        Request(first, 2, at_step=0),
+        Request(second, 2, at_step=0),
+        Request(other, 0, at_step=20),  # drives the others out, or most of them
+        Request(second, 2, at_step=30),
+        Request(first, 2, at_step=30),
+    ]
+    room = 64 + page_size % 256 if page_size < 256 else 512
+    config = EngineConfig(page_size=page_size, kv_cache_tokens=room, max_batch_tokens=33)
+    cache = run(exact, made, config=config, max_length=64)
+    assert cache.stats.hits > 40
+    for request in made:
+        if request.answer_tokens:
+            expected = alone[tuple(request.prompt)]
+            assert request.token_ids == expected.token_ids
+            assert all(torch.equal(logits, expected.logits[n]) for n, logits in request.logits.items())
+
+
+@pytest.fixture(scope="module")
+def reference(default_model: LoadedModel) -> Tensor:
+    """Log-probabilities after each token of the text, float32, in one piece."""
+    return log_probabilities(default_model, default_model.tokenizer.encode(TEXT)[: PLACES[-1]])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def test_the_bound(
+    default_model_path: Path, default_model: LoadedModel, reference: Tensor, dtype: torch.dtype
+) -> None:
+    loaded = default_model if dtype == torch.float32 else load_model(default_model_path, dtype=dtype)
+    tokens = loaded.tokenizer.encode(TEXT)[: PLACES[-1]]
+    at_once = reference if dtype == torch.float32 else log_probabilities(loaded, tokens)
+
+    made = [Request(tokens[:place], 1, at_step=10 * i) for i, place in enumerate(PLACES)]
+    run(loaded, made, config=EngineConfig(kv_cache_tokens=512), max_length=200)
+    cached = [request.events[-1].cached_tokens for request in made]
+    assert cached == [0, *(place for place in PLACES[:-1])]
+    warm = torch.stack([request.logits[place] for request, place in zip(made, PLACES, strict=True)])
+    warm = torch.log_softmax(warm, dim=-1)
+
+    places = torch.tensor(PLACES) - 1
+    assert divergence(reference, at_once) <= MAX_KL
+    assert divergence(reference[places], warm) <= MAX_KL
+    assert divergence(at_once[places], warm) <= MAX_KL
+    for first, second in ((reference, at_once), (reference[places], warm), (at_once[places], warm)):
+        assert widest_gap_where_choices_differ(first, second) <= MAX_GAP
+
+
+def test_the_bound_can_be_broken(reference: Tensor) -> None:
+    """What the test above measures tells a wrong position or page from rounding."""
+    shifted = reference.roll(1, dims=0)
+    assert divergence(reference, shifted) > MAX_KL
+    assert widest_gap_where_choices_differ(reference, shifted) > MAX_GAP
+
+
+def log_probabilities(loaded: LoadedModel, tokens: list[int]) -> Tensor:
+    """After each token, [tokens, vocabulary], computed in one piece without cache or engine."""
+    count = len(tokens)
+    slots = torch.arange(count)
+    pool = KVPool(loaded.config, count, loaded.model.dtype, "cpu")
+    batch = ForwardBatch(torch.tensor(tokens), slots, slots, [SequenceSlice(0, count, slots)], slots)
+    return torch.log_softmax(loaded.model.forward(batch, pool), dim=-1)
+
+
+def divergence(expected: Tensor, found: Tensor) -> float:
+    """Mean Kullback-Leibler divergence of rows of log-probabilities, in nat."""
+    return float((expected.exp() * (expected - found)).sum(dim=-1).mean())
+
+
+def widest_gap_where_choices_differ(first: Tensor, second: Tensor) -> float:
+    """The largest distance of the two best log-probabilities, in either, among rows whose best differ."""
+    differ = first.argmax(-1) != second.argmax(-1)
+    best = torch.cat((first[differ], second[differ])).topk(2, dim=-1).values
+    return float((best[:, 0] - best[:, 1]).max()) if len(best) else 0.0
