@@ -145,8 +145,8 @@ class Segment:
     """A run of parts that a provider sees as one piece; ``path`` as in a request (``messages[0]``).
 
     ``newest``: it is the last message of the user, whose content is new to the cache in any case.
-    ``breakpoint``: a cacheable prefix is declared to end here; ``marked`` is where that stands, and ``ttl`` the
-    lifetime it asks for (empty: the provider's default).
+    ``breakpoint``: a cacheable prefix is declared to end here; ``marked`` is where that stands, and ``ttl``
+    the lifetime it asks for (empty: the provider's default).
     """
 
     path: str
@@ -160,7 +160,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Practice:
-    """Something a program does to a conversation, whatever the text: it trims it, edits it, switches the model.
+    """Something a program does to a conversation, whatever the text: it trims it, edits it, switches the
+    model.
 
     ``says`` is the message; ``severity`` how sure it is to cost hits, as the reader judges from the evidence.
     """
@@ -177,8 +178,8 @@ class Prompt:
     """An ordered list of segments, found at ``place``; ``name`` is what the source calls it.
 
     ``certain``: the source sends it to a model; otherwise a name or the wording suggests so.
-    ``layout``: the order of its parts is final, so rules about order apply. ``recorded``: it is a request as it
-    was sent, with every value filled in. ``model`` is the model's name where the source says it.
+    ``layout``: the order of its parts is final, so rules about order apply. ``recorded``: it is a request
+    as it was sent, with every value filled in. ``model`` is the model's name where the source says it.
     ``practices`` is what the program does to the conversation at ``place``.
     """
 

@@ -1,7 +1,8 @@
-"""Chat templates in one question each: what does this conversation look like, and does each turn extend the last?
+"""Chat templates in one question each: what does this conversation look like, and does each turn extend the
+last?
 
-A plain face on `promptcache.chat_templates`, which also says where and why a template rewrites history. Templates
-run in a sandbox, as model servers run them.
+A plain face on `promptcache.chat_templates`, which also says where and why a template rewrites history.
+Templates run in a sandbox, as model servers run them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ __all__ = ["is_append_only", "render_chat_template"]
 def render_chat_template(
     template: str, messages: Messages, *, add_generation_prompt: bool = False, **kwargs: Any
 ) -> str:
-    """Render ``messages`` with a template's source; ``kwargs`` are its other variables (``tools``, ``bos_token``).
+    """Render ``messages`` with a template's source; ``kwargs`` are its other variables (``tools``,
+    ``bos_token``).
 
     Raises `promptcache.errors.TemplateError` when the template does not compile or refuses the messages.
     """
@@ -35,8 +37,8 @@ def is_append_only(
 ) -> bool:
     """Whether each turn, as the model saw it, is a prefix of the next.
 
-    ``turns`` are whole lists of messages, oldest first; ``generated[i]`` is what the model wrote after turn i, end
-    mark included (nothing where it is not given). ``kwargs`` are the template's other variables.
+    ``turns`` are whole lists of messages, oldest first; ``generated[i]`` is what the model wrote after turn
+    i, end mark included (nothing where it is not given). ``kwargs`` are the template's other variables.
     Raises `promptcache.errors.TemplateError` when a turn cannot be rendered.
     """
     for index, (earlier, later) in enumerate(pairwise(turns)):

@@ -54,7 +54,10 @@ def is_chat_template(text: str) -> bool:
 
 
 def judge_chat_template(text: str, place: Place) -> tuple[Practice, ...]:
-    """What is wrong with a chat template: at most one finding of each kind; nothing where it cannot be run."""
+    """What is wrong with a chat template.
+
+    At most one finding of each kind; nothing where it cannot be run.
+    """
     if len(text) > _LARGEST:
         return ()
     found: dict[str, Practice] = {}

@@ -36,7 +36,10 @@ def parse_json(text: str) -> Node:
 
 
 def parse_json_lines(text: str) -> Iterator[Node]:
-    """The values of a text with one JSON value a line; raises `UnreadableFileError` at the first broken line."""
+    """The values of a text with one JSON value a line.
+
+    Raises `UnreadableFileError` at the first broken line.
+    """
     scanner = _Scanner(text)
     at = scanner.skip(0)
     while at < len(text):

@@ -1,7 +1,8 @@
 """# Below the minimum length
 
 ## What it does
-Finds breakpoints on prefixes that are shorter than the model's minimum, where the whole prefix is written down.
+Finds breakpoints on prefixes that are shorter than the model's minimum, where the whole prefix is written
+down.
 
 ## Why is this bad?
 A provider caches nothing below its minimum, and says nothing: the breakpoint has no effect.
@@ -63,7 +64,8 @@ class BelowMinimum(Rule):
             yield Finding(
                 self.code,
                 Severity.WARNING,
-                f"About {tokens} tokens up to this breakpoint; {facts.name} caches nothing below {facts.min_tokens}.",
+                f"About {tokens} tokens up to this breakpoint; "
+                f"{facts.name} caches nothing below {facts.min_tokens}.",
                 segment.marked or prompt.place,
                 segment=segment.path,
                 subject=segment.path,

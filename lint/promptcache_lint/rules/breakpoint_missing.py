@@ -4,12 +4,12 @@
 Finds long, stable prompts for providers that cache only up to a breakpoint, without any breakpoint.
 
 ## Why is this bad?
-Without a breakpoint such a provider caches nothing: the whole prompt is paid in full in each request. Only prompts
-that are surely long enough are reported.
+Without a breakpoint such a provider caches nothing: the whole prompt is paid in full in each request. Only
+prompts that are surely long enough are reported.
 
 ## Example
 ```python
-RULES = "You are a clerk of the bank. " + "Each account has a number, a holder and a currency of its own. " * 200
+RULES = "You are a clerk of the bank. " + "Each account has a number, a holder and a currency. " * 200
 
 def ask(client, messages):
     while True:

@@ -51,7 +51,10 @@ class BreakpointNeverMoves(PracticeRule):
     code = "PC610"
 
     def check(self, prompt: Prompt) -> Iterator[Finding]:
-        """What was seen of programs; and a recorded conversation that has left its last breakpoint far behind."""
+        """What was seen of programs.
+
+        And a recorded conversation that has left its last breakpoint far behind.
+        """
         yield from super().check(prompt)
         marks = [index for index, segment in enumerate(prompt.segments) if segment.breakpoint]
         behind = len(prompt.segments) - 1 - marks[-1] if marks else 0

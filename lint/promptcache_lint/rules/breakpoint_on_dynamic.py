@@ -1,12 +1,12 @@
 """# Breakpoint on dynamic content
 
 ## What it does
-Finds breakpoints in the system prompt or the tools that stand on or behind the question of the turn, or on a value
-that is volatile under a code of its own (then as information).
+Finds breakpoints in the system prompt or the tools that stand on or behind the question of the turn, or on
+a value that is volatile under a code of its own (then as information).
 
 ## Why is this bad?
-What is cached is everything up to the breakpoint. With something new in it, each request writes an entry that no
-request ever reads, and writing costs more than not caching at all.
+What is cached is everything up to the breakpoint. With something new in it, each request writes an entry
+that no request ever reads, and writing costs more than not caching at all.
 
 ## Example
 ```python
@@ -22,7 +22,7 @@ def ask(client, rules, question):
 Mark the last block that stays the same, and put what changes behind it.
 ```python
 def ask(client, rules, question):
-    system = [{"type": "text", "text": "You are a clerk of the bank.", "cache_control": {"type": "ephemeral"}}]
+    system = [{"type": "text", "text": "You are a bank clerk.", "cache_control": {"type": "ephemeral"}}]
     return client.messages.create(model="m", system=system, messages=[{"role": "user", "content": question}])
 ```
 """
@@ -60,8 +60,8 @@ class BreakpointOnDynamic(Rule):
                 yield Finding(
                     self.code,
                     Severity.INFO if known else Severity.WARNING,
-                    f"The breakpoint covers {dynamic.label}, which is new in each request: what is written there is "
-                    "never read.",
+                    f"The breakpoint covers {dynamic.label}, which is new in each request: "
+                    "what is written there is never read.",
                     segment.marked or prompt.place,
                     source=dynamic.origin,
                     segment=segment.path,

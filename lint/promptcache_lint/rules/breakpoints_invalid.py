@@ -54,7 +54,7 @@ class BreakpointsInvalid(Rule):
     code = "PC603"
 
     def check(self, prompt: Prompt) -> Iterator[Finding]:
-        """One finding: too many breakpoints, a lifetime nobody offers, or one that is longer than one before."""
+        """One finding: too many, a lifetime nobody offers, or a lifetime longer than one before it."""
         marks = [segment for segment in prompt.segments if segment.breakpoint]
         if len(marks) > MAX_BREAKPOINTS:
             message = f"{len(marks)} breakpoints; a request may carry {MAX_BREAKPOINTS}."

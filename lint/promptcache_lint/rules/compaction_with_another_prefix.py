@@ -4,8 +4,8 @@
 Finds summaries of a conversation that are asked for under a system prompt of their own.
 
 ## Why is this bad?
-The history is at its longest when it is compacted, and it lies in the cache behind the conversation's own tools and
-system prompt. Under another system prompt none of it is found, and all of it is paid in full.
+The history is at its longest when it is compacted, and it lies in the cache behind the conversation's own
+tools and system prompt. Under another system prompt none of it is found, and all of it is paid in full.
 
 ## Example
 ```python

@@ -4,8 +4,8 @@
 Finds a user's data, a question or retrieved text in the name, the description or the schema of a tool.
 
 ## Why is this bad?
-Tools come first in the prompt: a word that changes in one of them makes the system prompt and the conversation
-new. Clocks and ids in a tool are reported under their own codes.
+Tools come first in the prompt: a word that changes in one of them makes the system prompt and the
+conversation new. Clocks and ids in a tool are reported under their own codes.
 
 ## Example
 ```python

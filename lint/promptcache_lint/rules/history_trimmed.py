@@ -5,8 +5,8 @@ Finds conversations that lose their oldest messages: `messages[-20:]`, `pop(0)`,
 `trim_messages`, and the window memories of the libraries.
 
 ## Why is this bad?
-A window that slides by one message a turn changes the first message of every turn. From the moment the window is
-full, nothing behind the system prompt is ever reused: the longest conversations become the dearest.
+A window that slides by one message a turn changes the first message of every turn. From the moment the
+window is full, nothing behind the system prompt is ever reused: the longest conversations become the dearest.
 
 ## Example
 ```python
@@ -28,8 +28,8 @@ class Chat:
 ```
 
 ## Use instead
-Append only, and compact rarely: when the context is nearly full, replace the older half by one summary, and go on
-appending behind it.
+Append only, and compact rarely: when the context is nearly full, replace the older half by one summary, and
+go on appending behind it.
 ```python
 def ask(client, messages, text):
     messages.append({"role": "user", "content": text})

@@ -5,8 +5,8 @@ Finds images whose bytes or whose address are made anew for each request: signed
 loop over the history.
 
 ## Why is this bad?
-An image is matched by its bytes or its address. A signature that carries the time gives the same image another
-address in each request, and a photo that is encoded again may come out in other bytes.
+An image is matched by its bytes or its address. A signature that carries the time gives the same image
+another address in each request, and a photo that is encoded again may come out in other bytes.
 
 ## Example
 ```python

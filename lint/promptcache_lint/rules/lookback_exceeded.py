@@ -4,8 +4,9 @@
 Finds recorded requests in which more blocks stand between two breakpoints than a provider looks back.
 
 ## Why is this bad?
-From a breakpoint a provider looks some twenty blocks back for an earlier entry. When one turn adds more (an agent
-with many tool calls does), the entry of the turn before is out of sight, and everything is computed again.
+From a breakpoint a provider looks some twenty blocks back for an earlier entry. When one turn adds more (an
+agent with many tool calls does), the entry of the turn before is out of sight, and everything is computed
+again.
 
 ## Example
 ```json
@@ -69,7 +70,8 @@ class LookbackExceeded(Rule):
             yield Finding(
                 self.code,
                 Severity.INFO,
-                f"{later - earlier} blocks since the breakpoint before; a provider looks {LOOKBACK_BLOCKS} back.",
+                f"{later - earlier} blocks since the breakpoint before; "
+                f"a provider looks {LOOKBACK_BLOCKS} back.",
                 segment.marked or prompt.place,
                 segment=segment.path,
                 subject=segment.path,

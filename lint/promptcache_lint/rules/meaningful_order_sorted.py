@@ -4,9 +4,9 @@
 Finds schemas of answers whose properties are sorted on their way to the model.
 
 ## Why is this bad?
-Sorting keys is the usual cure for unstable JSON, but the order of a schema's properties is an instruction: the
-model writes them in this order. Sorted, `answer` comes before `reasons`, and the model answers before it thinks.
-Such a schema should keep the order in which it is written down, which is stable too.
+Sorting keys is the usual cure for unstable JSON, but the order of a schema's properties is an instruction:
+the model writes them in this order. Sorted, `answer` comes before `reasons`, and the model answers before
+it thinks. Such a schema should keep the order in which it is written down, which is stable too.
 
 ## Example
 ```python

@@ -4,8 +4,8 @@
 Finds conversations that go to one model in one turn and to another in the next.
 
 ## Why is this bad?
-Each model has a cache of its own. After a switch the whole conversation is computed once more, which often costs
-more than the cheaper model saves. A fallback after an error is fine.
+Each model has a cache of its own. After a switch the whole conversation is computed once more, which often
+costs more than the cheaper model saves. A fallback after an error is fine.
 
 ## Example
 ```python
@@ -23,7 +23,8 @@ def run(client, messages, task):
 ```
 
 ## Use instead
-Keep the model for a whole conversation, and hand parts of the work to another one in a conversation of its own.
+Keep the model for a whole conversation, and hand parts of the work to another one in a conversation of its
+own.
 ```python
 def run(client, messages, model):
     for step in range(10):

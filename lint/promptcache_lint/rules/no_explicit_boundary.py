@@ -1,7 +1,8 @@
 """# No explicit boundary
 
 ## What it does
-Points out recorded requests to models that take breakpoints and also cache by themselves, without a breakpoint.
+Points out recorded requests to models that take breakpoints and also cache by themselves, without a
+breakpoint.
 
 ## Why is this bad?
 Without a breakpoint the boundary falls on the newest message, and each request writes a new entry there. A
@@ -12,7 +13,10 @@ information, shown with `--severity info`.
 ```json
 {
   "model": "gpt-6",
-  "messages": [{"role": "system", "content": "You are a clerk."}, {"role": "user", "content": "Good morning."}]
+  "messages": [
+    {"role": "system", "content": "You are a clerk."},
+    {"role": "user", "content": "Good morning."}
+  ]
 }
 ```
 
@@ -20,7 +24,10 @@ information, shown with `--severity info`.
 ```json
 {
   "model": "gpt-4.1",
-  "messages": [{"role": "system", "content": "You are a clerk."}, {"role": "user", "content": "Good morning."}]
+  "messages": [
+    {"role": "system", "content": "You are a clerk."},
+    {"role": "user", "content": "Good morning."}
+  ]
 }
 ```
 """

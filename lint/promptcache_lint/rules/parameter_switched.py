@@ -1,12 +1,12 @@
 """# Parameter switched
 
 ## What it does
-Finds parameters that shape the prompt (`tool_choice`, `thinking`, `reasoning_effort`, `response_format` and the
-like) and that differ between the turns of one conversation.
+Finds parameters that shape the prompt (`tool_choice`, `thinking`, `reasoning_effort`, `response_format` and
+the like) and that differ between the turns of one conversation.
 
 ## Why is this bad?
-Providers write these parameters into the prompt, some of them in front of it. A switch makes what stands behind
-it new, as an edit of the text would.
+Providers write these parameters into the prompt, some of them in front of it. A switch makes what stands
+behind it new, as an edit of the text would.
 
 ## Example
 ```python

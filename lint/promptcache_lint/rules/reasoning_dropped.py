@@ -1,8 +1,8 @@
 """# Reasoning dropped on replay
 
 ## What it does
-Finds answers that are sent back without the reasoning the model wrote: blocks of type `thinking` left out, items
-of type `reasoning` filtered, `<think>` cut away.
+Finds answers that are sent back without the reasoning the model wrote: blocks of type `thinking` left out,
+items of type `reasoning` filtered, `<think>` cut away.
 
 ## Why is this bad?
 What a server holds is what the model wrote, reasoning included. Without it the answer is another text, and

@@ -4,8 +4,9 @@
 Finds results of tools that are added to the conversation in the order in which they finish.
 
 ## Why is this bad?
-Calls that run side by side finish in another order each time. As long as the very same list is sent again there
-is no harm; a retry, a resumed conversation or a second replica that runs them again begins a new prefix.
+Calls that run side by side finish in another order each time. As long as the very same list is sent again
+there is no harm; a retry, a resumed conversation or a second replica that runs them again begins a new
+prefix.
 
 ## Example
 ```python

@@ -4,7 +4,8 @@
 Finds system prompts that are rewritten while a conversation runs.
 
 ## Why is this bad?
-The system prompt stands in front of everything. Each edit makes the whole conversation new, however small it is.
+The system prompt stands in front of everything. Each edit makes the whole conversation new, however small
+it is.
 
 ## Example
 ```python

@@ -1,13 +1,14 @@
 """# Chat template is not append-only
 
 ## What it does
-Renders a model's chat template over short made-up conversations, in a sandbox, and finds templates whose next turn
-does not begin with the turn before.
+Renders a model's chat template over short made-up conversations, in a sandbox, and finds templates whose
+next turn does not begin with the turn before.
 
 ## Why is this bad?
-What an engine holds after a turn is the rendered prompt and what the model wrote. A template that marks the last
-message, moves the tools, or closes earlier turns in another way rewrites text that was there, and everything from
-there on is computed again in each turn. Reasoning that is left out of earlier turns is reported as PC505.
+What an engine holds after a turn is the rendered prompt and what the model wrote. A template that marks the
+last message, moves the tools, or closes earlier turns in another way rewrites text that was there, and
+everything from there on is computed again in each turn. Reasoning that is left out of earlier turns is
+reported as PC505.
 
 ## Example
 ```jinja

@@ -4,8 +4,8 @@
 Finds tool calls whose arguments are parsed and written again before they are sent back.
 
 ## Why is this bad?
-The model writes `{"city":"Rome"}`, `json.dumps` writes `{"city": "Rome"}`. One space more, another escape, another
-number format, and the call is no longer the text that the server holds.
+The model writes `{"city":"Rome"}`, `json.dumps` writes `{"city": "Rome"}`. One space more, another escape,
+another number format, and the call is no longer the text that the server holds.
 
 ## Example
 ```python

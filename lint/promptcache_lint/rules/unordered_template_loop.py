@@ -5,9 +5,9 @@ Finds loops over the entries of a mapping, and mappings dumped as JSON in the or
 template's text.
 
 ## Why is this bad?
-The entries come in the order in which somebody entered them. The same settings from another source, or after a
-change elsewhere, come in another order. Jinja2's own `tojson` sorts its keys and is fine; the JSON helpers of other
-engines do not sort.
+The entries come in the order in which somebody entered them. The same settings from another source, or
+after a change elsewhere, come in another order. Jinja2's own `tojson` sorts its keys and is fine; the JSON
+helpers of other engines do not sort.
 
 ## Example
 ```jinja

@@ -1,13 +1,13 @@
 """# Volatile-looking literal
 
 ## What it does
-Finds, in requests that were recorded, values that look as if the next request will have others: the time, ids,
-counters, paths. In prompts it points out a written-down "today".
+Finds, in requests that were recorded, values that look as if the next request will have others: the time,
+ids, counters, paths. In prompts it points out a written-down "today".
 
 ## Why is this bad?
-A recorded request has no placeholders any more, so a clock in its system prompt is just a time. The next one has
-another, and nothing behind it is reused. A date that was written into a prompt by hand costs no hit, but it
-misleads the model, which believes that it is still that day; that is information.
+A recorded request has no placeholders any more, so a clock in its system prompt is just a time. The next
+one has another, and nothing behind it is reused. A date that was written into a prompt by hand costs no
+hit, but it misleads the model, which believes that it is still that day; that is information.
 
 ## Example
 ```json

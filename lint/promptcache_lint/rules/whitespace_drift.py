@@ -4,9 +4,9 @@
 Points out answers of the model whose spaces are trimmed before they are sent back.
 
 ## Why is this bad?
-A server that keeps what the model wrote keeps its spaces and line ends too. Trimmed, the answer is another text in
-its last characters, and what follows is computed again. Providers that keep only what they are sent do not mind,
-so this is information, shown with `--severity info`.
+A server that keeps what the model wrote keeps its spaces and line ends too. Trimmed, the answer is another
+text in its last characters, and what follows is computed again. Providers that keep only what they are sent
+do not mind, so this is information, shown with `--severity info`.
 
 ## Example
 ```python

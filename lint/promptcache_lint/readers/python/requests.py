@@ -1,4 +1,7 @@
-"""What a request is made of: the segments in tools, system prompt and messages, as values of a Python program."""
+"""What a request is made of.
+
+The segments in tools, system prompt and messages, as values of a Python program.
+"""
 
 from __future__ import annotations
 

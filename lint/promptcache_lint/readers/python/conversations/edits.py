@@ -31,7 +31,7 @@ _SYSTEM = "`{}` changes the system prompt of a running conversation: nothing of 
 
 def edits(facts: Facts) -> Iterator[Practice]:
     """PC403 and PC502."""
-    for node in facts.nodes:
+    for node in facts.of(ast.Assign, ast.AugAssign, ast.Delete, ast.Call, ast.ListComp):
         match node:
             case ast.Assign():
                 for target in node.targets:
@@ -109,7 +109,7 @@ def _is_fresh(owner: ast.expr, at: ast.AST, facts: Facts) -> bool:
     """Whether the list was written down in this very function, so that nothing has been sent yet."""
     name = spell(owner)
     loop = facts.turns(at)
-    for node in facts.nodes:
+    for node in facts.of(ast.Assign):
         if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets):
             made = isinstance(node.value, ast.List) or (
                 isinstance(node.value, ast.BinOp) and isinstance(node.value.left, ast.List)
@@ -247,7 +247,10 @@ def _inserted(node: ast.Call, index: ast.expr, sure: Severity, facts: Facts) -> 
 
 
 def _rebuilt(node: ast.ListComp, facts: Facts) -> Iterator[Practice]:
-    """``[shorten(m) if i < len(messages) - 4 else m for i, m in enumerate(messages)]``; tool results left out."""
+    """``[shorten(m) if i < len(messages) - 4 else m for i, m in enumerate(messages)]``.
+
+    Tool results left out.
+    """
     iterable, _ = _iterated(node.generators[0].iter)
     sure = facts.conviction(iterable)
     if sure is None:

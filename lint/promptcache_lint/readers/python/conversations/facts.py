@@ -1,4 +1,7 @@
-"""What is known of a function that handles a conversation: its message lists, its loops, its calls of models."""
+"""What is known of a function that handles a conversation.
+
+Its message lists, its loops, its calls of models.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,8 @@ _ANNOTATION = re.compile(
     r"(?:list|List|Sequence|deque|Deque|Iterable)\[.*(?:Message|MessageParam|ChatCompletion\w*Param)\w*.*\]"
 )
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+_TELLING = (ast.Call, ast.Dict, ast.Assign, ast.AnnAssign, ast.arg, ast.AugAssign)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -114,28 +119,44 @@ class Facts:
     module: Module
     node: ast.AST
     name: str
-    shared: set[str]
     about_models: bool
     nodes: list[ast.AST] = field(default_factory=list)
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     sure: set[str] = field(default_factory=set)
     calls: list[ast.Call] = field(default_factory=list)
+    _kinds: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
+    _turns: set[ast.AST] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         pending: list[ast.AST] = [self.node]
         while pending:
             node = pending.pop()
             self.nodes.append(node)
-            for child in ast.iter_child_nodes(node):
-                self.parents[child] = node
-                pending.append(child)
-        self.sure = set(self.shared)
-        for node in self.nodes:
-            self.sure |= set(_evidence(node))
-        self.calls = [n for n in self.nodes if isinstance(n, ast.Call) and is_model_call(n)]
+            self._kinds.setdefault(type(node), []).append(node)
+            for name in node._fields:
+                value = getattr(node, name, None)
+                for child in value if isinstance(value, list) else (value,):
+                    if isinstance(child, ast.AST) and not isinstance(child, _SIGNS):
+                        self.parents[child] = node
+                        pending.append(child)
+        self.sure = {name for node in self.of(*_TELLING) for name in _evidence(node)}
+        self.calls = [
+            node for node in self.of(ast.Call) if isinstance(node, ast.Call) and is_model_call(node)
+        ]
+        self._turns = {loop for loop in self.of(*_LOOPS) if self._asks(loop)}
+
+    def of(self, *kinds: type[ast.AST]) -> list[ast.AST]:
+        """The nodes of some kinds."""
+        return [node for kind in kinds for node in self._kinds.get(kind, ())]
+
+    def _asks(self, loop: ast.AST) -> bool:
+        return any(loop in self.around(call) for call in self.calls)
 
     def conviction(self, node: ast.AST | None) -> Severity | None:
-        """How sure it is that an expression is the list of messages: ERROR sure, WARNING by name, else None."""
+        """How sure it is that an expression is the list of messages.
+
+        ERROR sure, WARNING by name, else None.
+        """
         name = spell(node)
         if not name:
             return None
@@ -164,12 +185,7 @@ class Facts:
 
     def turns(self, node: ast.AST) -> ast.AST | None:
         """The loop around a node in which a model is asked: each round of it is a turn."""
-        for outer in self.around(node):
-            if isinstance(outer, _LOOPS) and any(
-                isinstance(inner, ast.Call) and is_model_call(inner) for inner in ast.walk(outer)
-            ):
-                return outer
-        return None
+        return next((outer for outer in self.around(node) if outer in self._turns), None)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The statement a node is part of."""

@@ -31,26 +31,42 @@ _LIBRARIES = re.compile(
     r"semantic_kernel|smolagents|instructor|agents)\b|[\"']role[\"']\s*:",
     re.MULTILINE,
 )
-_CONVERSATION = re.compile(
-    r"messages|history|conversation|transcript|dialog|memory|list_tools|RemoveMessage|image", re.IGNORECASE
+_CONVERSATION = (
+    *("essages", "istory", "onversation", "ranscript", "ialog", "emory", "list_tools", "Message", "mage"),
+    *("chema", "msgs"),
 )
-_PRACTICE = re.compile(
-    r"\[\s*-\s*(?!1\s*\])[\w.]+\s*:|\[\s*len\(|\.pop\(\s*[012-]|\.popleft\(|^\s*del\s|deque\(|trim_messages|"
-    r"(?:messages|history|conversation|msgs|transcript|turns|m|msg|message)\[[^\]]*\](?:\[[^\]]*\]|\.\w+)*\s*\+?=[^=]|"
-    r"\bm(?:sg|essage)?\.(?:content|parts)\s*\+?=[^=]|\.remove\(|\.insert\(|(?:Buffer|Window|Summary|Reducer|Limiter)\w*\(|"
-    r"num_history|truncation=|RemoveMessage|(?:tools|model|tool_choice|thinking|reasoning\w*|response_format|effort)\s*=|"
-    r"as_completed|asyncio\.wait\(|list_tools|load_mcp_tools|get_tools|[\"']mcp[\"']|MCPServer|thinking|reasoning|<think|"
-    r"\.arguments|[\"']arguments[\"']|summar|compact|condens|presign|sign_url|signed_url|generate_blob_sas|\.save\(|"
-    r"[\"']detail[\"']|sorted\(|sort_keys|canonical|"
-    r"cache_control|[\"']assistant[\"']",
-    re.MULTILINE | re.IGNORECASE,
+_HINTS = (
+    *("[-", "[len(", ".pop(", "popleft(", "deque(", "trim_messages", "RemoveMessage", "del ", ".remove("),
+    *(
+        "essages[",
+        "istory[",
+        "onversation[",
+        'content"]',
+        "content']",
+        ".content =",
+        ".content +=",
+        ".parts =",
+    ),
+    *(".insert(", "Memory", "Buffer", "Window", "Reducer", "Limiter", "num_history", "truncation", "system"),
+    *(
+        "tools=",
+        "model=",
+        "tool_choice",
+        "thinking",
+        "reasoning",
+        "response_format",
+        "effort",
+        "as_completed",
+    ),
+    *("asyncio.wait(", "list_tools", "mcp", "MCP", "get_tools", "<think", "arguments", "ummar", "ompact"),
+    *("ondens", "sign", ".save(", "detail", "cache_control", "cachePoint", "sort", "canonical", "assistant"),
 )
 _RECOGNISERS = (trims, edits, switches, replays, results, summaries, images, moving, schemas)
 
 
 def may_hold_practice(text: str) -> bool:
     """Whether a text may do anything to a conversation; most functions of a tree are ruled out here."""
-    return _CONVERSATION.search(text) is not None and _PRACTICE.search(text) is not None
+    return any(word in text for word in _CONVERSATION) and any(hint in text for hint in _HINTS)
 
 
 def find_practices(module: Module) -> Iterator[Prompt]:
@@ -60,17 +76,16 @@ def find_practices(module: Module) -> Iterator[Prompt]:
         return
     about_models = _LIBRARIES.search(text) is not None
     for group in _groups(module):
-        shared: set[str] = set()
-        pieces = [(node, _text(module, node)) for node in group]
-        if len(group) > 1:
-            for node, piece in pieces:
-                if _CONVERSATION.search(piece):
-                    known = Facts(module, node, "", set(), about_models=about_models).sure
-                    shared |= {name for name in known if name.startswith("self.")}
-        for node, piece in pieces:
-            if may_hold_practice(piece):
-                name = getattr(node, "name", "")
-                yield from _run(Facts(module, node, name, shared, about_models=about_models))
+        facts = [
+            Facts(module, node, getattr(node, "name", ""), about_models=about_models)
+            for node in group
+            if may_hold_practice(_text(module, node))
+        ]
+        # What one method shows of an attribute, all methods of its class know.
+        shared = {name for known in facts for name in known.sure if name.startswith("self.")}
+        for known in facts:
+            known.sure |= shared
+            yield from _run(known)
 
 
 def _run(facts: Facts) -> Iterator[Prompt]:
@@ -80,7 +95,10 @@ def _run(facts: Facts) -> Iterator[Prompt]:
 
 
 def _groups(module: Module) -> Iterator[list[ast.AST]]:
-    """Functions that share attributes: those of a class together, others by themselves; the module's own body."""
+    """Functions that share attributes.
+
+    Those of a class together, others by themselves; the module's own body.
+    """
     for function in module.functions.values():
         yield [function.node]
     for cls in module.classes.values():
@@ -97,9 +115,9 @@ class _Body(ast.Module):
 
 
 def _text(module: Module, node: ast.AST) -> str:
-    """A function's text, in whole lines; of a module's own body, the whole file's."""
+    """A function's text, in whole lines; of a module's own body, that of its statements."""
     if isinstance(node, ast.Module):
-        return module.source.text
+        return "\n".join(_text(module, statement) for statement in node.body)
     first, last = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
     start = module.source.offset(first, 1)
     return module.source.text[start : module.source.offset(last + 1, 1)]

@@ -33,7 +33,7 @@ _DETAIL = "`{}` gives the same image another detail in a later request, and with
 
 def images(facts: Facts) -> Iterator[Practice]:
     """PC701 and PC702."""
-    for node in facts.nodes:
+    for node in facts.of(ast.Call, ast.Dict):
         match node:
             case ast.Call() if _SIGNS.fullmatch(called_name(node)):
                 yield from _signed(node, facts)
@@ -56,7 +56,10 @@ def _over_history(node: ast.AST, facts: Facts) -> bool:
 
 
 def _signed(node: ast.Call, facts: Facts) -> Iterator[Practice]:
-    """A signed address in an image part: an error where the whole history is signed again for each request."""
+    """A signed address in an image part.
+
+    An error where the whole history is signed again for each request.
+    """
     again = _over_history(node, facts)
     if again or _in_image(node, facts):
         severity = Severity.ERROR if again else Severity.WARNING

@@ -22,7 +22,10 @@ _MARKING = re.compile(r"cache|breakpoint|mark", re.IGNORECASE)
 _FROZEN = (
     "The breakpoint stays on this message while `{}` grows: what is added behind it is computed every turn."
 )
-_UNMARKED = "Only the head of the prompt is marked, and `{}` grows without a breakpoint: it is paid in full each turn."
+_UNMARKED = (
+    "Only the head of the prompt is marked, and `{}` grows without a breakpoint: it is paid in full "
+    "each turn."
+)
 
 
 def moving(facts: Facts) -> Iterator[Practice]:
@@ -66,7 +69,10 @@ def _mark_in(node: ast.AST) -> ast.AST | None:
 
 
 def _moves(name: str, facts: Facts) -> bool:
-    """Whether something marks the newest message: by index, in what is added, or in a helper given the list."""
+    """Whether something marks the newest message.
+
+    By index, in what is added, or in a helper given the list.
+    """
     for node in facts.nodes:
         match node:
             case ast.Assign() if any(

@@ -1,4 +1,7 @@
-"""How a model's answer is sent back: without its reasoning, with its arguments written anew, with other spaces."""
+"""How a model's answer is sent back.
+
+Without its reasoning, with its arguments written anew, with other spaces.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _STRIPPED = "`{}` trims the model's answer before it is sent back; a server that
 
 def replays(facts: Facts) -> Iterator[Practice]:
     """PC206, PC505 and PC507."""
-    for node in facts.nodes:
+    for node in facts.of(ast.ListComp, ast.GeneratorExp, ast.Call, ast.Delete, ast.Dict):
         match node:
             case ast.ListComp() | ast.GeneratorExp():
                 yield from _filtered(node, facts)
@@ -63,9 +66,8 @@ def _sent_back(node: ast.AST, facts: Facts) -> bool:
     for outer in facts.around(node):
         if role_of(outer) == "assistant":
             return True
-        if isinstance(outer, ast.Call) and isinstance(outer.func, ast.Attribute):
-            if outer.func.attr in {"append", "extend"} and facts.conviction(outer.func.value):
-                return True
+        if _adds(outer) and facts.conviction(outer.func.value):  # type: ignore[attr-defined]
+            return True
         if isinstance(outer, ast.AugAssign):
             return facts.conviction(outer.target) is not None
         if isinstance(outer, ast.Assign):
@@ -76,6 +78,15 @@ def _sent_back(node: ast.AST, facts: Facts) -> bool:
                 or (bool(name) and _used_in_message(name, facts))
             )
     return False
+
+
+def _adds(node: ast.AST) -> bool:
+    """``….append(…)`` or ``….extend(…)``."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"append", "extend"}
+    )
 
 
 def _used_in_message(name: str, facts: Facts) -> bool:
@@ -95,9 +106,9 @@ def _used_in_message(name: str, facts: Facts) -> bool:
 
 def _popped(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     """``message.pop("reasoning_content", None)``: some APIs demand it, so it is worth knowing only."""
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "pop" and node.args:
-        if constant(node.args[0]) in _FIELDS and facts.about_models:
-            yield facts.practice("PC505", Severity.INFO, node, _DROPPED.format(facts.label(node)))
+    popped = isinstance(node.func, ast.Attribute) and node.func.attr == "pop" and node.args
+    if popped and constant(node.args[0]) in _FIELDS and facts.about_models:
+        yield facts.practice("PC505", Severity.INFO, node, _DROPPED.format(facts.label(node)))
 
 
 def _tags(node: ast.Call, facts: Facts) -> Iterator[Practice]:
@@ -125,7 +136,7 @@ def _reserialized(node: ast.Call, facts: Facts) -> Iterator[Practice]:
 def _assigned(name: str, facts: Facts) -> ast.expr | None:
     if not name:
         return None
-    for node in facts.nodes:
+    for node in facts.of(ast.Assign):
         if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets):
             return node.value
     return None

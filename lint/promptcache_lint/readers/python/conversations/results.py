@@ -1,4 +1,7 @@
-"""Tools and their results: results in the order in which they finish, and listings that are fetched each time."""
+"""Tools and their results.
+
+Results in the order in which they finish, and listings that are fetched each time.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _UNPINNED = (
 
 def results(facts: Facts) -> Iterator[Practice]:
     """PC304 and PC305."""
-    for node in facts.nodes:
+    for node in facts.of(ast.For, ast.AsyncFor, ast.Call, ast.Dict):
         match node:
             case ast.For() | ast.AsyncFor():
                 yield from _finished(node, facts)
@@ -90,7 +93,7 @@ def _completion_source(node: ast.expr, facts: Facts) -> ast.expr | None:
     if isinstance(node, ast.Call):
         return node if _COMPLETION.fullmatch(called_name(node)) else None
     name = spell(node)
-    for other in facts.nodes if name else ():
+    for other in facts.of(ast.Assign) if name else ():
         if isinstance(other, ast.Assign) and isinstance(other.targets[0], ast.Tuple):
             value = other.value.value if isinstance(other.value, ast.Await) else other.value
             first = other.targets[0].elts[0]

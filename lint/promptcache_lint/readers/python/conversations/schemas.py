@@ -1,4 +1,4 @@
-"""Schemas of answers whose properties are sorted although the model writes them in the order of the schema."""
+"""Schemas of answers that are sorted, although the model writes properties in the order of the schema."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SAYS = (
 
 def schemas(facts: Facts) -> Iterator[Practice]:
     """PC207."""
-    for node in facts.nodes:
+    for node in facts.of(ast.Call, ast.Dict):
         match node:
             case ast.Call(func=ast.Name(id="sorted"), args=[inner, *_]) if _is_properties(inner):
                 # Names alone, as in a list of what is required or for comparing, are no schema.
@@ -79,7 +79,7 @@ def _resolved(value: ast.expr, facts: Facts) -> ast.expr:
         return value
     made = [
         node.value
-        for node in facts.nodes
+        for node in facts.of(ast.Assign)
         if isinstance(node, ast.Assign) and any(spell(target) == value.id for target in node.targets)
     ]
     return made[0] if len(made) == 1 else value

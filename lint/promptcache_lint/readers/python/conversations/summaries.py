@@ -29,7 +29,7 @@ _CURE = "ask for the summary in a last message, behind the same tools and system
 
 def summaries(facts: Facts) -> Iterator[Practice]:
     """PC506."""
-    for node in facts.nodes:
+    for node in facts.of(ast.Call):
         if isinstance(node, ast.Call):
             last = called_name(node).rpartition(".")[2]
             if last in _CLASSES:
@@ -49,7 +49,7 @@ def _arguments(call: ast.Call, facts: Facts) -> dict[str, ast.expr]:
     if isinstance(messages, ast.Name):
         made = [
             node.value
-            for node in facts.nodes
+            for node in facts.of(ast.Assign)
             if isinstance(node, ast.Assign) and any(spell(target) == messages.id for target in node.targets)
         ]
         if len(made) == 1 and isinstance(made[0], ast.List | ast.BinOp):

@@ -1,4 +1,7 @@
-"""What changes between two requests of one conversation although nothing is said: model, parameters, tools."""
+"""What changes between two requests of one conversation although nothing is said.
+
+Model, parameters, tools.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["switches"]
 
 _PARAMETERS = {
-    "tool_choice", "thinking", "reasoning", "reasoning_effort", "response_format", "output_config", "text_format",
-    "effort", "speed", "verbosity", "chat_template_kwargs", "enable_thinking", "parallel_tool_calls", "betas",
-    "output_format", "text",
-}  # fmt: skip
+    *("tool_choice", "thinking", "reasoning", "reasoning_effort", "response_format", "output_config"),
+    *("text_format", "effort", "speed", "verbosity", "chat_template_kwargs", "enable_thinking"),
+    *("parallel_tool_calls", "betas", "output_format", "text"),
+}
 _TOOLS = {"tools", "functions"}
 _MESSAGES = {"messages", "input", "contents", "message_history"}
 _DRAWS = re.compile(r"(?:random\.)?(?:choice|choices|sample|randint)|next")
@@ -33,7 +36,7 @@ _CHOOSES_TOOLS = re.compile(
     r"allowed|get_relevant|get_available|get_active|load)\w*(?:tool|function)s?\w*"
 )
 _SAYS = {
-    "PC302": "The tools ({}) change inside a conversation: tools come first in the prompt, so all of it is new.",
+    "PC302": "The tools ({}) change inside a conversation: they come first, so all of the prompt is new.",
     "PC503": "The model ({}) changes inside a conversation: another model has another cache.",
     "PC504": "`{}` ({}) changes inside a conversation, and with it the prompt the provider builds.",
 }
@@ -54,7 +57,10 @@ def switches(facts: Facts) -> Iterator[Practice]:
 
 
 def _converses(call: ast.Call, facts: Facts) -> bool:
-    """Whether the call carries on a conversation: its messages are kept, or it stands in a loop that adds to them."""
+    """Whether the call carries on a conversation.
+
+    Its messages are kept, or it stands in a loop that adds to them.
+    """
     names = {
         name
         for keyword in call.keywords
@@ -94,7 +100,7 @@ def _variants(value: ast.expr, call: ast.Call, facts: Facts) -> ast.expr | None:
         return None
     found = [
         node.value
-        for node in facts.nodes
+        for node in facts.of(ast.Assign)
         if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets)
     ]
     chosen = next(
@@ -121,7 +127,10 @@ def _in_branch(node: ast.AST, facts: Facts) -> bool:
 
 
 def _changes(chosen: ast.expr, call: ast.Call, facts: Facts) -> bool:
-    """Whether what decides is known to change from turn to turn: the loop's own names, or the conversation's length."""
+    """Whether what decides is known to change from turn to turn.
+
+    The loop's own names, or the conversation's length.
+    """
     decider: ast.AST = chosen.test if isinstance(chosen, ast.IfExp) else chosen
     if not isinstance(chosen, ast.IfExp):
         decider = next((o.test for o in facts.around(chosen) if isinstance(o, ast.If)), chosen)
@@ -193,7 +202,7 @@ def _resolved(value: ast.expr, facts: Facts) -> ast.expr:
         return value
     found = [
         node.value
-        for node in facts.nodes
+        for node in facts.of(ast.Assign)
         if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets)
     ]
     return found[0] if len(found) == 1 else value

@@ -42,7 +42,7 @@ def trims(facts: Facts) -> Iterator[Practice]:
     """PC501."""
     if _ASIDE.search(facts.name.lower()):
         return
-    for node in facts.nodes:
+    for node in facts.of(ast.Subscript, ast.Call, ast.Delete):
         match node:
             case ast.Subscript(slice=ast.Slice(lower=ast.expr() as lower, upper=None)):
                 yield from _window(node, lower, facts)
@@ -172,7 +172,10 @@ def _bounded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
 
 
 def _popped(node: ast.Call, owner: ast.expr, facts: Facts) -> Iterator[Practice]:
-    """``messages.pop(0)`` whose result nobody uses; a result that is used is a queue, or the system message."""
+    """``messages.pop(0)`` whose result nobody uses.
+
+    A result that is used is a queue, or the system message.
+    """
     assert isinstance(node.func, ast.Attribute)
     from_front = node.func.attr == "popleft" or (len(node.args) == 1 and constant(node.args[0]) in {0, 1, 2})
     sure = facts.conviction(owner)
