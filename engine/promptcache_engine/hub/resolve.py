@@ -40,7 +40,7 @@ def resolve_model(
         return _cached_file(packaged, cache_dir or model_cache_dir(), progress, fetch)
     if name_or_path.startswith("hf:"):
         remedy = "Download the GGUF file and give its path"
-        raise ModelUnavailableError(name_or_path, "names of the Hugging Face hub are not supported yet", remedy)
+        raise ModelUnavailableError(name_or_path, "names of the Hugging Face hub are not served", remedy)
     path = Path(name_or_path).expanduser()
     if path.is_file():
         return path
