@@ -119,6 +119,10 @@ class Engine:
         template = self._template or self._loaded.require_chat_template()
         return template.render(messages, tools)
 
+    def check_length(self, text: str) -> None:
+        """Raise ContextLengthError for a text that is too long however it is tokenized; quick."""
+        self._intake.check_text(text)
+
     def encode_prompt(self, text: str) -> list[int]:
         """Encode a plain prompt, with the token that begins a text where the model wants one."""
         tokens = self.tokenizer.encode(text)

@@ -77,15 +77,18 @@ class ContextLengthError(EngineError):
     Attributes:
         prompt_tokens: tokens of the prompt.
         limit: tokens of prompt and answer together the engine can hold.
+        at_least: whether it may have more; it was refused by its length, before it was tokenized.
     """
 
-    def __init__(self, prompt_tokens: int, limit: int) -> None:
+    def __init__(self, prompt_tokens: int, limit: int, *, at_least: bool = False) -> None:
         remedy = "Shorten the prompt, or serve a model with a longer context"
+        counted = f"at least {prompt_tokens}" if at_least else str(prompt_tokens)
         super().__init__(
-            f"the prompt has {prompt_tokens} tokens and the context holds {limit}, answer included", remedy
+            f"the prompt has {counted} tokens and the context holds {limit}, answer included", remedy
         )
         self.prompt_tokens = prompt_tokens
         self.limit = limit
+        self.at_least = at_least
 
 
 class QueueFullError(EngineError):

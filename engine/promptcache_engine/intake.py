@@ -39,6 +39,16 @@ class Intake:
         self._clock = clock
         self._ids = itertools.count(1)
 
+    def check_text(self, text: str) -> None:
+        """Refuse a text of which its length alone says that it does not fit, before the work of encoding it.
+
+        Raises:
+            ContextLengthError: with ``at_least``.
+        """
+        least, limit = self._tokenizer.least_tokens(text), self._info.context_length
+        if least > limit:
+            raise ContextLengthError(least, limit, at_least=True)
+
     def make(
         self,
         tokens: Sequence[int],

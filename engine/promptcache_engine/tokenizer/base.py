@@ -31,6 +31,9 @@ class Tokenizer(Protocol):
     def encode(self, text: str) -> list[int]:
         """Return the ids of ``text``; control tokens written out in it are recognised, none is added."""
 
+    def least_tokens(self, text: str) -> int:
+        """Return a number that ``len(encode(text))`` is never below, from the length of ``text`` alone."""
+
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ``ids``; bytes that are no UTF-8 become U+FFFD."""
 

@@ -47,6 +47,10 @@ class ByteTokenizer:
             ids.extend(piece.encode("utf-8", errors="replace") if control is None else (control,))
         return ids
 
+    def least_tokens(self, text: str) -> int:
+        """One token for as many bytes as the longest control token has."""
+        return -(-len(text.encode("utf-8", errors="replace")) // max(1, *map(len, self._control)))
+
     def decode(self, ids: Iterable[int]) -> str:
         """``[97, 258]`` -> ``"a"``."""
         return join_bytes(self, ids)

@@ -42,6 +42,10 @@ class BytePairTokenizer(VocabularyTokenizer):
         inner.pre_tokenizer = _words(vocabulary.path, pre)
         super().__init__(vocabulary, inner)
 
+    def _dropped_bytes(self) -> bytes:
+        known = set(self._vocabulary.tokens)
+        return bytes(byte for character, byte in byte_alphabet().items() if character not in known)
+
     def _bytes_of(self, text: str, kind: int) -> bytes:
         if kind == TokenKind.USER_DEFINED:
             return text.encode()

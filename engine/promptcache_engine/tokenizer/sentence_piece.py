@@ -55,6 +55,13 @@ class SentencePieceTokenizer(VocabularyTokenizer):
         )
         super().__init__(vocabulary, inner)
 
+    def _covered(self, text: str, stands_for: bytes) -> int:
+        """A text may write ``SPACE`` out, which is three bytes."""
+        return max(len(text.encode()), len(stands_for))
+
+    def _dropped_bytes(self) -> bytes | None:
+        return b"" if _has_bytes(self._vocabulary) else None
+
     def _bytes_of(self, text: str, kind: int) -> bytes:
         if kind == TokenKind.BYTE:
             return bytes.fromhex(text[3:5])

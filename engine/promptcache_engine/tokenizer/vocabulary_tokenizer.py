@@ -5,6 +5,7 @@ The cutting itself is done by the ``tokenizers`` library.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from functools import cached_property
 
 import tokenizers
 from tokenizers import AddedToken
@@ -12,6 +13,9 @@ from tokenizers import AddedToken
 from promptcache_engine.models.errors import TokenizerError
 from promptcache_engine.tokenizer.base import join_bytes
 from promptcache_engine.tokenizer.gguf_vocabulary import TokenKind, Vocabulary
+
+_LONG_TEXT = 4_096
+"""Characters from which on a text is encoded as a batch: only that lets other threads run meanwhile."""
 
 
 class VocabularyTokenizer(ABC):
@@ -48,7 +52,32 @@ class VocabularyTokenizer(ABC):
     def encode(self, text: str) -> list[int]:
         """Return the ids of ``text``; lone surrogates, which no UTF-8 has, are read as question marks."""
         clean = text.encode("utf-8", errors="replace").decode("utf-8")
-        return list(self._inner.encode(clean, add_special_tokens=False).ids)
+        if len(clean) < _LONG_TEXT:
+            return list(self._inner.encode(clean, add_special_tokens=False).ids)
+        return list(self._inner.encode_batch_fast([clean], add_special_tokens=False)[0].ids)
+
+    def least_tokens(self, text: str) -> int:
+        """Return the bytes of ``text`` that no encoding drops, divided by those of the longest token."""
+        dropped = self._dropped_bytes()
+        if dropped is None:
+            return 0
+        kept = text.encode("utf-8", errors="replace").translate(None, dropped)
+        return -(-len(kept) // self._longest)
+
+    @cached_property
+    def _longest(self) -> int:
+        """Bytes of text that one token stands for at most; control tokens count as they are written."""
+        kinds = self._vocabulary.kinds
+        return max(
+            len(text.encode())
+            if kinds[token] in (TokenKind.CONTROL, TokenKind.USER_DEFINED)
+            else self._covered(text, self.token_bytes(token))
+            for token, text in enumerate(self._vocabulary.tokens)
+        )
+
+    def _covered(self, text: str, stands_for: bytes) -> int:  # noqa: ARG002 - other kinds look at it
+        """Return how many bytes of text a token can have been made from."""
+        return max(1, len(stands_for))
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ``ids``."""
@@ -67,6 +96,10 @@ class VocabularyTokenizer(ABC):
                 "Use ids that this model's tokenizer made",
             )
         return self._vocabulary.tokens[token_id]
+
+    @abstractmethod
+    def _dropped_bytes(self) -> bytes | None:
+        """Return the bytes that may have no token of their own; None where any text may become one token."""
 
     @abstractmethod
     def _bytes_of(self, text: str, kind: int) -> bytes:
