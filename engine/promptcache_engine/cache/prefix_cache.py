@@ -137,7 +137,7 @@ class PrefixCache:
 
         With ``share_on_admission`` everything before them counts as computed from now on.
         """
-        self._leases.check(lease)
+        self._leases.check_unforked(lease)
         added = self._store.codec.encode(tokens)
         before = lease.length
         need = -(-(before + len(added) // UNIT) // self.page_size) - len(lease.pages)

@@ -162,10 +162,11 @@ class RadixTree:
         return node
 
     def detach(self, node: Node) -> Node:
-        """Take ``node`` out of the tree and return its parent."""
+        """Take ``node`` out of the tree, without pages from then on, and return its parent."""
         parent = node.parent
         assert parent is not None
         parent.disown(self.first_page(node))
+        node.pages = []  # whoever still points at the node must not take it for one that has some
         return parent
 
     def nodes(self) -> Iterator[Node]:

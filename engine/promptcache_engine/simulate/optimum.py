@@ -13,6 +13,7 @@ _NEVER = float("inf")
 
 def optimum(trace: Trace, capacity: int) -> int:
     """Return how many of the trace's pages a cache of ``capacity`` pages could have had at best."""
+    capacity = max(1, capacity // trace.pages_each)
     following = _next_uses(trace)
     cached: dict[tuple[str, int], float] = {}  # page → its next use
     farthest: list[tuple[float, int, float, tuple[str, int]]] = []
@@ -32,7 +33,7 @@ def optimum(trace: Trace, capacity: int) -> int:
         for depth, (page, use) in enumerate(zip(pages, uses, strict=True)):
             cached[page] = use
             heappush(farthest, (-use, -depth, use, page))
-    return hits
+    return hits * trace.pages_each
 
 
 def _next_uses(trace: Trace) -> list[list[float]]:

@@ -25,13 +25,13 @@ def replay(trace: Trace, capacity: int, policy: str) -> int:
     """Return how many of the trace's pages a cache of ``capacity`` pages has when they are asked for."""
     clock = TraceClock()
     cache = PrefixCache(
-        capacity,
+        max(1, capacity // trace.pages_each),
         1,
         policy=policy,
         clock=clock,
         recompute=0,
         event_limit=0,
-        tokens_per_unit=trace.page_size,
+        tokens_per_unit=trace.page_size * trace.pages_each,
     )
     hits = 0
     for request in trace:
@@ -43,7 +43,7 @@ def replay(trace: Trace, capacity: int, policy: str) -> int:
         if lease is not None:
             hits += lease.hit
             cache.finish(lease)
-    return hits
+    return hits * trace.pages_each
 
 
 def endless(trace: Trace) -> int:
@@ -54,4 +54,4 @@ def endless(trace: Trace) -> int:
         pages = [(request.namespace, page) for page in request.pages]
         hits += sum(page in seen for page in pages)
         seen.update(pages)
-    return hits
+    return hits * trace.pages_each

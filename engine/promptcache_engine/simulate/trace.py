@@ -28,13 +28,15 @@ class TraceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Requests in the order of their times; ``page_size`` is what a page number stands for, in tokens.
+    """Requests in the order of their times, with pages of ``page_size`` tokens.
 
+    ``pages_each``: how many such pages a page number stands for, where the trace tells none finer.
     ``approximate`` says that tokens were estimated from text; ``skipped`` counts lines that held no request.
     """
 
     requests: tuple[TraceRequest, ...]
     page_size: int
+    pages_each: int = 1
     approximate: bool = False
     skipped: int = 0
 
@@ -47,9 +49,10 @@ class Trace:
     @property
     def num_pages(self) -> int:
         """Pages of all prompts together, repeated ones counted each time."""
-        return sum(len(request.pages) for request in self.requests)
+        return self.pages_each * sum(len(request.pages) for request in self.requests)
 
     @property
     def footprint(self) -> int:
         """Different pages: the smallest cache that never evicts."""
-        return len({(request.namespace, page) for request in self.requests for page in request.pages})
+        different = {(request.namespace, page) for request in self.requests for page in request.pages}
+        return self.pages_each * len(different)

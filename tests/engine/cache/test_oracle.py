@@ -3,21 +3,34 @@
 The oracle keeps every sequence that ended as a plain list. Where no page was ever evicted, a hit must be
 exactly the longest common prefix; where pages are short, never more. The fake runner's slots prove at every
 step that no page was handed to somebody else while a sequence still read it.
+
+Some thousands of operations run with the tests. The long run of a million:
+``PROMPTCACHE_OPERATIONS=1000000 python -m pytest tests/engine/cache/test_oracle.py``.
 """
 
+import os
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from promptcache_engine.cache import Lease, PrefixCache
+from promptcache_engine.cache import POLICIES, Hints, Lease, PrefixCache
 from tests.engine.cache.kit import FakeRunner, stored_keys
 
 TOKENS = st.lists(st.integers(0, 1), min_size=1, max_size=14)
 IMAGES = st.sampled_from([(), (), ("red",), ("blue",)])
 SPACES = st.sampled_from(["", "", "tenant"])
+HINTS = st.builds(
+    Hints,
+    turn=st.sampled_from([None, 1, 3]),
+    after_tool_call=st.booleans(),
+    priority=st.integers(0, 2),
+    keep_seconds=st.sampled_from([0.0, 0.0, 5.0]),
+)
 PLENTY = 2_000
+STEPS = 40
+OPERATIONS = int(os.environ.get("PROMPTCACHE_OPERATIONS", "4800"))
 
 
 def common(left: list[Any], right: list[Any]) -> int:
@@ -34,13 +47,23 @@ class CacheLife(RuleBasedStateMachine):
         partial=st.booleans(),
         on_admission=st.booleans(),
         remember=st.sampled_from([None, 0, 9]),
+        policy=st.sampled_from(sorted(POLICIES)),
     )
     def start(
-        self, num_pages: int, page_size: int, partial: bool, on_admission: bool, remember: int | None
+        self,
+        num_pages: int,
+        page_size: int,
+        partial: bool,
+        on_admission: bool,
+        remember: int | None,
+        policy: str,
     ) -> None:
+        self.now = 0.0
         self.cache = PrefixCache(
             num_pages,
             page_size,
+            policy=policy,
+            clock=lambda: self.now,
             partial_pages=partial,
             share_on_admission=on_admission,
             remember_tokens=remember,
@@ -53,13 +76,14 @@ class CacheLife(RuleBasedStateMachine):
         self.mirror: set[bytes] = set()
         self.evicted = False
 
-    @rule(tokens=TOKENS, image=IMAGES, space=SPACES)
-    def admit(self, tokens: list[int], image: tuple[str, ...], space: str) -> None:
+    @rule(tokens=TOKENS, image=IMAGES, space=SPACES, hints=HINTS)
+    def admit(self, tokens: list[int], image: tuple[str, ...], space: str, hints: Hints) -> None:
+        self.now += 1.0
         extra = [(0, 1, key) for key in image]
         marks: list[Any] = [(tokens[0], *image), *tokens[1:]]
         least, most = self._found(self._must(), space, marks), self._found(self._may(), space, marks)
         before = self.cache.stats
-        lease = self.cache.admit(tokens, space, extra)
+        lease = self.cache.admit(tokens, space, extra, hints=hints)
         if lease is None:
             after = self.cache.stats
             assert (after.free, after.cached, after.queries) == (before.free, before.cached, before.queries)
@@ -97,6 +121,27 @@ class CacheLife(RuleBasedStateMachine):
         computed = max(round(share * lease.length), self.runner.computed[lease])
         self.runner.compute(lease, computed)
         self.cache.publish(lease, computed)
+
+    @precondition(lambda self: self.running)
+    @rule(pick=st.integers(0))
+    def fork(self, pick: int) -> None:
+        lease = self._pick(pick)
+        self.runner.copy(lease)
+        computed = self.runner.computed[lease]
+        if not computed or computed // self.cache.page_size < lease.published:
+            return
+        before = self.cache.stats
+        fork = self.cache.fork(lease, computed)
+        after = self.cache.stats
+        assert (before.queries, before.hits) == (after.queries, after.hits)
+        if fork is None:
+            assert before.free == after.free == before.cached == 0
+            return
+        assert (fork.hit, fork.length) == (computed, computed)
+        space, marks = self.runner.history[lease]
+        self.running.append(fork)
+        self.runner.start(fork, space, marks[:computed])
+        self.runner.copy(fork)
 
     @precondition(lambda self: self.running)
     @rule(pick=st.integers(0), share=st.floats(0, 1))
@@ -214,8 +259,8 @@ class CacheLife(RuleBasedStateMachine):
 
 
 CacheLife.TestCase.settings = settings(
-    max_examples=120,
-    stateful_step_count=40,
+    max_examples=max(1, OPERATIONS // STEPS),
+    stateful_step_count=STEPS,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -6,9 +6,9 @@ far. So a policy that is wrong about some traffic costs little there, however la
 it shows.
 """
 
-_MEMORY = 65_536  # sequences after which the past has faded to a third
-_BUDGET = 0.001  # of all pages asked for, how many hits fewer than LRU's are put up with
-_DOUBT = 256.0  # pages' worth of bets taken for half lost before there is experience
+_MEMORY = 2_048  # sequences after which the past has faded to a third
+_BUDGET = 0.002  # of all pages asked for, how many hits fewer than LRU's are put up with
+_DOUBT = 64.0  # pages' worth of bets taken for half lost before there is experience
 
 
 class Wager:
