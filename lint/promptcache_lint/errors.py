@@ -4,13 +4,14 @@
     ├── MissingPathError      a path that was asked for does not exist
     ├── UnknownSelectorError  --select or --ignore names no known code
     └── UnreadableFileError   a file that cannot be decoded or parsed (becomes a PC900 finding)
+        └── MissingExtraError it needs an extra that is not installed (an info, once in a run)
 
 Every error carries the data it speaks of and a ``remedy``.
 """
 
 from __future__ import annotations
 
-__all__ = ["LintError", "MissingPathError", "UnknownSelectorError", "UnreadableFileError"]
+__all__ = ["LintError", "MissingExtraError", "MissingPathError", "UnknownSelectorError", "UnreadableFileError"]
 
 
 class LintError(Exception):
@@ -51,3 +52,13 @@ class UnreadableFileError(LintError):
         self.problem = problem
         self.row = row
         self.column = column
+
+
+class MissingExtraError(UnreadableFileError):
+    """A kind of file can be read only with an extra of the distribution; ``extra`` is its name."""
+
+    def __init__(self, kind: str, extra: str) -> None:
+        install = f"pip install 'promptcache[{extra}]'"
+        super().__init__(f"{kind} files are skipped: install their reader with `{install}`.")
+        self.remedy = f"Install it with `{install}`."
+        self.extra = extra

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.data import DataReader
 from promptcache_lint.readers.jinja import JinjaReader, is_jinja
+from promptcache_lint.readers.notebook import NotebookReader
 from promptcache_lint.readers.placeholders import has_placeholder
 from promptcache_lint.readers.python.reader import PythonReader
+from promptcache_lint.readers.python.relevance import may_hold_prompt
 from promptcache_lint.readers.text import TextReader
+from promptcache_lint.readers.typescript.grammar import SUFFIXES as _TYPESCRIPT
+from promptcache_lint.readers.typescript.reader import TypeScriptReader
 from promptcache_lint.wording import opens_like_prompt
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["READ_SUFFIXES", "choose_reader"]
 
 _PYTHON = {".py", ".pyi"}
+_NOTEBOOKS = {".ipynb"}
 _JINJA = {".j2", ".jinja", ".jinja2"}
 _TEXT = {
     ".txt",
@@ -38,8 +43,8 @@ _TEXT = {
     ".tpl",
     ".mdc",
 }
-_DATA = {".json", ".yaml", ".yml", ".toml"}
-READ_SUFFIXES = frozenset(_PYTHON | _JINJA | _TEXT | _DATA)
+_DATA = {".json", ".jsonl", ".yaml", ".yml", ".toml"}
+READ_SUFFIXES = frozenset(_PYTHON | _NOTEBOOKS | _TYPESCRIPT | _JINJA | _TEXT | _DATA)
 """Endings of the files that are looked at in a folder."""
 
 _PROMPT_PATH = re.compile(
@@ -64,8 +69,12 @@ def choose_reader(path: Path, relative: str, text: str, *, asked: bool) -> Reade
     suffix = path.suffix.lower()
     if suffix in _PYTHON:
         return PythonReader()
+    if suffix in _NOTEBOOKS:
+        return NotebookReader() if asked or may_hold_prompt(text) else None
     if len(text) > _LARGEST and not asked:
         return None
+    if suffix in _TYPESCRIPT:
+        return TypeScriptReader()
     if suffix in _JINJA:
         return JinjaReader() if asked or _may_be_prompt(path, relative, text) else None
     if suffix in _DATA:

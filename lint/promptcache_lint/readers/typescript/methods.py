@@ -1,0 +1,397 @@
+"""Methods of values: what they do to texts, lists, objects and times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Trait
+from promptcache_lint.readers.python.values import (
+    Map,
+    Ref,
+    Seq,
+    Str,
+    Thing,
+    element_of,
+    merge,
+    order_traits,
+    traits_of,
+    with_traits,
+    without_order,
+)
+from promptcache_lint.readers.typescript import statements, texts
+from promptcache_lint.readers.typescript.clocks import (
+    date_method,
+    iso_cut,
+    iso_halves,
+    literal,
+    literal_number,
+    with_options,
+)
+from promptcache_lint.readers.typescript.shapes import entries_of, keys_of, values_of
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.values import Traits, Value
+    from promptcache_lint.readers.typescript.calls import Call
+    from promptcache_lint.readers.typescript.frame import Frame
+    from promptcache_lint.readers.typescript.machine import Machine
+
+__all__ = ["method"]
+
+_FILLING = {"format", "formatMessages", "formatPromptValue", "invoke", "partial", "stream"}
+_SAME_TEXT = {
+    *("trim", "trimStart", "trimEnd", "toString", "valueOf", "toLowerCase", "toUpperCase", "normalize"),
+    *("slice", "substring", "substr", "padStart", "padEnd", "repeat", "toWellFormed", "pipe", "stripIndent"),
+}
+_ASKING = {
+    *(
+        "includes",
+        "indexOf",
+        "lastIndexOf",
+        "startsWith",
+        "endsWith",
+        "test",
+        "match",
+        "search",
+        "has",
+        "some",
+    ),
+    *("every", "findIndex", "charCodeAt", "localeCompare", "length", "isBefore", "isAfter", "isSame"),
+}
+_CALLBACKS = {
+    "map",
+    "flatMap",
+    "filter",
+    "forEach",
+    "find",
+    "findLast",
+    "some",
+    "every",
+    "sort",
+    "toSorted",
+    "reduce",
+}
+_ADDING = {"push", "unshift", "add", "append"}
+_MOST_ITEMS = 12
+
+
+def method(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value | None:
+    """The result of a method of a value; None where nothing is known of it."""
+    name = made.name
+    if name in {"then", "finally", "catch"}:
+        return _then(machine, made, receiver, frame)
+    if name in _ASKING and name not in _CALLBACKS:
+        return Thing(frame.module.label(made.node), settled=True)
+    match receiver:
+        case Str():
+            return _of_text(machine, made, receiver, frame)
+        case Seq():
+            return _of_list(machine, made, receiver, frame)
+        case Map():
+            return _of_map(machine, made, receiver, frame)
+        case Thing():
+            return _of_thing(machine, made, receiver, frame)
+        case _:
+            return None
+
+
+def _then(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value:
+    if made.name == "then" and isinstance(made.first, Ref):
+        value = machine.call(made.first, [receiver], frame, frame.module.place(made.node), move=False)
+        return value if value is not None else Thing(frame.module.label(made.node))
+    return receiver
+
+
+def _of_text(machine: Machine, made: Call, receiver: Str, frame: Frame) -> Value | None:
+    name, first = made.name, made.first
+    if name in {"replace", "replaceAll"} and len(made.arguments) > 1:
+        return _replaced(machine, made, receiver, frame)
+    if name in _FILLING:
+        filled = (
+            texts.filled(machine, receiver, first, made.node, frame) if isinstance(first, Map) else receiver
+        )
+        machine.sinks.filled(filled, made, frame)
+        return filled
+    if name in _SAME_TEXT:
+        return receiver
+    if name == "concat":
+        parts = list(receiver.parts)
+        for value, node in made.arguments:
+            parts += texts.parts_of(machine, value, node, frame)
+        return Str(tuple(parts))
+    if name in {"split", "matchAll"}:
+        return Seq((receiver,), partial=True)
+    return Thing(frame.module.label(made.node), traits_of(receiver))
+
+
+def _replaced(machine: Machine, made: Call, receiver: Str, frame: Frame) -> Value:
+    """``text.replace("{{time}}", now)``: a template filled by hand."""
+    new, node = made.arguments[1]
+    if isinstance(new, Ref):
+        new = machine.call(new, [Thing()], frame, frame.module.place(node), move=False) or new
+    wanted = literal(made.first)
+    if wanted is None:
+        wanted = _of_pattern(frame.module.text(made.arguments[0][1]))
+    if not traits_of(new) and not isinstance(new, Thing):
+        return receiver
+    parts = texts.parts_of(machine, new, node, frame)
+    filled = texts.replaced(receiver, wanted, parts, frame.module) if wanted else receiver
+    return with_traits(receiver, traits_of(new), frame.module.label(node)) if filled == receiver else filled
+
+
+def _of_pattern(text: str) -> str:
+    """The literal that a simple regular expression matches (``/{{now}}/g``); empty for others."""
+    body = text[1 : text.rfind("/")] if text.startswith("/") else ""
+    plain = body.replace("\\", "")
+    return plain if plain and not set(body.replace("\\{", "").replace("\\}", "")) & set("*+?|()^$.") else ""
+
+
+def _change(made: Call, value: Value, machine: Machine, frame: Frame) -> Value:
+    """Store what a method made of the object it was called on."""
+    if made.target is not None:
+        statements.store(machine, made.target, value, frame)
+    return value
+
+
+def _run_callback(machine: Machine, made: Call, item: Value, frame: Frame, *rest: Value) -> Value | None:
+    callback = made.first
+    if not isinstance(callback, Ref):
+        return None
+    racing = made.name in {"map", "flatMap", "forEach"}
+    place = frame.module.place(made.node)
+    return machine.call(callback, [item, *rest], frame, place, racing=racing, move=False)
+
+
+def _items(receiver: Value) -> list[Value]:
+    if isinstance(receiver, Seq) and not receiver.partial and len(receiver.items) <= _MOST_ITEMS:
+        return list(receiver.items)
+    return [element_of(receiver)]
+
+
+def _with_callback(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value | None:
+    """Methods of a list that are given a function."""
+    order = receiver.traits if isinstance(receiver, Seq) else order_traits(receiver)
+    partial = not isinstance(receiver, Seq) or receiver.partial
+    match made.name:
+        case "map" | "flatMap":
+            results: list[Value] = []
+            for index, item in enumerate(_items(receiver)):
+                position = (
+                    Thing(constant=str(index), settled=True) if not partial else Thing("index", settled=True)
+                )
+                value = _run_callback(machine, made, item, frame, position) or Thing(
+                    frame.module.label(made.node)
+                )
+                results += value.items if made.name == "flatMap" and isinstance(value, Seq) else [value]
+            return Seq(tuple(results), order, partial=partial)
+        case "forEach":
+            for item in _items(receiver):
+                _run_callback(machine, made, item, frame, Thing("index", settled=True))
+            return Thing(constant="undefined")
+        case "filter" | "find" | "findLast" | "some" | "every":
+            _run_callback(machine, made, element_of(receiver), frame)
+            if made.name == "filter":
+                return (
+                    replace(receiver, partial=True)
+                    if isinstance(receiver, Seq) and isinstance(made.first, Ref) and made.first.target
+                    else receiver
+                )
+            return element_of(receiver) if made.name.startswith("find") else Thing(settled=True)
+        case "sort" | "toSorted":
+            return _sorted(machine, made, receiver, frame)
+        case "reduce":
+            return _reduced(machine, made, receiver, frame)
+    return None
+
+
+def _sorted(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value:
+    """Sorting cures an order; comparing by chance shuffles."""
+    item = element_of(receiver)
+    compared = _run_callback(machine, made, item, frame, item)
+    drawn: Traits = ()
+    if compared is not None:
+        drawn = tuple(trait for trait in traits_of(compared) if trait.mark.code == "PC103")
+    label = frame.module.label(made.node)
+    value = with_traits(receiver, drawn, label) if drawn else without_order(receiver)
+    return _change(made, value, machine, frame) if made.name == "sort" else value
+
+
+def _reduced(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value:
+    value: Value = made.values[1] if len(made.values) > 1 else Str(())
+    for item in _items(receiver):
+        result = None
+        if isinstance(made.first, Ref):
+            place = frame.module.place(made.node)
+            result = machine.call(made.first, [value, item], frame, place, move=False)
+        value = result if result is not None else value
+    return with_traits(value, receiver.traits) if isinstance(receiver, Seq) else value
+
+
+def _of_list(machine: Machine, made: Call, receiver: Seq, frame: Frame) -> Value | None:
+    name, first = made.name, made.first
+    if name in _CALLBACKS:
+        return _with_callback(machine, made, receiver, frame)
+    match name:
+        case "push" | "add" | "unshift" if made.arguments:
+            race = statements.race_trait(machine, made.target, frame) if made.target is not None else ()
+            new = tuple(made.values)
+            items = (*new, *receiver.items) if name == "unshift" else (*receiver.items, *new)
+            partial = receiver.partial or any(node.type == "spread_element" for _, node in made.arguments)
+            return _change(
+                made,
+                replace(receiver, items=items[-200:], traits=(*receiver.traits, *race), partial=partial),
+                machine,
+                frame,
+            )
+        case "join":
+            return texts.join(machine, first, receiver, made.node, frame)
+        case "concat":
+            items = receiver.items
+            traits = receiver.traits
+            for value in made.values:
+                items = (*items, *(value.items if isinstance(value, Seq) else (value,)))
+                traits = (*traits, *(value.traits if isinstance(value, Seq) else ()))
+            return replace(receiver, items=items[:200], traits=traits)
+        case "splice" | "fill" if len(made.values) > 2:
+            return _change(
+                made,
+                replace(receiver, items=(*receiver.items, *made.values[2:])[:200], partial=True),
+                machine,
+                frame,
+            )
+        case (
+            "slice"
+            | "reverse"
+            | "toReversed"
+            | "flat"
+            | "values"
+            | "toSpliced"
+            | "with"
+            | "toString"
+            | "keys"
+        ):
+            return receiver
+        case "entries":
+            rows = tuple(Seq((Thing("index", settled=True), item)) for item in receiver.items)
+            return Seq(rows, receiver.traits, partial=receiver.partial)
+        case "at" | "pop" | "shift" | "get":
+            return element_of(receiver)
+        case "union" | "intersection" | "difference" if first is not None:
+            return replace(receiver, traits=(*receiver.traits, *order_traits(first)), partial=True)
+        case "pipe":
+            return receiver
+        case _ if name in _FILLING:
+            filled = _filled_messages(machine, receiver, first, made, frame)
+            machine.sinks.messages(filled, made.node, frame)
+            return filled
+        case _:
+            return Thing(frame.module.label(made.node), traits_of(receiver))
+
+
+def _filled_messages(machine: Machine, receiver: Seq, given: Value | None, made: Call, frame: Frame) -> Seq:
+    """The messages of a chat template with their placeholders filled."""
+    if not isinstance(given, Map):
+        return receiver
+
+    def fill(value: Value) -> Value:
+        match value:
+            case Str():
+                return texts.filled(machine, value, given, made.node, frame)
+            case Seq():
+                return replace(value, items=tuple(fill(item) for item in value.items))
+            case Map():
+                return replace(value, pairs=tuple((key, fill(item)) for key, item in value.pairs))
+            case _:
+                return value
+
+    return replace(receiver, items=tuple(fill(item) for item in receiver.items))
+
+
+def _of_map(machine: Machine, made: Call, receiver: Map, frame: Frame) -> Value | None:
+    name, first = made.name, made.first
+    key = literal(first) if first is not None else None
+    match name:
+        case "set" if len(made.arguments) > 1:
+            race = statements.race_trait(machine, made.target, frame) if made.target is not None else ()
+            grown = receiver.set(key, made.values[1])
+            return _change(made, replace(grown, traits=(*grown.traits, *race), partial=True), machine, frame)
+        case "get":
+            found = receiver.get(key) if key is not None else None
+            if found is not None:
+                return found
+            value: Value = Thing(frame.module.label(made.node))
+            for _, item in receiver.pairs[:20]:
+                value = (
+                    item if isinstance(value, Thing) else merge(value, item, frame.module.place(made.node))
+                )
+            return value
+        case "values":
+            return values_of(receiver)
+        case "keys":
+            return keys_of(receiver)
+        case "entries":
+            return entries_of(receiver)
+        case "forEach":
+            return _with_callback(machine, made, values_of(receiver), frame)
+        case _ if name in _FILLING and receiver.get("content") is not None:
+            return _filled_messages(machine, Seq((receiver,)), first, made, frame).items[0]
+        case _:
+            return Thing(frame.module.label(made.node), traits_of(receiver))
+
+
+def _of_thing(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Value | None:
+    name, label = made.name, frame.module.label(made.node)
+    if name in _CALLBACKS and isinstance(made.first, Ref):
+        return _with_callback(machine, made, receiver, frame)
+    if receiver.type.startswith("Intl:"):
+        return _international(machine, made, receiver, frame)
+    if receiver.type == "iso" and name in {"slice", "substring", "substr"}:
+        end = literal_number(made.values[1]) if len(made.values) > 1 else None
+        if literal_number(made.first) not in {0, None}:
+            return Thing(label, receiver.traits)
+        return iso_cut(receiver, end, label, machine.vocabulary)
+    if receiver.type == "iso" and name == "split":
+        return iso_halves(receiver, label, machine.vocabulary)
+    if receiver.type == "iso" and name in {"replace", "replaceAll", "trim"}:
+        return receiver
+    if receiver.traits or receiver.type == "Date":
+        written = date_method(name, receiver, made.values, label, machine.vocabulary)
+        if written is not None:
+            return written
+    if name in _ADDING and made.arguments:
+        return _added(machine, made, receiver, frame)
+    if name == "join":
+        if not receiver.traits:
+            return replace(receiver, label=receiver.label or label)
+        return Thing(label, receiver.traits)
+    if name in {"toString", "trim", "valueOf", "toUpperCase", "toLowerCase"}:
+        return replace(receiver, label=label)
+    if receiver.traits:
+        given = tuple(t for value in made.values for t in traits_of(value))
+        return Thing(
+            label, tuple(dict.fromkeys((*receiver.traits, *given))), receiver.type, settled=receiver.settled
+        )
+    return None
+
+
+def _added(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Value:
+    """Something is added to a list of which nothing is known: from now on one thing in it is."""
+    race = statements.race_trait(machine, made.target, frame) if made.target is not None else ()
+    known = Seq((Thing("...", receiver.traits), *made.values), race, partial=True)
+    return _change(made, known, machine, frame)
+
+
+def _international(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Value | None:
+    """``Intl.DateTimeFormat``: without an argument it writes the current time."""
+    label = frame.module.label(made.node)
+    if made.name in {"format", "formatToParts", "formatRange"}:
+        mark = machine.vocabulary.call("time.time")
+        traits: Traits = tuple(t for value in made.values for t in traits_of(value))
+        if not made.arguments and mark is not None:
+            traits = (Trait(mark, frame.module.place(made.node), label),)
+        keys = tuple((key, Thing()) for key in receiver.type[5:].split(",") if key)
+        return with_options(traits, [Map(keys)], "day", label, machine.vocabulary)
+    if made.name == "resolvedOptions":
+        mark = machine.vocabulary.call("locale.getlocale")
+        return Thing(label, (Trait(mark, frame.module.place(made.node), label),) if mark is not None else ())
+    return None

@@ -1,0 +1,475 @@
+"""Where a value becomes a prompt: calls of model libraries, lists of messages, names and wording.
+
+A value that a library sends is certain. Names (``systemPrompt``, ``instructions``, a function's name) and
+wording ("You are …") are weaker: such a value must hold some text of its own, and it is let off where the
+calls show that its volatile parts only ever reach what is new in any case.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.exposure import count_words
+from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text, flatten
+from promptcache_lint.readers.placeholders import template_parts
+from promptcache_lint.readers.python.objects import settled
+from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, traits_of
+from promptcache_lint.readers.typescript import texts
+from promptcache_lint.readers.typescript.clocks import literal
+from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Part, Role
+    from promptcache_lint.readers.python.values import Value
+    from promptcache_lint.readers.typescript.calls import Call
+    from promptcache_lint.readers.typescript.frame import Frame
+    from promptcache_lint.readers.typescript.machine import Machine
+    from promptcache_lint.readers.typescript.module import Function
+
+__all__ = ["Sinks"]
+
+_API = re.compile(
+    r".*\.(?:chat\.completions|messages|responses|completions|models|chats|conversations|batches)"
+    r"\.(?:create|stream|parse|generateContent|generateContentStream|countTokens|runTools)"
+    r"|(?:.*\.)?(?:experimental_)?(?:generate|stream)(?:Text|Object|UI)|(?:.*\.)?(?:getGenerativeModel|startChat)"
+    r"|(?:.*\.)?Converse(?:Stream)?Command|(?:.*\.)?generateContent(?:Stream)?"
+)
+_SYSTEM_KEYS = (
+    *("system", "instructions", "systemPrompt", "system_prompt", "systemInstruction", "system_instruction"),
+    *("systemMessage", "system_message", "systemInstructions", "developerMessage", "developerInstructions"),
+    *("preamble", "stateModifier", "messageModifier", "appendSystemPrompt", "customSystemPrompt"),
+)
+_BREAKPOINTS = {"cache_control", "cacheControl", "cachePoint", "prompt_cache_breakpoint", "cache_point"}
+_TEMPLATE_NAME = re.compile(r"[A-Z][A-Z0-9_]*|\w*(?:Template|Prefix|Suffix|Header|Base)")
+"""What is just called ``prompt`` is a user's task, or a question in a dialog, as often as a fixed prompt."""
+_ENOUGH_WORDS = 3
+_HEADING = re.compile(r"\s*#{1,3} \S")
+_SECTION_NAME = re.compile(r"\w*(?:Section|Block|Preamble|Rules|Guidelines|Skills)", re.IGNORECASE)
+
+
+class Sinks:
+    """Collects the prompts of one file; the machine reports every value that may become one."""
+
+    def __init__(self) -> None:
+        self.machine: Machine | None = None
+        self._found: dict[str, dict[tuple[object, ...], Prompt]] = {}
+        self._strong: dict[str, list[Prompt]] = {}
+        self._lone: dict[int, tuple[Value, tuple[object, ...]]] = {}
+
+    def take(self, path: str) -> list[Prompt]:
+        """The prompts that have to do with a file, in the order of their discovery; they are given up."""
+        found = list(self._found.pop(path, {}).values())
+        absolved = _absolved(self._strong.pop(path, []))
+        self._lone.clear()
+        return [_without(prompt, absolved) if absolved else prompt for prompt in found]
+
+    def called(self, made: Call, frame: Frame) -> None:
+        """A call is about to be made."""
+        if _API.fullmatch(made.path):
+            self._request(made, frame)
+        elif made.arguments:
+            self._keywords(made, frame)
+
+    def built_object(self, value: Map, node: Node, frame: Frame) -> None:
+        """An object was written: a system message stands for itself."""
+        role, content = _spoken(value)
+        if role == "system" and content is not None:
+            segments = self._content(content, node, "system", "system", frame, marked=_marked(value))
+            key = self._add("system", segments, frame.module.place(node), frame, strength=1)
+            if key is not None:
+                self._lone[id(value)] = (value, key)
+
+    def built_list(self, value: Seq, node: Node, frame: Frame) -> None:
+        """An array was written: it may be a list of messages, or a pair of role and text."""
+        if len(value.items) == 2 and isinstance(value.items[1], Str):
+            speaker = literal(value.items[0])
+            if speaker is not None and role_of_speaker(speaker) == "system" and _words(value.items[1]):
+                self._emit("system", "system", value.items[1], node, frame, strength=1, expand=True)
+                return
+        self.messages(value, node, frame)
+
+    def messages(self, value: Seq, node: Node, frame: Frame) -> None:
+        """A list of messages that may be sent."""
+        segments = self._messages(value, node, frame)
+        if len(segments) > 1:
+            if any(segment.breakpoint for segment in segments):
+                self._forget(value)
+            self._add("messages", segments, frame.module.place(node), frame, strength=2)
+
+    def filled(self, value: Str, made: Call, frame: Frame) -> None:
+        """A template got its values; it is a prompt by its wording."""
+        if _opens(value):
+            self._emit("template", "prompt", value, made.node, frame, strength=1)
+
+    def element(self, name: str, value: Str, node: Node, frame: Frame) -> None:
+        """A JSX element whose name says that it is a system message."""
+        self._emit(name, "system", value, node, frame, strength=1)
+
+    def assigned(
+        self,
+        name: str,
+        value: Value,
+        node: Node,
+        frame: Frame,
+        *,
+        key: bool = False,
+        per_object: bool = False,
+    ) -> None:
+        """A value got a name, or was stored under a key or in a field."""
+        role = role_of_name(name)
+        if role is None or role == "user":
+            top = frame.at_module_level and not key
+            if not top or not isinstance(value, Str) or not _opens(value):
+                return
+            role = "system"
+        if role == "prompt" and not _TEMPLATE_NAME.fullmatch(name) and not _opens(value):
+            return
+        if frame.at_module_level and not per_object:
+            value = settled(value)
+        if isinstance(value, Seq) and value.items and all(isinstance(item, Map) for item in value.items):
+            if any(isinstance(item, Map) and item.get("text") is not None for item in value.items):
+                segments = self._content(value, node, name, role, frame)
+                self._add(name, segments, frame.module.place(node), frame, strength=1)
+            return
+        if isinstance(value, Seq):
+            joined = [item for item in value.items if isinstance(item, Str)]
+            if not joined or len(joined) < len(value.items):
+                return
+            value = Str(tuple(part for text in joined for part in text.parts))
+        if isinstance(value, Str) and _words(value) >= _ENOUGH_WORDS:
+            self._emit(name, role, value, node, frame, strength=0, expand=True)
+
+    def returned(self, function: Function, frame: Frame) -> None:
+        """A function was run by itself: what it returns may be a prompt by its name or its wording."""
+        role = role_of_name(function.name) if function.name else None
+        if role is None and function.owner is not None and function.name in {"toString", "render", "build"}:
+            role = role_of_name(function.owner.name)
+        for value, place in frame.returned:
+            if not isinstance(value, Str):
+                continue
+            found = role
+            if found is None and (
+                _opens(value) or (_SECTION_NAME.fullmatch(function.name) and _headed(value))
+            ):
+                found = "system"
+            if found is not None and found != "user" and (_words(value) or role is not None):
+                parts = self._expanded(value.parts, frame)
+                path = "system" if found == "system" else "messages[0]"
+                segments = (Segment(path, found, parts),)
+                self._add(function.name, segments, place, frame, strength=0, certain=role is not None)
+
+    def _keywords(self, made: Call, frame: Frame) -> None:
+        """A call of anything with an option that names a system prompt."""
+        for given, node in made.arguments:
+            if not isinstance(given, Map):
+                continue
+            for keyword in _SYSTEM_KEYS:
+                value = given.get(keyword)
+                if isinstance(value, Str) and _words(value) >= _ENOUGH_WORDS:
+                    self._emit(keyword, "system", value, node, frame, strength=1)
+
+    def _request(self, made: Call, frame: Frame) -> None:
+        """A call of a model API: tools, then system, then messages."""
+        given = next((value for value in made.values if isinstance(value, Map)), None)
+        node = made.arguments[0][1] if made.arguments else made.node
+        if given is None:
+            return
+        config = given.get("config")
+        segments = self._tools(given.get("tools"), node, frame)
+        for options in (given, config):
+            if not isinstance(options, Map):
+                continue
+            for keyword in _SYSTEM_KEYS:
+                value = options.get(keyword)
+                if value is not None:
+                    segments += self._system(value, keyword, node, frame)
+        conversation: list[Segment] = []
+        for keyword in ("messages", "input", "contents", "history"):
+            value = given.get(keyword)
+            if isinstance(value, Seq):
+                conversation += self._messages(value, node, frame)
+                if any(segment.breakpoint for segment in conversation):
+                    self._forget(value)
+        for keyword in ("prompt", "input", "contents"):
+            value = given.get(keyword)
+            if isinstance(value, Str):
+                newest = bool(segments or conversation)
+                role: Role = "user" if newest else "prompt"
+                parts = texts.parts_of(self._machine(), value, node, frame)
+                conversation.append(Segment(keyword, role, parts, newest=newest))
+            elif keyword == "prompt" and isinstance(value, Seq):
+                conversation += self._messages(value, node, frame)
+        self._add("request", (*segments, *conversation), frame.module.place(made.node), frame, strength=3)
+
+    def _system(self, value: Value, keyword: str, node: Node, frame: Frame) -> list[Segment]:
+        """The system prompt of a request, which may be a message or a list of messages itself."""
+        if isinstance(value, Map):
+            content = value.get("content") or value.get("parts") or value.get("text")
+            return (
+                list(self._content(content, node, keyword, "system", frame, marked=_marked(value)))
+                if content is not None
+                else []
+            )
+        return list(self._content(value, node, keyword, "system", frame))
+
+    def _tools(self, value: Value | None, node: Node, frame: Frame) -> list[Segment]:
+        match value:
+            case Seq():
+                items: tuple[Value, ...] = value.items
+            case Map():
+                items = tuple(item for _, item in value.pairs)
+            case Thing() if value.traits:
+                items = (value,)
+            case _:
+                return []
+        segments = [
+            Segment(f"tools[{index}]", "tool", self._deep(item, node, frame, 0), breakpoint=_marked(item))
+            for index, item in enumerate(items)
+        ]
+        order = value.traits if isinstance(value, Seq | Map) else ()
+        if order:
+            hole = Hole("tools", frame.module.place(node), order, order[0].mark.stability)
+            segments.append(Segment("tools", "tool", (hole,)))
+        return segments
+
+    def _deep(self, value: Value, node: Node, frame: Frame, depth: int) -> tuple[Part, ...]:
+        """All texts in a definition."""
+        if depth > 8:
+            return ()
+        match value:
+            case Str():
+                return value.parts
+            case Map():
+                inner = tuple(item for key, item in value.pairs if key not in {"execute", "func", "handler"})
+            case Seq():
+                inner = value.items
+            case Thing() if value.traits:
+                return texts.parts_of(self._machine(), value, node, frame)
+            case _:
+                return ()
+        return tuple(part for item in inner for part in self._deep(item, node, frame, depth + 1))
+
+    def _messages(self, value: Seq, node: Node, frame: Frame) -> tuple[Segment, ...]:
+        spoken = [_spoken(_as_message(item)) for item in value.items]
+        if not any(role for role, _ in spoken):
+            return ()
+        last_user = max((i for i, (role, _) in enumerate(spoken) if role == "user"), default=None)
+        if last_user is not None and any(role is None for role, _ in spoken[last_user + 1 :]):
+            last_user = None  # what follows is not known: the newest message may stand there
+        segments: list[Segment] = []
+        for index, (role, content) in enumerate(spoken):
+            if role is not None and content is not None:
+                item = _as_message(value.items[index])
+                newest = role == "user" and index == last_user
+                path = f"messages[{index}]"
+                marked = isinstance(item, Map) and _marked(item)
+                segments += self._content(content, node, path, role, frame, newest=newest, marked=marked)
+        return tuple(segments)
+
+    def _content(
+        self,
+        value: Value,
+        node: Node,
+        path: str,
+        role: Role,
+        frame: Frame,
+        *,
+        newest: bool = False,
+        marked: bool = False,
+    ) -> tuple[Segment, ...]:
+        """The segments of a content: one text, or one for each of its blocks."""
+        if not isinstance(value, Seq):
+            return (Segment(path, role, self._parts(value), newest, marked),)
+        segments: list[Segment] = []
+        inner = f"{path}.content" if path.startswith("messages") else path
+        for index, block in enumerate(value.items):
+            if isinstance(block, Map) and block.get("cachePoint") is not None and segments:
+                segments[-1] = replace(segments[-1], breakpoint=True)
+                continue
+            text: Value | None = block
+            if isinstance(block, Map):
+                text = block.get("text") or block.get("content")
+            parts = self._parts(text) if text is not None else ()
+            ends = isinstance(block, Map) and _marked(block)
+            segments.append(Segment(f"{inner}[{index}]", role, parts, newest, ends))
+        if marked and segments:
+            segments[-1] = replace(segments[-1], breakpoint=True)
+        if value.traits:
+            hole = Hole("content", frame.module.place(node), value.traits, value.traits[0].mark.stability)
+            segments.append(Segment(path, role, (hole,), newest))
+        return tuple(segments)
+
+    def _parts(self, value: Value) -> tuple[Part, ...]:
+        if isinstance(value, Str):
+            return value.parts
+        traits = traits_of(value)
+        if not traits:
+            return ()
+        return (Hole(traits[0].label, traits[0].origin, traits, traits[0].mark.stability),)
+
+    def _emit(
+        self,
+        name: str,
+        role: Role,
+        value: Value,
+        node: Node,
+        frame: Frame,
+        *,
+        strength: int,
+        expand: bool = False,
+    ) -> None:
+        path = "system" if role == "system" else "messages[0]"
+        for segment in self._content(value, node, path, role, frame):
+            parts = self._expanded(segment.parts, frame) if expand else segment.parts
+            self._add(
+                name, (replace(segment, parts=parts),), frame.module.place(node), frame, strength=strength
+            )
+
+    def _expanded(self, parts: tuple[Part, ...], frame: Frame) -> tuple[Part, ...]:
+        """Placeholders in literals that nothing has filled yet are holes."""
+        done: list[Part] = []
+        for part in parts:
+            if isinstance(part, Text) and part.open and part.place.path == frame.module.source.path:
+                text, locate = texts.locator(part, frame.module)
+                done += template_parts(text, locate, self._machine().vocabulary)
+            else:
+                done.append(part)
+        return tuple(done)
+
+    def _add(
+        self,
+        name: str,
+        segments: tuple[Segment, ...],
+        place: Place,
+        frame: Frame,
+        *,
+        strength: int,
+        certain: bool = True,
+    ) -> tuple[object, ...] | None:
+        """Keep a prompt that has holes; strength 3 is a request, 2 a list of messages, 0 only a name."""
+        here = frame.module.source.path
+        prompt = Prompt(name, place, segments, certain=certain)
+        if strength >= 2:
+            self._strong.setdefault(here, []).append(prompt)
+        holes = [
+            part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)
+        ]
+        if not holes:
+            return None
+        key = (place, name, segments)
+        for path in {hole.place.path for hole in holes}:
+            self._found.setdefault(path, {}).setdefault(key, prompt)
+        return key
+
+    def _forget(self, messages: Seq) -> None:
+        """Drop what was said of single messages: the list they stand in declares breakpoints."""
+        for item in messages.items:
+            known = self._lone.pop(id(item), None)
+            if known is not None:
+                for prompts in self._found.values():
+                    prompts.pop(known[1], None)
+
+    def _machine(self) -> Machine:
+        assert self.machine is not None
+        return self.machine
+
+
+def _as_message(value: Value) -> Value:
+    """A message written as a pair, as LangChain allows, in the form of an object."""
+    if isinstance(value, Seq) and len(value.items) == 2 and role_of_speaker(literal(value.items[0]) or "?"):
+        return Map((("role", value.items[0]), ("content", value.items[1])))
+    return value
+
+
+def _spoken(value: Value) -> tuple[Role | None, Value | None]:
+    """Role and content of a message."""
+    if not isinstance(value, Map):
+        return None, None
+    role = literal(value.get("role"))
+    if role is None:
+        return None, None
+    return role_of_speaker(role), value.get("content") or value.get("parts")
+
+
+def _marked(value: Value, depth: int = 0) -> bool:
+    """Whether a message, block or tool declares that a cacheable prefix ends with it."""
+    if not isinstance(value, Map) or depth > 4:
+        return False
+    for key, item in value.pairs:
+        if key in _BREAKPOINTS:
+            return not (isinstance(item, Thing) and item.constant in {"null", "undefined", "false"})
+        if key in {
+            "providerOptions",
+            "providerMetadata",
+            "experimental_providerMetadata",
+            "anthropic",
+            "bedrock",
+        }:
+            if _marked(item, depth + 1):
+                return True
+        elif key in {"additional_kwargs", "openrouter", "vertex"} and _marked(item, depth + 1):
+            return True
+    return False
+
+
+def _absolved(prompts: list[Prompt]) -> frozenset[tuple[str, Place]]:
+    """The values that the calls of a file only ever put where everything is new."""
+    exposed: set[tuple[str, Place]] = set()
+    spared: set[tuple[str, Place]] = set()
+    for prompt in prompts:
+        kept = list(prompt.reusable())
+        for segment in prompt.segments:
+            found = {
+                (trait.mark.code, trait.origin)
+                for part in flatten(segment.parts)
+                if isinstance(part, Hole)
+                for trait in part.traits
+            }
+            (exposed if segment in kept else spared).update(found)
+    return frozenset(spared - exposed)
+
+
+def _without(prompt: Prompt, absolved: frozenset[tuple[str, Place]]) -> Prompt:
+    """The prompt without the traits that were let off."""
+
+    def clean(part: Part) -> Part:
+        match part:
+            case Hole() if part.traits:
+                return replace(
+                    part, traits=tuple(t for t in part.traits if (t.mark.code, t.origin) not in absolved)
+                )
+            case Branch():
+                return replace(part, options=tuple(tuple(map(clean, option)) for option in part.options))
+            case _:
+                return part
+
+    segments = tuple(replace(s, parts=tuple(map(clean, s.parts))) for s in prompt.segments)
+    return replace(prompt, segments=segments)
+
+
+def _words(value: Str) -> int:
+    """How many words of its own a text holds, as far as it takes to know that they are enough."""
+    words = 0
+    for part in flatten(value.parts):
+        if isinstance(part, Text):
+            words += count_words(part.text[:200])
+            if words >= _ENOUGH_WORDS:
+                break
+    return words
+
+
+def _start(value: Str) -> str:
+    return value.parts[0].text if value.parts and isinstance(value.parts[0], Text) else ""
+
+
+def _opens(value: Value) -> bool:
+    return isinstance(value, Str) and opens_like_prompt(_start(value))
+
+
+def _headed(value: Str) -> bool:
+    return _HEADING.match(_start(value)) is not None

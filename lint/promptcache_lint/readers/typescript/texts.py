@@ -1,0 +1,347 @@
+"""Texts in TypeScript: template strings, ``join``, templates filled later, and any value in a text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.places import Place
+from promptcache_lint.prompts import Hole, Text, Trait
+from promptcache_lint.readers.placeholders import named_hole
+from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str, Thing
+from promptcache_lint.rulebook import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tree_sitter import Node
+
+    from promptcache_lint.prompts import Part
+    from promptcache_lint.readers.python.values import Traits, Value
+    from promptcache_lint.readers.typescript.frame import Frame
+    from promptcache_lint.readers.typescript.machine import Machine
+    from promptcache_lint.readers.typescript.module import Module
+
+__all__ = [
+    "filled",
+    "join",
+    "locator",
+    "naming",
+    "parts_of",
+    "raw",
+    "replaced",
+    "string",
+    "template",
+    "written",
+]
+
+_MOST_PARTS = 300
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+_CONTAINERS = frozenset(
+    [
+        "this",
+        "self",
+        "req",
+        "request",
+        "ctx",
+        "context",
+        "props",
+        "opts",
+        "options",
+        "input",
+        "inputs",
+        "params",
+        "param",
+        "args",
+        "arg",
+        "config",
+        "state",
+        "data",
+        "payload",
+        "body",
+        "event",
+        "env",
+        "deps",
+        "session",
+        "variables",
+        "vars",
+        "values",
+        "runtime",
+        "settings",
+        "input_data",
+        "query",
+        "metadata",
+    ]
+)
+_KEEPS_NAME = {
+    *(
+        "toString",
+        "trim",
+        "toUpperCase",
+        "toLowerCase",
+        "toISOString",
+        "toLocaleString",
+        "valueOf",
+        "toFixed",
+    ),
+    *("toLocaleTimeString", "toJSON"),
+}
+
+
+def string(node: Node, frame: Frame) -> Str:
+    """A string literal."""
+    return Str(_literal_parts(node, frame.module, open_=True))
+
+
+def _literal_parts(node: Node, module: Module, *, open_: bool) -> tuple[Part, ...]:
+    pieces: list[Part] = []
+    run = node.named_children
+    if run:
+        pieces.append(_text(run, module, open_=open_))
+    return tuple(pieces)
+
+
+def _text(run: list[Node], module: Module, *, open_: bool) -> Text:
+    """One text of adjacent fragments and escapes."""
+    first, last = module.place(run[0]), module.place(run[-1])
+    place = Place(first.path, first.row, first.column, last.end_row, last.end_column)
+    text = "".join(
+        _unescaped(module.text(node)) if node.type == "escape_sequence" else module.text(node) for node in run
+    )
+    return Text(text, place, open=open_ and "{" in text)
+
+
+def _unescaped(text: str) -> str:
+    mark = text[1:2]
+    if mark in _ESCAPES:
+        return _ESCAPES[mark]
+    if mark in {"u", "x"}:
+        try:
+            return chr(int(text[2:].strip("{}"), 16))
+        except ValueError:
+            return "?"
+    return "" if mark in {"\n", "\r"} else text[1:]
+
+
+def template(machine: Machine, node: Node, frame: Frame) -> Str:
+    """A template string."""
+    parts: list[Part] = []
+    run: list[Node] = []
+    children = node.named_children
+    plain = not any(child.type == "template_substitution" for child in children)
+    for child in children:
+        if child.type != "template_substitution":
+            run.append(child)
+            continue
+        if run:
+            parts.append(_text(run, frame.module, open_=plain))
+            run = []
+        inner = child.named_children[0] if child.named_children else None
+        if inner is not None:
+            parts += parts_of(machine, machine.evaluate(inner, frame), inner, frame)
+    if run:
+        parts.append(_text(run, frame.module, open_=plain))
+    return Str(tuple(parts[:_MOST_PARTS]))
+
+
+def parts_of(machine: Machine, value: Value, node: Node, frame: Frame) -> tuple[Part, ...]:
+    """The parts a value contributes when the expression ``node`` is put into a text."""
+    place = frame.module.place(node)
+    match value:
+        case Str(parts):
+            return _stepped(parts[:_MOST_PARTS], place)
+        case Thing(constant=str() as constant):
+            return (Text(constant, place),)
+        case Thing():
+            return (_hole(machine, value, node, place, frame),)
+        case Seq() | Map():
+            return _container(machine, value, node, place, frame)
+        case Ref(target=None) if "." not in value.dotted:
+            return (
+                named_hole(value.dotted, frame.module.label(node), place, machine.vocabulary, guessed=True),
+            )
+        case Instance():
+            return _instance(machine, value, node, place, frame)
+        case _:
+            return (Hole(frame.module.label(node), place),)
+
+
+def _stepped(parts: tuple[Part, ...], place: Place) -> tuple[Part, ...]:
+    """The parts of a text that is used at ``place``; holes that stood elsewhere remember the way."""
+    return tuple(
+        replace(part, traits=tuple(trait.through(part.place) for trait in part.traits))
+        if isinstance(part, Hole) and part.traits and part.place.start != place.start
+        else part
+        for part in parts
+    )
+
+
+def _hole(machine: Machine, value: Thing, node: Node, place: Place, frame: Frame) -> Hole:
+    label = frame.module.label(node)
+    name = naming(node, frame.module)
+    if value.traits:
+        stability = max(trait.mark.stability for trait in value.traits)
+        return Hole(label, place, value.traits, stability, in_words(name))
+    if value.settled or not name:
+        return Hole(label, place)
+    return named_hole(name, label, place, machine.vocabulary, guessed=True)
+
+
+def naming(node: Node, module: Module) -> str:
+    """The name that says most of what an expression holds, without the containers it is taken from."""
+    words = [word for word in _chain(node, module) if word]
+    while len(words) > 1 and in_words(words[0]) in _CONTAINERS:
+        words.pop(0)
+    return ".".join(words)
+
+
+def _chain(node: Node, module: Module) -> list[str]:
+    match node.type:
+        case "identifier" | "this" | "property_identifier" | "private_property_identifier":
+            return [module.text(node).lstrip("#")]
+        case "member_expression":
+            target, name = node.child_by_field_name("object"), node.child_by_field_name("property")
+            if target is None or name is None:
+                return []
+            return [*_chain(target, module), module.text(name).lstrip("#")]
+        case "subscript_expression":
+            target, index = node.child_by_field_name("object"), node.child_by_field_name("index")
+            if target is not None and index is not None and index.type == "string":
+                return [*_chain(target, module), module.text(index)[1:-1]]
+            return []
+        case "await_expression" | "parenthesized_expression" | "non_null_expression" | "as_expression":
+            return _chain(node.named_children[0], module) if node.named_children else []
+        case "binary_expression":
+            left, operator = node.child_by_field_name("left"), node.child_by_field_name("operator")
+            if left is not None and operator is not None and operator.type in {"??", "||"}:
+                return _chain(left, module)
+            return []
+        case "call_expression":
+            return _called_name(node, module)
+        case _:
+            return []
+
+
+def _called_name(node: Node, module: Module) -> list[str]:
+    called, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    if called is None or given is None:
+        return []
+    if called.type == "member_expression":
+        name = called.child_by_field_name("property")
+        target = called.child_by_field_name("object")
+        if name is not None and target is not None and module.text(name) in _KEEPS_NAME:
+            return _chain(target, module)
+    if called.type == "identifier" and module.text(called) in {"String", "Number"} and given.named_children:
+        return _chain(given.named_children[0], module)
+    if given.named_children:
+        return []
+    words = _chain(called, module)
+    return [re.sub(r"^get(?=[A-Z_])", "", words[-1])] if words else []
+
+
+def _container(
+    machine: Machine, value: Seq | Map, node: Node, place: Place, frame: Frame
+) -> tuple[Part, ...]:
+    items = value.items if isinstance(value, Seq) else tuple(item for _, item in value.pairs)
+    parts: list[Part] = [Text("[", place)]
+    for item in items[:50]:
+        parts += parts_of(machine, item, node, frame) if not isinstance(item, Ref | Instance) else ()
+        parts.append(Text(", ", place))
+    parts += order_hole(value.traits, frame.module.label(node), place, parts)
+    if value.partial and not value.traits:
+        parts.append(Hole(frame.module.label(node), place))
+    return tuple(parts[:_MOST_PARTS])
+
+
+def order_hole(traits: Traits, label: str, place: Place, parts: list[Part]) -> tuple[Part, ...]:
+    """A hole for traits of an order that no item carries already."""
+    seen = {
+        (trait.mark.code, trait.origin) for part in parts if isinstance(part, Hole) for trait in part.traits
+    }
+    new: tuple[Trait, ...] = tuple(trait for trait in traits if (trait.mark.code, trait.origin) not in seen)
+    return (Hole(label, place, new, new[0].mark.stability),) if new else ()
+
+
+def _instance(machine: Machine, value: Instance, node: Node, place: Place, frame: Frame) -> tuple[Part, ...]:
+    method = machine.objects.method(value.cls, "toString")
+    if method is None:
+        return (Hole(frame.module.label(node), place),)
+    result = machine.invoke(method, value.cls.frame, [], frame, place, this=value)[0]
+    return result.parts if isinstance(result, Str) else (Hole(value.cls.name, place),)
+
+
+def join(machine: Machine, separator: Value | None, items: Value, node: Node, frame: Frame) -> Value:
+    """``items.join(separator)``."""
+    place = frame.module.place(node)
+    glue: tuple[Part, ...] = separator.parts if isinstance(separator, Str) else (Text(",", place),)
+    if not isinstance(items, Seq):
+        return Str(parts_of(machine, items, node, frame))
+    parts: list[Part] = []
+    for index, item in enumerate(items.items):
+        if index:
+            parts += glue
+        parts += parts_of(machine, item, node, frame)
+        if len(parts) > _MOST_PARTS:
+            break
+    parts += order_hole(items.traits, frame.module.label(node), place, parts)
+    if items.partial and not items.items:
+        parts.append(Hole(frame.module.label(node), place))
+    return Str(tuple(parts[:_MOST_PARTS]))
+
+
+def locator(part: Text, module: Module) -> tuple[str, Callable[[int, int], Place]]:
+    """A literal's text as the file spells it, and a function from offsets in it to places."""
+    source = module.source
+    start = source.offset(part.place.row, part.place.column)
+    end = source.offset(part.place.end_row, part.place.end_column)
+    return source.text[start:end], lambda a, b: source.place(start + a, start + b)
+
+
+def replaced(value: Str, wanted: str, new: tuple[Part, ...], module: Module) -> Str:
+    """The text with each ``wanted`` in its literals replaced by parts, whose holes stand there now."""
+    done: list[Part] = []
+    for part in value.parts:
+        if not isinstance(part, Text) or wanted not in part.text:
+            done.append(part)
+            continue
+        here = part.place.path == module.source.path
+        text, locate = locator(part, module) if here else (part.text, None)
+        if wanted not in text:
+            text, locate = part.text, None
+        at = 0
+        while (found := text.find(wanted, at)) != -1:
+            place = locate(found, found + len(wanted)) if locate is not None else None
+            done += [replace(part, text=text[at:found]), *(_standing(piece, place) for piece in new)]
+            at = found + len(wanted)
+        done.append(replace(part, text=text[at:]))
+    return Str(tuple(done[:_MOST_PARTS]))
+
+
+def _standing(part: Part, place: Place | None) -> Part:
+    if place is None or not isinstance(part, Hole):
+        return part
+    return replace(part, place=place, traits=tuple(trait.through(part.place) for trait in part.traits))
+
+
+def filled(machine: Machine, value: Str, given: Map, node: Node, frame: Frame) -> Str:
+    """A template of LangChain filled with values: ``{x}`` and ``{{x}}`` by name."""
+    for key, inner in given.pairs:
+        if key is None:
+            continue
+        new = parts_of(machine, inner, node, frame)
+        for wanted in (f"{{{{{key}}}}}", f"{{{key}}}"):
+            if any(isinstance(part, Text) and wanted in part.text for part in value.parts):
+                value = replaced(value, wanted, new, frame.module)
+                break
+    return value
+
+
+def raw(node: Node, frame: Frame) -> tuple[Part, ...]:
+    """Text between JSX tags."""
+    return (Text(frame.module.text(node), frame.module.place(node)),)
+
+
+def written(text: str, node: Node, frame: Frame) -> Str:
+    """A text that the source says in other words, at ``node``."""
+    return Str((Text(text, frame.module.place(node)),))
