@@ -134,6 +134,21 @@ def unknown_model(model: str, known: list[str]) -> ApiError:
     )
 
 
+def too_many_tokens(prompt: int, answer: int, limit: int, field: str) -> ApiError:
+    """400: the prompt and the answer asked for do not fit the context together, as OpenAI and vLLM say it."""
+    return invalid_request(
+        f"The context holds {limit} tokens. {prompt + answer} were asked for: {prompt} in the {field} and "
+        f"{answer} for the answer. Shorten one of them.",
+        field,
+        "context_length_exceeded",
+    )
+
+
+def forbidden(message: str, code: str) -> ApiError:
+    """403: a browser was led here by a page that has no business with this gateway."""
+    return ApiError(403, message, kind="permission_error", code=code)
+
+
 def internal_error(request_id: str | None) -> ApiError:
     """500: a defect of the gateway; the log has its place under the request's id."""
     suffix = f" The log has it under {request_id}." if request_id else ""

@@ -162,3 +162,15 @@ def make_answer(call: Call, model: str, *, include_usage: bool) -> Answer:
     if call.dialect == "openai.completions":
         return TextAnswer(f"cmpl-{name}", created, model, include_usage)
     return ChatAnswer(f"chatcmpl-{name}", created, model, include_usage)
+
+
+def models_body(name: str, context_length: int, *, alone: bool) -> dict[str, Any]:
+    """The one model, in OpenAI's list or ``alone``."""
+    entry = {
+        "id": name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "promptcache",
+        "max_model_len": context_length,
+    }
+    return entry if alone else {"object": "list", "data": [entry]}

@@ -7,7 +7,6 @@ loop, and answers in OpenAI's shapes. The cache, the scheduling and the model ar
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,29 +25,31 @@ from promptcache_engine import (
     SamplingParams,
     TokenDelta,
 )
-from promptcache_gateway.errors import ApiError, StartupError, invalid_request, unknown_model
-from promptcache_gateway.exchange import EngineFacts
-from promptcache_gateway.upstreams.answers import make_answer
-from promptcache_gateway.upstreams.engine_answer import End, EngineStream, Piece, json_reply, whole_answer
-from promptcache_gateway.upstreams.parameters import (
-    COMPLETIONS_DEFAULT_MAX_TOKENS,
-    Parameters,
-    namespace,
-    read_parameters,
+from promptcache_gateway.errors import (
+    ApiError,
+    invalid_request,
+    too_many_tokens,
+    unknown_model,
 )
+from promptcache_gateway.exchange import EngineFacts
+from promptcache_gateway.upstreams.answers import make_answer, models_body
+from promptcache_gateway.upstreams.engine_answer import End, EngineStream, Piece, json_reply, whole_answer
+from promptcache_gateway.upstreams.engine_run import EngineRun
+from promptcache_gateway.upstreams.engine_wording import cannot_start, no_room, sentence
+from promptcache_gateway.upstreams.parameters import Parameters, namespace, parameters_of, prompt_field
 from promptcache_gateway.upstreams.prompts import read_messages, read_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from promptcache_engine import Engine, Generation, GenerationEvent
+    from promptcache_engine import Engine, GenerationEvent
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.settings import EngineSettings
     from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
 
 Progress: TypeAlias = "Callable[[str], None]"
 
-_LONG_PROMPT = 16_384  # characters from which tokenizing is worth a thread of its own
+_LONG_BODY = 16_384  # bytes from which rendering and tokenizing are worth a thread of their own
 
 
 class LocalUpstream:
@@ -74,6 +75,7 @@ class LocalUpstream:
         """Load the model and start the engine's thread; raises `StartupError` saying what is missing."""
         if self._engine is None:
             self._engine = await asyncio.to_thread(_load, self._settings, self._on_progress)
+        _check_room(self._engine, self._settings)
         if not self._engine.healthy:
             self._engine.start()
 
@@ -91,7 +93,7 @@ class LocalUpstream:
     async def send(self, call: Call, inbound: Inbound) -> WholeReply | StreamReply:  # noqa: ARG002
         """Complete the call; raises `ApiError` before anything is generated."""
         self._check_model(call.model)
-        parameters = _parameters(call)
+        parameters = parameters_of(call)
         tokens = await self._tokens(call)
         run = self._submit(call, tokens, parameters)
         answer = make_answer(call, self.engine.info.model_name, include_usage=parameters.include_usage)
@@ -107,17 +109,9 @@ class LocalUpstream:
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:  # noqa: ARG002
         """The one model, in OpenAI's list or alone; 404 for another name."""
         info = self.engine.info
-        entry = {
-            "id": info.model_name,
-            "object": "model",
-            "created": 0,
-            "owned_by": "promptcache",
-            "max_model_len": info.context_length,
-        }
         if model is not None:
             self._check_model(model)
-            return json_reply(entry)
-        return json_reply({"object": "list", "data": [entry]})
+        return json_reply(models_body(info.model_name, info.context_length, alone=model is not None))
 
     def count_tokens(self, text: str) -> int | None:
         """Tokens of ``text`` under the model's own tokenizer."""
@@ -133,7 +127,7 @@ class LocalUpstream:
     async def warm(self, call: Call) -> EngineFacts | None:
         """Compute the call's prompt and keep it, without generating anything; raises `ApiError`."""
         self._check_model(call.model)
-        parameters = dataclasses.replace(_parameters(call), max_tokens=0, choices=1)
+        parameters = dataclasses.replace(parameters_of(call), max_tokens=0, wants_exactly=False, choices=1)
         run = self._submit(call, await self._tokens(call), parameters)
         try:
             facts = await run.admission()
@@ -165,19 +159,37 @@ class LocalUpstream:
             raise unknown_model(model, [known])
 
     async def _tokens(self, call: Call) -> list[int]:
-        """The prompt's token ids; raises `ApiError` where there is no prompt to be read."""
-        if call.dialect == "openai.completions":
-            prompt = read_prompt(call.payload)
-            return prompt if isinstance(prompt, list) else await _encode(self.engine.encode_prompt, prompt)
-        messages = read_messages(call.payload)
+        """The prompt's token ids; raises `ApiError` where there is none to be read, or it is too long.
+
+        A long one is rendered and encoded off the event loop; so is a warming call's, which has no body.
+        """
+        if 0 < len(call.body) < _LONG_BODY:
+            return self._encoded(call)
+        return await asyncio.to_thread(self._encoded, call)
+
+    def _encoded(self, call: Call) -> list[int]:
+        field = prompt_field(call)
         try:
-            text = self.engine.render_chat(messages)
+            if field == "prompt":
+                prompt = read_prompt(call.payload)
+                if not isinstance(prompt, str):
+                    return prompt
+                self.engine.check_length(prompt)
+                return self.engine.encode_prompt(prompt)
+            text = self.engine.render_chat(read_messages(call.payload))
+            self.engine.check_length(text)
+            return self.engine.tokenizer.encode(text)
+        except ContextLengthError as error:
+            raise api_error(error, field) from error
         except EngineError as error:
-            raise invalid_request(_sentence(error), "messages", "chat_template_error") from error
-        return await _encode(self.engine.tokenizer.encode, text)
+            raise invalid_request(sentence(error), field, "chat_template_error") from error
 
     def _submit(self, call: Call, tokens: list[int], parameters: Parameters) -> EngineRun:
-        run = EngineRun(call, parameters.choices)
+        field = prompt_field(call)
+        limit = self.engine.info.context_length
+        if parameters.wants_exactly and len(tokens) + (parameters.max_tokens or 0) > limit:
+            raise too_many_tokens(len(tokens), parameters.max_tokens or 0, limit, field)
+        run = EngineRun(parameters.choices)
         try:
             run.generations = self.engine.submit_choices(
                 tokens,
@@ -186,72 +198,30 @@ class LocalUpstream:
                 priority=parameters.priority,
                 namespace=namespace(call.tenant, parameters.cache_salt),
                 use_cache=call.use_cache,
-                on_event=run.receive,
+                on_event=lambda choice, event: run.put(_translated(event, choice, field)),
             )
         except EngineError as error:
-            raise api_error(error, run.field) from error
+            raise api_error(error, field) from error
         return run
 
 
-class EngineRun:
-    """One submitted call: its events, carried from the engine's worker thread to the event loop."""
-
-    def __init__(self, call: Call, choices: int) -> None:
-        self.field = "prompt" if call.dialect == "openai.completions" else "messages"
-        self.choices = choices
-        self.generations: tuple[Generation, ...] = ()
-        self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[tuple[int, GenerationEvent]] = asyncio.Queue()
-
-    def receive(self, choice: int, event: GenerationEvent) -> None:
-        """Take an event; called from the worker thread."""
-        # The loop may be closed already when the gateway stops; then nobody waits for the event.
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, (choice, event))
-
-    def cancel(self) -> None:
-        """Stop computing; harmless after the end."""
-        for generation in self.generations:
-            generation.cancel()
-
-    async def admission(self) -> EngineFacts:
-        """What the engine knows at admission; raises `ApiError` where the call ends before that."""
-        _, event = await self._queue.get()
-        if isinstance(event, Failed):
-            raise self._failure(event)
-        if not isinstance(event, Admitted):
-            raise api_error(EngineStoppedError("the request was given up before it began"), self.field)
-        return _facts(event)
-
-    async def next(self) -> Piece | End:
-        """The next piece of text, or a choice's end; raises `ApiError` where the engine failed."""
-        while True:
-            choice, event = await self._queue.get()
-            match event:
-                case TokenDelta():
-                    return Piece(choice, event.text)
-                case Finished():
-                    return End(
-                        choice,
-                        event.finish_reason,
-                        event.prompt_tokens,
-                        event.cached_tokens,
-                        event.output_tokens,
-                    )
-                case Failed():
-                    raise self._failure(event)
-                case Admitted():  # a further choice's
-                    pass
-
-    def _failure(self, event: Failed) -> ApiError:
-        """The answer to a choice that failed; the others are of no use without it."""
-        self.cancel()
-        return api_error(event.error, self.field)
-
-
-async def _encode(encode: Callable[[str], list[int]], text: str) -> list[int]:
-    """Token ids of a text; a long one is encoded off the event loop."""
-    return encode(text) if len(text) < _LONG_PROMPT else await asyncio.to_thread(encode, text)
+def _translated(event: GenerationEvent, choice: int, field: str) -> EngineFacts | Piece | End | ApiError:
+    """One of the engine's events in the gateway's words."""
+    match event:
+        case TokenDelta():
+            return Piece(choice, event.text)
+        case Admitted():
+            return _facts(event)
+        case Finished():
+            return End(
+                choice,
+                event.finish_reason,
+                event.prompt_tokens,
+                event.cached_tokens,
+                event.output_tokens,
+            )
+        case Failed():
+            return api_error(event.error, field)
 
 
 def _facts(event: Admitted) -> EngineFacts:
@@ -268,30 +238,29 @@ def _facts(event: Admitted) -> EngineFacts:
     )
 
 
+_SERVER, _REQUEST = "server_error", "invalid_request_error"
+_ERRORS: tuple[tuple[type[EngineError], tuple[int, str, str]], ...] = (
+    (ContextLengthError, (400, _REQUEST, "context_length_exceeded")),
+    (EmptyPromptError, (400, _REQUEST, "invalid_value")),
+    (InvalidTokenError, (400, _REQUEST, "invalid_value")),
+    (QueueFullError, (429, "rate_limit_error", "queue_full")),
+    (DeadlineError, (504, _SERVER, "deadline_exceeded")),
+    (EngineStoppedError, (503, _SERVER, "engine_unavailable")),
+    (EngineError, (500, _SERVER, "engine_error")),
+)
+
+
 def api_error(error: EngineError, field: str) -> ApiError:
     """The API's answer to one of the engine's errors; ``field`` is where the prompt was."""
-    text = _sentence(error)
-    if isinstance(error, ContextLengthError):
-        return invalid_request(text, field, "context_length_exceeded")
-    if isinstance(error, EmptyPromptError | InvalidTokenError):
-        return invalid_request(text, field, "invalid_value")
-    if isinstance(error, QueueFullError):
-        return ApiError(429, text, kind="rate_limit_error", code="queue_full", retry_after=1)
-    if isinstance(error, DeadlineError):
-        return ApiError(504, text, kind="server_error", code="deadline_exceeded")
-    if isinstance(error, EngineStoppedError):
-        return ApiError(503, text, kind="server_error", code="engine_unavailable")
-    return ApiError(500, text, kind="server_error", code="engine_error")
-
-
-def _sentence(error: EngineError) -> str:
-    text = f"{_ended(error.problem)} {_ended(error.remedy)}".strip()
-    return text[:1].upper() + text[1:]
-
-
-def _ended(sentence: str) -> str:
-    """The sentence with its full stop."""
-    return sentence if not sentence or sentence.endswith((".", "?", "!")) else f"{sentence}."
+    status, kind, code = next(answer for known, answer in _ERRORS if isinstance(error, known))
+    return ApiError(
+        status,
+        sentence(error),
+        kind=kind,
+        param=field if status == 400 else None,
+        code=code,
+        retry_after=1 if status == 429 else None,
+    )
 
 
 def _load(settings: EngineSettings, on_progress: Progress | None) -> Engine:
@@ -301,30 +270,22 @@ def _load(settings: EngineSettings, on_progress: Progress | None) -> Engine:
 
         config = _engine_config(settings)
         return Engine(config) if on_progress is None else Engine(config, on_progress=on_progress)
-    except ImportError as error:
-        raise StartupError(
-            f"The built-in engine needs packages that are not installed ({error.name}).",
-            remedy="pip install 'promptcache[engine]', or name a server with --upstream URL.",
-        ) from error
     except Exception as error:
-        remedy = getattr(error, "remedy", "")
-        problem = (
-            getattr(error, "problem", None) or str(error).removesuffix(f" {remedy}") or type(error).__name__
-        )
-        raise StartupError(
-            _ended(f"The built-in engine cannot start: {problem}"), remedy=_ended(remedy)
-        ) from error
+        raise cannot_start(error) from error
+
+
+def _check_room(engine: Engine, settings: EngineSettings) -> None:
+    try:
+        least = len(engine.tokenizer.encode(engine.render_chat([{"role": "user", "content": "Hi"}]))) + 1
+    except EngineError:  # a model without a chat template completes prompts
+        least = 2
+    holds = engine.info.context_length
+    if least > holds:
+        setting = "--max-context" if settings.kv_cache_tokens is None else "--kv-cache-tokens"
+        raise no_room(setting, holds, least)
 
 
 def _engine_config(settings: EngineSettings) -> EngineConfig:
     fields = dataclasses.asdict(settings)
     template = settings.chat_template
     return EngineConfig(**{**fields, "chat_template": None if template is None else str(template)})
-
-
-def _parameters(call: Call) -> Parameters:
-    if call.dialect == "openai.completions":
-        return read_parameters(
-            call.payload, prompt_field="prompt", default_max=COMPLETIONS_DEFAULT_MAX_TOKENS
-        )
-    return read_parameters(call.payload, prompt_field="messages", default_max=None)

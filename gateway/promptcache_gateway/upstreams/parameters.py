@@ -16,6 +16,8 @@ from promptcache_gateway.errors import ApiError, invalid_request
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from promptcache_gateway.exchange import Call
+
 COMPLETIONS_DEFAULT_MAX_TOKENS = 16
 MAX_STOP_STRINGS = 4
 MAX_CHOICES = 128
@@ -39,20 +41,19 @@ _SUPPORTED = frozenset(
     }
 )
 # They say who asks, where to keep the answer, or how to route it: never what the answer is.
-_IGNORED = frozenset(
-    {
-        "user",
-        "safety_identifier",
-        "metadata",
-        "store",
-        "service_tier",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "prediction",
-        "parallel_tool_calls",
-    }
-)
+_IGNORED: dict[str, type] = {
+    "user": str,
+    "safety_identifier": str,
+    "metadata": dict,
+    "store": bool,
+    "service_tier": str,
+    "prompt_cache_key": str,
+    "prompt_cache_options": dict,
+    "prompt_cache_retention": str,
+    "prediction": dict,
+    "parallel_tool_calls": bool,
+}
+_EXPECTED = {str: "a string", dict: "an object", bool: "true or false"}
 # Parameters the engine does not have, with the values that mean "as if it were not there".
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "best_of": (1,),
@@ -94,6 +95,7 @@ class Parameters:
         top_k: 0 keeps every token.
         seed: makes draws repeatable.
         max_tokens: tokens of answer at most; None: up to the context's end.
+        wants_exactly: the caller named ``max_tokens``, so that the context must hold that many.
         stop: strings that end the answer.
         ignore_eos: go on after the model's end token.
         include_usage: a streaming caller wants the usage chunk.
@@ -107,6 +109,7 @@ class Parameters:
     top_k: int
     seed: int | None
     max_tokens: int | None
+    wants_exactly: bool
     stop: tuple[str, ...]
     ignore_eos: bool
     include_usage: bool
@@ -132,6 +135,18 @@ def namespace(tenant: str, salt: str) -> str:
     return f"{tenant}\x1f{salt}" if salt or tenant != "default" else ""
 
 
+def prompt_field(call: Call) -> str:
+    """Where a call's prompt stands in its body."""
+    return "prompt" if call.dialect == "openai.completions" else "messages"
+
+
+def parameters_of(call: Call) -> Parameters:
+    """``read_parameters`` of a call, with the limit its API sets."""
+    field = prompt_field(call)
+    default_max = COMPLETIONS_DEFAULT_MAX_TOKENS if field == "prompt" else None
+    return read_parameters(call.payload, prompt_field=field, default_max=default_max)
+
+
 def read_parameters(payload: Mapping[str, Any], *, prompt_field: str, default_max: int | None) -> Parameters:
     """Read every parameter of a request.
 
@@ -155,9 +170,10 @@ def read_parameters(payload: Mapping[str, Any], *, prompt_field: str, default_ma
         top_k=max(0, _integer(payload, "top_k", least=-1) or 0),
         seed=_integer(payload, "seed", least=-(2**63)),
         max_tokens=default_max if max_tokens is None else max_tokens,
+        wants_exactly=max_tokens is not None,
         stop=_stop(payload.get("stop")),
         ignore_eos=_flag(payload, "ignore_eos"),
-        include_usage=_include_usage(payload.get("stream_options")),
+        include_usage=_include_usage(payload),
         cache_salt=_text(payload, "cache_salt"),
         choices=_integer(payload, "n", least=1, most=MAX_CHOICES) or 1,
         priority=_integer(payload, "priority", least=-(2**31)) or 0,
@@ -165,6 +181,8 @@ def read_parameters(payload: Mapping[str, Any], *, prompt_field: str, default_ma
 
 
 def _check_known(name: str, value: object) -> None:
+    if name in _IGNORED and not isinstance(value, _IGNORED[name]):
+        raise _wrong(name, _EXPECTED[_IGNORED[name]])
     if name in _SUPPORTED or name in _IGNORED:
         return
     if name not in _NEUTRAL:
@@ -193,8 +211,7 @@ def _integer(payload: Mapping[str, Any], name: str, *, least: int, most: int = 2
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        limits = f"of at least {least}" if most == 2**63 - 1 else f"from {least} to {most}"
-        raise _wrong(name, f"a whole number {limits}")
+        raise _wrong(name, f"a whole number from {least} to {most}")
     return value
 
 
@@ -238,11 +255,16 @@ def _stop(value: object) -> tuple[str, ...]:
     return tuple(strings)
 
 
-def _include_usage(options: object) -> bool:
+def _include_usage(payload: Mapping[str, Any]) -> bool:
+    options = payload.get("stream_options")
     if options is None:
         return False
     if not isinstance(options, dict):
         raise _wrong("stream_options", "an object")
+    if not payload.get("stream"):
+        raise invalid_request(
+            "'stream_options' is only allowed where 'stream' is true.", "stream_options", "invalid_value"
+        )
     wanted = options.get("include_usage")
     if wanted is not None and not isinstance(wanted, bool):
         raise _wrong("stream_options.include_usage", "true or false")

@@ -10,6 +10,7 @@ import pytest
 
 from promptcache_engine import Engine, EngineConfig
 from promptcache_engine.models.testing import tiny_model
+from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.settings import EngineSettings, Settings
 from promptcache_gateway.upstreams.local import LocalUpstream
 from tests.gateway.mock_upstream import wait_until
@@ -208,6 +209,8 @@ def test_a_prompt_longer_than_the_context(local: openai.OpenAI) -> None:
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"max_tokens": "many"}, "max_tokens"),
+        ({"max_tokens": 10**6}, "messages"),
+        ({"metadata": "x"}, "metadata"),
         ({"model": ""}, "model"),
         ({"messages": None}, "messages"),
     ],
@@ -284,7 +287,9 @@ def test_a_caller_who_hangs_up_frees_the_sequence(engine_served: Served) -> None
     body = {"model": MODEL, "messages": messages("hang", "up"), "max_tokens": 1500, "ignore_eos": True}
     for stream, n, cancelled in ((True, 1, 1), (False, 1, 2), (True, 3, 5)):
         payload = json.dumps({**body, "stream": stream, "n": n}).encode()
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(payload)}\r\n\r\n"
+        head = (
+            f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(payload)}\r\n\r\n"
+        )
         with socket.create_connection(("127.0.0.1", int(engine_served.url.rpartition(":")[2]))) as caller:
             caller.sendall(head.encode() + payload)
             wait_until(lambda n=n: stats().running == n)
@@ -376,3 +381,50 @@ def test_health_recovers_when_a_dead_worker_is_replaced(
         wait_until(lambda: served.get("/health").status_code == 200)
         assert served.post(body).status_code == 200
         assert engine.stats().restarts == 1
+
+
+def test_an_answer_that_does_not_fit_beside_the_prompt_is_refused(
+    local: openai.OpenAI, engine_served
+) -> None:
+    limit = engine_served.gateway.upstream.engine.info.context_length
+    with pytest.raises(openai.BadRequestError, match=f"{limit} tokens.*for the answer") as caught:
+        ask(local, SYSTEM, "Long?", max_tokens=limit)
+    assert (caught.value.code, caught.value.param) == ("context_length_exceeded", "messages")
+    prompt = ask(local, SYSTEM, "Long?")[1].usage.prompt_tokens
+    with pytest.raises(openai.BadRequestError, match=rf"{limit + 1} were asked for: {prompt} in"):
+        ask(local, SYSTEM, "Long?", max_tokens=limit - prompt + 1)
+    tokens = [65] * (limit - 3)
+    answer = local.completions.create(
+        model=MODEL, prompt=tokens, temperature=0, extra_body={"ignore_eos": True}
+    )
+    assert answer.usage.completion_tokens == 3, "the API's own limit of 16 gives way to the context"
+    with pytest.raises(openai.BadRequestError, match="16 for the answer"):
+        local.completions.create(model=MODEL, prompt=tokens, max_tokens=16)
+
+
+def test_a_hopeless_prompt_is_refused_without_tokenizing_it(
+    engine_served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = engine_served.gateway.upstream.engine.tokenizer
+
+    def never(text: str) -> list[int]:
+        raise AssertionError("it was tokenized")
+
+    monkeypatch.setattr(tokenizer, "encode", never)
+    for path, field in (("chat/completions", "messages"), ("completions", "prompt")):
+        text = "word " * 100_000
+        body = {"model": MODEL, field: text if field == "prompt" else messages("s", text)}
+        answer = engine_served.post(body, path=f"/v1/{path}")
+        assert answer.status_code == 400, answer.text
+        error = answer.json()["error"]
+        assert (error["code"], error["param"]) == ("context_length_exceeded", field)
+        assert "has at least 3" in error["message"]
+
+
+def test_a_cache_that_holds_no_chat_is_refused_at_the_start(loaded, tmp_path) -> None:
+    engine = Engine.from_loaded(loaded, EngineConfig(model=MODEL, kv_cache_tokens=5))
+    upstream = LocalUpstream(EngineSettings(model=MODEL, kv_cache_tokens=5), engine)
+    with pytest.raises(SettingsError, match=r"--kv-cache-tokens: .* holds 16 tokens.*needs \d+") as caught:
+        asyncio.run(upstream.start())
+    assert "\n" not in str(caught.value)
+    assert not engine.healthy

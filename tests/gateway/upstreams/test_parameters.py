@@ -17,6 +17,7 @@ def test_defaults_are_openai_s() -> None:
         top_k=0,
         seed=None,
         max_tokens=None,
+        wants_exactly=False,
         stop=(),
         ignore_eos=False,
         include_usage=False,
@@ -35,6 +36,7 @@ def test_supported_parameters_arrive() -> None:
         max_completion_tokens=9,
         max_tokens=5,
         stop=["a", "b"],
+        stream=True,
         stream_options={"include_usage": True},
         cache_salt="s",
     )
@@ -120,7 +122,15 @@ def test_an_unknown_parameter_is_refused_by_name() -> None:
         ("stop", "", "stop"),
         ("stop", 3, "stop"),
         ("stream_options", True, "stream_options"),
-        ("stream_options", {"include_usage": 1}, "stream_options.include_usage"),
+        ("stream_options", {}, "stream_options"),
+        ("metadata", "x", "metadata"),
+        ("user", 5, "user"),
+        ("safety_identifier", [], "safety_identifier"),
+        ("store", "yes", "store"),
+        ("service_tier", 1, "service_tier"),
+        ("prompt_cache_key", {}, "prompt_cache_key"),
+        ("prediction", "text", "prediction"),
+        ("parallel_tool_calls", 1, "parallel_tool_calls"),
         ("cache_salt", 1, "cache_salt"),
         ("ignore_eos", "no", "ignore_eos"),
     ],
@@ -133,3 +143,18 @@ def test_a_wrong_type_or_value_names_its_path(name: str, value: object, path: st
 
 def test_top_p_zero_leaves_the_likeliest_token() -> None:
     assert 0 < read(top_p=0).top_p < 1e-6
+
+
+def test_stream_options_are_read_where_there_is_a_stream() -> None:
+    with pytest.raises(ApiError, match=r"stream_options\.include_usage"):
+        read(stream=True, stream_options={"include_usage": 1})
+    with pytest.raises(ApiError, match="only allowed where 'stream' is true"):
+        read(stream_options={"include_usage": True})
+    assert read(stream=None, stream_options=None) == read()
+
+
+def test_a_whole_number_s_both_bounds_are_named() -> None:
+    for seed in (-(2**63) - 1, 2**63, 0.5):
+        with pytest.raises(ApiError, match="from -9223372036854775808 to 9223372036854775807"):
+            read(seed=seed)
+    assert read(seed=2**63 - 1).seed == 2**63 - 1
