@@ -53,6 +53,16 @@ def test_f7_a_refused_admission_is_not_counted() -> None:
     assert cache.stats.queries == 0
 
 
+@both
+def test_f7_a_sequence_that_may_not_use_the_cache_is_not_counted(partial: bool) -> None:
+    cache = PrefixCache(16, 4, partial_pages=partial)
+    ran(cache, range(9), use_cache=False)
+    admitted(cache, range(9), use_cache=False, preempted=True)
+    stats = cache.stats
+    assert (stats.queries, stats.hits, stats.shared, stats.preempted_queries) == (0, 0, 0, 0)
+    assert stats.hit_rate is None
+
+
 def test_shared_is_told_from_reused() -> None:
     cache = PrefixCache(8, 16, partial_pages=False)
     ran(cache, range(20))
@@ -70,6 +80,9 @@ def test_shared_is_told_from_reused() -> None:
         ("lookahead", -1),
         ("remember_tokens", -1),
         ("event_limit", -1),
+        ("recompute", -1),
+        ("tokens_per_unit", 0),
+        ("num_pages", True),
         ("policy", "x"),
     ],
 )

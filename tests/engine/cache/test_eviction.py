@@ -9,9 +9,10 @@ from tests.engine.cache.kit import admitted, both, hit, ran
 
 
 @both
+@pytest.mark.parametrize("policy", sorted(POLICIES))
 @pytest.mark.parametrize(("fresh", "left"), [(1, 12), (2, 8), (3, 4), (4, 0)])
-def test_d1_the_tail_of_a_chain_goes_first(partial: bool, fresh: int, left: int) -> None:
-    cache = PrefixCache(4, 4, partial_pages=partial)
+def test_d1_the_tail_of_a_chain_goes_first(partial: bool, policy: str, fresh: int, left: int) -> None:
+    cache = PrefixCache(4, 4, policy=policy, partial_pages=partial)
     ran(cache, range(16))
     lease = admitted(cache, range(100, 100 + 4 * fresh))
     assert cache.match([*range(16), 1]) == left
@@ -20,8 +21,9 @@ def test_d1_the_tail_of_a_chain_goes_first(partial: bool, fresh: int, left: int)
 
 
 @both
-def test_d2_pages_that_were_never_cached_go_before_cached_ones(partial: bool) -> None:
-    cache = PrefixCache(10, 4, partial_pages=partial)
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_d2_pages_that_were_never_cached_go_before_cached_ones(partial: bool, policy: str) -> None:
+    cache = PrefixCache(10, 4, policy=policy, partial_pages=partial)
     a = admitted(cache, range(13))
     p1, p2, p3, tail = a.pages
     cache.finish(a)
@@ -32,8 +34,9 @@ def test_d2_pages_that_were_never_cached_go_before_cached_ones(partial: bool) ->
 
 
 @both
-def test_d4_pages_just_matched_are_not_taken_for_the_same_request(partial: bool) -> None:
-    cache = PrefixCache(2, 4, partial_pages=partial)
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_d4_pages_just_matched_are_not_taken_for_the_same_request(partial: bool, policy: str) -> None:
+    cache = PrefixCache(2, 4, policy=policy, partial_pages=partial)
     a = admitted(cache, range(4))
     cache.finish(a)
     b = admitted(cache, range(4, 8))
@@ -43,8 +46,10 @@ def test_d4_pages_just_matched_are_not_taken_for_the_same_request(partial: bool)
     assert c.pages == [*a.pages, *b.pages]
 
 
-def test_d6_the_least_recently_used_leaf_goes_and_its_parent_stays() -> None:
-    cache = PrefixCache(20, 1)
+@both
+@pytest.mark.parametrize("policy", ["lru", "ttl", "learned", "priority"])
+def test_d6_the_least_recently_used_leaf_goes_and_its_parent_stays(partial: bool, policy: str) -> None:
+    cache = PrefixCache(20, 1, policy=policy, partial_pages=partial)
     for tokens in ([1, 2, 3], [4, 5, 6], [1, 2, 7]):
         ran(cache, tokens)
     cache.match([4, 5, 6])

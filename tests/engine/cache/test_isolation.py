@@ -1,6 +1,7 @@
 """What keeps equal tokens apart: namespaces and extra keys."""
 
 import itertools
+from array import array
 from dataclasses import replace
 
 import numpy as np
@@ -23,12 +24,13 @@ def test_b1_a_salt_isolates(partial: bool) -> None:
     assert hit(cache, range(9)) == 0
 
 
-def test_b3_no_field_of_a_namespace_can_pass_for_another() -> None:
+@both
+def test_b3_no_field_of_a_namespace_can_pass_for_another(partial: bool) -> None:
     fields = ("salt", "adapter", "adapter_version", "weights", "tokenizer")
     spaces: list[str | Namespace] = ["x", Namespace(), *(replace(Namespace(), **{f: "x"}) for f in fields)]
     spaces += [Namespace(adapter="x", adapter_version=version) for version in ("/one", "/two")]
     spaces += [Namespace(salt="x", adapter="y"), Namespace(salt="xy"), "", Namespace(salt="y", adapter="x")]
-    cache = PrefixCache(64, 4)
+    cache = PrefixCache(64, 4, partial_pages=partial)
     for space in spaces:
         assert ran(cache, range(8), namespace=space) == 0
     assert len({namespace_seed(space) for space in spaces}) == len(spaces)
@@ -109,7 +111,19 @@ def test_an_extra_key_that_does_not_fit_is_refused(extra: list[tuple[int, int, s
 
 
 @pytest.mark.parametrize(
-    "tokens", [[], [-1], [2**31], ["a"], [1.5], np.zeros((2, 2), dtype=int), np.array([-1])]
+    "tokens",
+    [
+        [],
+        [-1],
+        [2**31],
+        ["a"],
+        [1.5],
+        array("i", [-1]),
+        array("I", [2**31]),
+        np.array([2**31]),
+        np.zeros((2, 2), dtype=int),
+        np.array([-1]),
+    ],
 )
 def test_what_is_no_prompt_is_refused(tokens: list[int]) -> None:
     cache = PrefixCache(8, 4)
@@ -121,8 +135,17 @@ def test_what_is_no_prompt_is_refused(tokens: list[int]) -> None:
 def test_any_kind_of_integer_sequence_is_the_same_prompt() -> None:
     cache = PrefixCache(8, 4)
     ran(cache, range(9))
-    kinds = [tuple(range(9)), np.arange(9), np.arange(9, dtype=np.uint8), np.arange(9, dtype=np.int32)]
-    assert [cache.match(tokens) for tokens in kinds] == [9, 9, 9, 9]
+    kinds = [
+        tuple(range(9)),
+        np.arange(9),
+        np.arange(9, dtype=np.uint8),
+        np.arange(9, dtype=np.int32),
+        np.arange(9, dtype=">i4"),
+        np.arange(18, dtype=np.int32)[:9],
+        array("i", range(9)),
+        array("Q", range(9)),
+    ]
+    assert [cache.match(tokens) for tokens in kinds] == [9] * len(kinds)
 
 
 def test_isolation_is_found_among_thousands_of_tenants() -> None:

@@ -51,8 +51,9 @@ def test_a6_equal_pages_at_another_depth_are_other_pages(partial: bool) -> None:
     assert stored.parent is None
 
 
-def test_a8_matching_may_split_but_changes_nothing_stored() -> None:
-    cache = PrefixCache(20, 1)
+@both
+def test_a8_matching_may_split_but_changes_nothing_stored(partial: bool) -> None:
+    cache = PrefixCache(20, 1, partial_pages=partial)
     ran(cache, range(1, 9))
     ran(cache, [1, 2, 9, 10])
     assert cache.stats.cached == 10

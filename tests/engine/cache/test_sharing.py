@@ -34,8 +34,9 @@ def test_c1_when_the_runner_says_what_is_computed(partial: bool) -> None:
     cache.check()
 
 
-def test_c3_inserting_what_is_there_frees_the_duplicate() -> None:
-    cache = PrefixCache(20, 1)
+@both
+def test_c3_inserting_what_is_there_frees_the_duplicate(partial: bool) -> None:
+    cache = PrefixCache(20, 1, partial_pages=partial)
     ran(cache, [1, 2, 3, 4])
     assert cache.stats.free == 16
     ran(cache, [1, 2, 3, 4], use_cache=False)
@@ -80,8 +81,9 @@ def test_c4_nor_does_it_change_what_is_evicted_next(partial: bool) -> None:
     assert cache.match(range(10, 14)) == 4
 
 
-def test_c6_splitting_a_held_node_holds_both_halves() -> None:
-    cache = PrefixCache(8, 1)
+@both
+def test_c6_splitting_a_held_node_holds_both_halves(partial: bool) -> None:
+    cache = PrefixCache(8, 1, partial_pages=partial)
     ran(cache, range(1, 7))
     lease = admitted(cache, range(1, 8))
     assert (cache.stats.held, cache.stats.cached) == (7, 0)
