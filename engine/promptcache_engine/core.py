@@ -85,7 +85,9 @@ class EngineCore:
         for sequence in self._scheduler.drop_cancelled():
             self._end(self._generations[sequence.id], "cancelled")
         for sequence in self._scheduler.drop_expired(self._clock()):
-            self._fail(self._generations[sequence.id], DeadlineError(sequence.output_tokens))
+            generation = self._generations[sequence.id]
+            self._send_rest(generation)
+            self._fail(generation, DeadlineError(sequence.output_tokens))
         plan = self._scheduler.plan()
         for sequence in plan.rejected:
             self._fail(
@@ -211,14 +213,18 @@ class EngineCore:
         self._release(generation, keep=True)
         if finish_reason == "cancelled":
             self._counters.cancelled += 1
-            rest = generation.rest()
-            if rest is not None:
-                self._outbox.append((generation, rest))
+            self._send_rest(generation)
         else:
             self._counters.finished += 1
         cached = sequence.cached_tokens or 0
         finished = Finished(finish_reason, sequence.prompt_tokens, cached, sequence.output_tokens)
         self._outbox.append((generation, finished))
+
+    def _send_rest(self, generation: Generation) -> None:
+        """Send the text and tokens held back of an answer that ends early."""
+        rest = generation.rest()
+        if rest is not None:
+            self._outbox.append((generation, rest))
 
     def _lose(self, generation: Generation, error: GenerationError) -> None:
         """Fail a sequence that the model could not compute."""

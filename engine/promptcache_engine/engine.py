@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
+from promptcache_engine.cache import Hints
 from promptcache_engine.config import EngineConfig, SamplingParams
 from promptcache_engine.events import Completion, Failed, Finished, GenerationEvent
 from promptcache_engine.generation import Generation, OnEvent
@@ -64,10 +65,7 @@ class Engine:
         return cls(config, loaded=loaded)
 
     def start(self) -> Self:
-        """Start the worker; after ``close`` or a failure a new one, with an empty cache.
-
-        Without effect while it runs.
-        """
+        """Start the worker, or in place of one that ended a new one with an empty cache."""
         self._supervisor.start()
         return self
 
@@ -140,6 +138,7 @@ class Engine:
         use_cache: bool = True,
         priority: int = 0,
         timeout: float | None = None,
+        hints: Hints | None = None,
         on_event: OnEvent,
     ) -> Generation:
         """Queue a request and return at once.
@@ -151,11 +150,11 @@ class Engine:
             use_cache: False neither reads the cache nor leaves anything in it.
             priority: lower ones come first and are preempted last, whatever else they need.
             timeout: seconds after which it fails with DeadlineError, waiting or running; None: never.
+            hints: what the eviction policy may want to know; only advice.
             on_event: called from the worker's thread with each event of ``events``; it must not block.
 
         Raises:
-            EmptyPromptError: there is no token.
-            InvalidTokenError: a token id is outside the vocabulary.
+            EmptyPromptError, InvalidTokenError: there is no token, or one outside the vocabulary.
             ContextLengthError: the prompt leaves no room for an answer.
             ConfigError: ``priority`` or ``timeout`` has no sense.
             QueueFullError: too many requests wait.
@@ -169,6 +168,7 @@ class Engine:
             use_cache=use_cache,
             priority=priority,
             timeout=timeout,
+            hints=hints,
             on_event=lambda _, event: on_event(event),
         )
         return generation
@@ -183,14 +183,14 @@ class Engine:
         use_cache: bool = True,
         priority: int = 0,
         timeout: float | None = None,
+        hints: Hints | None = None,
         on_event: Callable[[int, GenerationEvent], None],
     ) -> tuple[Generation, ...]:
         """Queue several answers to one prompt, which is computed once; the pages of the prompt are shared.
 
-        Each choice has a course of its own: ``on_event`` gets its number and what ``submit`` would tell. All
-        report the prompt's tokens and how many were cached when it was computed, so a request's usage takes
-        these once and sums up ``output_tokens``. A seed draws the first as if it stood alone, and each other
-        one otherwise. They count as one request that waits. Else as ``submit``.
+        ``on_event`` gets a choice's number and what ``submit`` would tell; all report the prompt's tokens, so
+        usage takes these once and sums up ``output_tokens``. A seed draws the first as if it stood alone.
+        They count as one request that waits. Else as ``submit``.
         """
         generations = self._intake.make(
             tokens,
@@ -201,6 +201,7 @@ class Engine:
             use_cache=use_cache and self._config.enable_prefix_caching,
             priority=priority,
             timeout=timeout,
+            hints=hints,
         )
         self._worker.submit(generations)
         return generations

@@ -8,6 +8,7 @@ import operator
 import time
 from collections.abc import Callable, Sequence
 
+from promptcache_engine.cache import Hints
 from promptcache_engine.config import SamplingParams
 from promptcache_engine.detokenizer import TextStream
 from promptcache_engine.errors import ConfigError, ContextLengthError, EmptyPromptError, InvalidTokenError
@@ -60,6 +61,7 @@ class Intake:
         use_cache: bool,
         priority: int,
         timeout: float | None,
+        hints: Hints | None,
     ) -> tuple[Generation, ...]:
         """Make the generations of one request; all but the first are forks of the first.
 
@@ -81,6 +83,7 @@ class Intake:
                 max_length=min(limit, wanted),
                 namespace=namespace,
                 use_cache=use_cache,
+                hints=hints,
                 priority=priority,
                 deadline=None if timeout is None else self._clock() + timeout,
                 parent=parent,

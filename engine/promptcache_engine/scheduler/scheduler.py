@@ -233,6 +233,7 @@ class Scheduler:
             # What a preempted sequence or a fork finds is its own or its parent's work, and no hit.
             preempted=sequence.cached_tokens is not None,
             use_cache=sequence.use_cache,
+            hints=sequence.hints,
         )
         if lease is None:
             return False

@@ -5,7 +5,7 @@ It holds no text, no random numbers and no callback; those belong to the worker'
 
 from dataclasses import dataclass, field
 
-from promptcache_engine.cache import Lease, PageCopy
+from promptcache_engine.cache import Hints, Lease, PageCopy
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -19,6 +19,7 @@ class Sequence:
         max_length: tokens of prompt and answer at which it must end.
         namespace: only sequences of one namespace share prefixes.
         use_cache: False neither reads the cache nor leaves anything in it.
+        hints: what the eviction policy may want to know of it.
         priority: lower comes first and is preempted last.
         deadline: when it must have ended, on the engine's clock; None: never.
         parent: the sequence with the same prompt that computes it for both; None for one that stands alone.
@@ -45,6 +46,7 @@ class Sequence:
     max_length: int
     namespace: str = ""
     use_cache: bool = True
+    hints: Hints | None = None
     priority: int = 0
     deadline: float | None = None
     parent: "Sequence | None" = None
