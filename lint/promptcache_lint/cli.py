@@ -5,20 +5,26 @@ Exit status: 0 clean, 1 errors or warnings found, 2 could not run.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptcache.causes import get_cause
+from promptcache_lint.baseline import Baseline
+from promptcache_lint.cli_options import overrides, parser
+from promptcache_lint.configuration import SettingsTree
+from promptcache_lint.discovery import discover, project_of, tree_roots
 from promptcache_lint.errors import LintError
-from promptcache_lint.findings import Severity
-from promptcache_lint.formats import FORMATS, write_report
+from promptcache_lint.fixes.rewrite import Rewritten, difference, rewrite, write
+from promptcache_lint.formats import write_report
+from promptcache_lint.result_cache import CACHE_FOLDER
 from promptcache_lint.run import LintReport, lint_paths
-from promptcache_lint.settings import Settings
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -26,39 +32,135 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv`` (without the program's name) and return the exit status."""
-    options = _parser().parse_args(argv)
+    options = parser().parse_args(argv)
     try:
-        settings = Settings(
-            select=_codes(options.select) or ("PC",),
-            ignore=_codes(options.ignore),
-            severity=Severity[options.severity.upper()],
-            exclude=tuple(options.exclude),
-            respect_gitignore=options.respect_gitignore,
+        command = _Command(
+            options, SettingsTree(overrides(options), config=options.config, isolated=options.isolated)
         )
-        report = lint_paths(options.paths, settings)
+        status = command.run()
     except LintError as error:
         print(f"promptcache lint: {error}", file=sys.stderr)
         return 2
-    _print(report, options)
-    return 1 if report.failed else 0
+    return 0 if options.exit_zero else status
 
 
-def _print(report: LintReport, options: argparse.Namespace) -> None:
-    colour = _colour(options.color)
-    if report.files == 0 and options.output_format in {"full", "concise"}:
-        print("No files to lint: nothing under these paths holds prompts or code.")
-        return
-    text = (
-        _statistics(report)
-        if options.statistics
-        else write_report(report, options.output_format, colour=colour)
-    )
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader (`head`) has had enough; the rest has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+@dataclass(frozen=True)
+class _Command:
+    """One run of the command, with its options and the settings of every folder."""
+
+    options: argparse.Namespace
+    settings: SettingsTree
+
+    def run(self) -> int:
+        """Lint, fix where asked, print; return 1 where something is left to report."""
+        report = self._lint()
+        if self.options.diff or self.options.fix:
+            changed = self._rewritten(report)
+            if self.options.diff:
+                self._print("".join(difference(file) for file in changed))
+                _say(_would_fix(changed))
+                return 1 if report.failed else 0
+            _say(_fixed(changed))
+            report = self._lint() if changed else report
+        report = self._without_accepted(report)
+        self._print(self._text(report))
+        return 1 if report.failed else 0
+
+    def _lint(self) -> LintReport:
+        return lint_paths(
+            self.options.paths,
+            self.settings,
+            jobs=self.options.jobs,
+            cache=self._cache(),
+            force_exclude=self.options.force_exclude,
+        )
+
+    def _cache(self) -> Path | None:
+        """The folder of the cache: in the project's, and none where there is no project."""
+        if self.options.no_cache:
+            return None
+        if self.options.cache_dir is not None:
+            return Path(self.options.cache_dir)
+        project = project_of(Path.cwd())
+        return project / CACHE_FOLDER if project is not None else None
+
+    def _rewritten(self, report: LintReport) -> list[Rewritten]:
+        found = discover(self.options.paths, self.settings, force_exclude=self.options.force_exclude)
+        changed = rewrite(
+            found,
+            report.sources,
+            tree_roots(self.options.paths),
+            Path.cwd(),
+            unsafe=self.options.unsafe_fixes,
+        )
+        if self.options.diff:
+            return changed
+        done = []
+        for file in changed:
+            if write(file):
+                done.append(file)
+            else:
+                _say(f"{file.shown}: not fixed, its line ends are of both kinds.")
+        return done
+
+    def _without_accepted(self, report: LintReport) -> LintReport:
+        file = self.options.baseline or self.settings.folder(Path.cwd()).baseline
+        if file is None:
+            if self.options.update_baseline:
+                raise LintError("--update-baseline needs a baseline.", remedy="Name it with --baseline FILE.")
+            return report
+        asked_and_missing = self.options.baseline is not None and not file.exists()
+        if self.options.update_baseline or asked_and_missing:
+            Baseline.write(report, file)
+            _say(f"{file}: accepted what is found now; only what is new will be reported from here on.")
+        compared = Baseline.read(file).compared(report)
+        if compared.gone:
+            _say(f"{file}: no longer found: {compared.gone}. Write it anew with --update-baseline.")
+        return compared
+
+    def _text(self, report: LintReport) -> str:
+        form = self.options.output_format
+        if report.files == 0 and form in {"full", "concise"}:
+            return "No files to lint: nothing under these paths holds prompts or code.\n"
+        if self.options.statistics:
+            return _statistics(report)
+        colour = _colour(self.options.color) and self.options.output_file is None
+        return write_report(report, form, colour=colour)
+
+    def _print(self, text: str) -> None:
+        if self.options.output_file is not None:
+            try:
+                self.options.output_file.write_text(text, encoding="utf-8")
+            except OSError as error:
+                problem = f"{self.options.output_file}: cannot be written: {error.strerror}."
+                raise LintError(problem, remedy="Check the folder and its rights.") from error
+            return
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader (`head`) has had enough; the rest has nowhere to go.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(text: str) -> None:
+    """Tell a person something that is no part of the report."""
+    if text:
+        print(text, file=sys.stderr)
+
+
+def _fixed(changed: list[Rewritten]) -> str:
+    count = sum(file.fixes for file in changed)
+    return f"Fixed {count} in {_files(changed)}." if count else "Nothing could be fixed."
+
+
+def _would_fix(changed: list[Rewritten]) -> str:
+    count = sum(file.fixes for file in changed)
+    return f"Would fix {count} in {_files(changed)}." if count else "Nothing could be fixed."
+
+
+def _files(changed: list[Rewritten]) -> str:
+    return f"{len(changed)} file" + ("" if len(changed) == 1 else "s")
 
 
 def _statistics(report: LintReport) -> str:
@@ -74,58 +176,3 @@ def _colour(choice: str) -> bool:
     if choice != "auto":
         return choice == "always"
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-
-
-def _codes(values: list[str]) -> tuple[str, ...]:
-    return tuple(code.strip().upper() for value in values for code in value.split(",") if code.strip())
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="promptcache lint",
-        description="Find what breaks the cacheable prefix of prompts, in templates, data files and code.",
-        epilog="Exit status: 0 clean, 1 errors or warnings, 2 could not run. "
-        "Silence a line with a comment `promptcache: ignore[PC101] reason`.",
-    )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder")
-    parser.add_argument(
-        "--select",
-        action="append",
-        default=[],
-        metavar="CODES",
-        help="only these codes or beginnings of codes (PC1,PC201)",
-    )
-    parser.add_argument("--ignore", action="append", default=[], metavar="CODES", help="none of these codes")
-    parser.add_argument(
-        "--severity",
-        choices=["info", "warning", "error"],
-        default="warning",
-        help="least severity to show (default: warning)",
-    )
-    parser.add_argument(
-        "--output-format",
-        choices=sorted(FORMATS),
-        default="full",
-        help="how to write the findings (default: full)",
-    )
-    parser.add_argument("--statistics", action="store_true", help="count findings by code instead")
-    parser.add_argument(
-        "--exclude",
-        action="append",
-        default=[],
-        metavar="PATTERN",
-        help="skip what matches, as in .gitignore",
-    )
-    parser.add_argument(
-        "--no-respect-gitignore",
-        dest="respect_gitignore",
-        action="store_false",
-        help="look at ignored files too",
-    )
-    parser.add_argument(
-        "--color",
-        choices=["auto", "always", "never"],
-        default="auto",
-        help="colours (default: on a terminal)",
-    )
-    return parser

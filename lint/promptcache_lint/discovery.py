@@ -10,91 +10,148 @@ from typing import TYPE_CHECKING
 from pathspec import GitIgnoreSpec
 
 from promptcache_lint.errors import MissingPathError
+from promptcache_lint.settings import same_everywhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from promptcache_lint.settings import Settings
+    from promptcache_lint.settings import Settings, SettingsOf
 
-__all__ = ["Found", "discover", "tree_roots"]
+__all__ = ["Found", "discover", "project_of", "tree_roots"]
 
 _SKIPPED_FOLDERS = frozenset(
     {
         *(".git", ".hg", ".svn", ".venv", "venv", "node_modules", "site-packages", "__pycache__", ".eggs"),
         *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".tox", ".nox", ".next", ".idea"),
-        *(".vscode", "dist", "build"),
+        *(".vscode", "dist", "build", ".promptcache_cache"),
     }
 )
+_PROJECT_MARKS = ("pyproject.toml", "promptcache.toml", "setup.py", ".git")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file to look at; ``asked`` when it was named itself."""
+    """A file to look at; ``asked`` when it was named itself; ``settings`` are those of its folder."""
 
     path: Path
     asked: bool
+    settings: Settings
 
 
 def tree_roots(paths: Sequence[str | Path]) -> tuple[Path, ...]:
-    """The folders in which imports and includes are looked for: those named, and those of named files."""
+    """Where imports and includes are looked for: in folders named, and in the projects of named files."""
     resolved = (Path(path).resolve() for path in paths)
-    return tuple(dict.fromkeys(path if path.is_dir() else path.parent for path in resolved))
+    folders = (path if path.is_dir() else project_of(path.parent) or path.parent for path in resolved)
+    return tuple(dict.fromkeys(folders))
 
 
-def discover(paths: Sequence[str | Path], settings: Settings) -> Iterator[Found]:
+def project_of(folder: Path) -> Path | None:
+    """The folder of the project that ``folder`` lies in; None where nothing says so."""
+    for above in (folder, *folder.parents):
+        if any((above / name).exists() for name in _PROJECT_MARKS):
+            return above
+    return None
+
+
+def discover(
+    paths: Sequence[str | Path], settings: Settings | SettingsOf, *, force_exclude: bool = False
+) -> Iterator[Found]:
     """The files, each once: named ones first, in order, then by folder and name.
 
-    Raises `MissingPathError` for a path that does not exist.
+    ``force_exclude`` treats named files as if a folder had been walked to them: excludes and ignore files
+    hold for them too, and they are not ``asked`` for. Raises `MissingPathError` for a path that is not there.
     """
+    walk = _Walk(same_everywhere(settings))
     seen: set[Path] = set()
     for given in paths:
         path = Path(given)
         if not path.exists():
             raise MissingPathError(str(given))
-        found = [Found(path.resolve(), asked=True)] if path.is_file() else _walk(path.resolve(), settings)
-        for file in found:
+        for file in walk.named(path.resolve(), force_exclude=force_exclude):
             if file.path not in seen:
                 seen.add(file.path)
                 yield file
 
 
-def _walk(root: Path, settings: Settings) -> Iterator[Found]:
-    excluded = GitIgnoreSpec.from_lines(settings.exclude) if settings.exclude else None
-    ignores = _ignores_above(root) if settings.respect_gitignore else []
-    if any(_is_ignored(folder, is_folder=True, rules=ignores) for folder in (root, *root.parents)):
-        ignores = []  # it was asked for by name
-    yield from _below(root, root, ignores, excluded, settings)
+class _Walk:
+    """A walk through folders, with the settings of each."""
 
+    def __init__(self, settings: SettingsOf) -> None:
+        self._settings = settings
+        self._excludes: dict[tuple[str, ...], GitIgnoreSpec] = {}
 
-def _below(
-    folder: Path,
-    root: Path,
-    ignores: list[tuple[Path, GitIgnoreSpec]],
-    excluded: GitIgnoreSpec | None,
-    settings: Settings,
-) -> Iterator[Found]:
-    own = _read_ignore(folder) if settings.respect_gitignore and folder != root else None
-    rules = [*ignores, (folder, own)] if own is not None else ignores
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        return
-    folders = []
-    for entry in entries:
-        path = Path(entry.path)
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if is_folder and entry.name in _SKIPPED_FOLDERS:
-            continue
-        if _is_ignored(path, is_folder=is_folder, rules=rules) or (
-            excluded is not None and excluded.match_file(_relative(path, root, is_folder))
-        ):
-            continue
-        if is_folder:
-            folders.append(path)
-        elif entry.is_file():
-            yield Found(path, asked=False)
-    for inner in folders:
-        yield from _below(inner, root, rules, excluded, settings)
+    def named(self, path: Path, *, force_exclude: bool) -> Iterator[Found]:
+        """What a path on the command line stands for."""
+        if path.is_dir():
+            ignores = self._ignores_above(path)
+            if any(_is_ignored(folder, is_folder=True, rules=ignores) for folder in (path, *path.parents)):
+                ignores = []  # it was asked for by name
+            yield from self._below(path, path, ignores)
+            return
+        settings = self._settings.folder(path.parent)
+        if force_exclude and self._is_left_out(path, settings):
+            return
+        yield Found(path, asked=not force_exclude, settings=settings)
+
+    def _is_left_out(self, path: Path, settings: Settings) -> bool:
+        root = settings.root or Path.cwd()
+        if self._is_excluded(path, root, settings, is_folder=False):
+            return True
+        rules = self._ignores_above(path.parent)
+        return any(_is_ignored(p, is_folder=p != path, rules=rules) for p in (path, *path.parents))
+
+    def _below(self, folder: Path, root: Path, ignores: list[tuple[Path, GitIgnoreSpec]]) -> Iterator[Found]:
+        settings = self._settings.folder(folder)
+        own = _read_ignore(folder) if settings.respect_gitignore and folder != root else None
+        rules = [*ignores, (folder, own)] if own is not None else ignores
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            return
+        folders = []
+        for entry in entries:
+            path = Path(entry.path)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder and entry.name in _SKIPPED_FOLDERS:
+                continue
+            if rules and _is_ignored(path, is_folder=is_folder, rules=rules):
+                continue
+            if self._is_excluded(path, root, settings, is_folder=is_folder):
+                continue
+            if is_folder:
+                folders.append(path)
+            elif entry.is_file():
+                yield Found(path, asked=False, settings=settings)
+        for inner in folders:
+            yield from self._below(inner, root, rules)
+
+    def _is_excluded(self, path: Path, root: Path, settings: Settings, *, is_folder: bool) -> bool:
+        if not settings.exclude:
+            return False
+        base = settings.root if settings.root is not None and path.is_relative_to(settings.root) else root
+        if not path.is_relative_to(base):
+            return False
+        spec = self._excludes.get(settings.exclude)
+        if spec is None:
+            spec = self._excludes[settings.exclude] = GitIgnoreSpec.from_lines(settings.exclude)
+        name = _relative(path, base, is_folder)
+        if spec.match_file(name):
+            return True
+        # A folder above the walked one may be what a pattern excludes.
+        return any(spec.match_file(f"{above.as_posix()}/") for above in Path(name).parents if above.name)
+
+    def _ignores_above(self, root: Path) -> list[tuple[Path, GitIgnoreSpec]]:
+        """The ignore files of the repository the root lies in, outermost first; none where not respected."""
+        if not self._settings.folder(root).respect_gitignore:
+            return []
+        folders = [root]
+        while not (folders[-1] / ".git").exists():
+            if folders[-1].parent == folders[-1]:
+                folders = [root]
+                break
+            folders.append(folders[-1].parent)
+        specs = ((folder, _read_ignore(folder)) for folder in reversed(folders))
+        return [(folder, spec) for folder, spec in specs if spec is not None]
 
 
 def _relative(path: Path, base: Path, is_folder: bool) -> str:  # noqa: FBT001 - a fact about path
@@ -109,18 +166,6 @@ def _is_ignored(path: Path, *, is_folder: bool, rules: Iterable[tuple[Path, GitI
         if verdict is not None:
             return verdict
     return False
-
-
-def _ignores_above(root: Path) -> list[tuple[Path, GitIgnoreSpec]]:
-    """The ignore files of the repository the root lies in, outermost first."""
-    folders = [root]
-    while not (folders[-1] / ".git").exists():
-        if folders[-1].parent == folders[-1]:
-            folders = [root]
-            break
-        folders.append(folders[-1].parent)
-    specs = ((folder, _read_ignore(folder)) for folder in reversed(folders))
-    return [(folder, spec) for folder, spec in specs if spec is not None]
 
 
 def _read_ignore(folder: Path) -> GitIgnoreSpec | None:

@@ -3,6 +3,9 @@
     LintError
     ├── MissingPathError      a path that was asked for does not exist
     ├── UnknownSelectorError  --select or --ignore names no known code
+    ├── ConfigurationError    a configuration file, or a key in it, is wrong
+    ├── BaselineError         a baseline that is missing or no baseline
+    ├── RenderError           `verify` could not render the request
     └── UnreadableFileError   a file that cannot be decoded or parsed (becomes a PC900 finding)
         └── MissingExtraError it needs an extra that is not installed (an info, once in a run)
 
@@ -11,7 +14,21 @@ Every error carries the data it speaks of and a ``remedy``.
 
 from __future__ import annotations
 
-__all__ = ["LintError", "MissingExtraError", "MissingPathError", "UnknownSelectorError", "UnreadableFileError"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "BaselineError",
+    "ConfigurationError",
+    "LintError",
+    "MissingExtraError",
+    "MissingPathError",
+    "RenderError",
+    "UnknownSelectorError",
+    "UnreadableFileError",
+]
 
 
 class LintError(Exception):
@@ -42,6 +59,35 @@ class UnknownSelectorError(LintError):
             f"{selector!r} selects no rule.", remedy="List the codes that exist with `promptcache rule`."
         )
         self.selector = selector
+
+
+class ConfigurationError(LintError):
+    """A configuration file is wrong: ``file``, the ``key`` in it ("" for the whole file), the ``problem``."""
+
+    def __init__(self, file: Path, key: str, problem: str, *, remedy: str) -> None:
+        where = f"{file}: {key}" if key else f"{file}"
+        super().__init__(f"{where}: {problem}", remedy=remedy)
+        self.file = file
+        self.key = key
+        self.problem = problem
+
+
+class BaselineError(LintError):
+    """A baseline that cannot be used; ``file`` is the one that was asked for."""
+
+    def __init__(self, file: Path, problem: str, *, remedy: str) -> None:
+        super().__init__(f"{file}: {problem}", remedy=remedy)
+        self.file = file
+        self.problem = problem
+
+
+class RenderError(LintError):
+    """The request of ``target`` (``module:function``) could not be rendered; ``problem`` says why."""
+
+    def __init__(self, target: str, problem: str, *, remedy: str = "") -> None:
+        super().__init__(f"{target}: {problem}", remedy=remedy)
+        self.target = target
+        self.problem = problem
 
 
 class UnreadableFileError(LintError):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from promptcache.causes import get_cause
 
 if TYPE_CHECKING:
+    from promptcache_lint.fixes.fix import Fix
     from promptcache_lint.places import Place
 
 __all__ = ["Finding", "Severity", "rule_url"]
@@ -36,7 +37,7 @@ class Finding:
 
     ``flow`` lists the steps from the source to the prompt; ``segment`` is the path of the segment it
     breaks, ``stranded_tokens`` an estimate of the static tokens behind it that cannot be reused.
-    ``subject`` is how the source spells the value.
+    ``subject`` is how the source spells the value. ``fix`` is a tried change that makes the finding go away.
     """
 
     code: str
@@ -47,7 +48,7 @@ class Finding:
     flow: tuple[Place, ...] = ()
     segment: str | None = None
     stranded_tokens: int | None = None
-    fix: str | None = None
+    fix: Fix | None = None
     subject: str = ""
 
     @property
@@ -58,7 +59,7 @@ class Finding:
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        return self.fix or get_cause(self.code).remedy
+        return get_cause(self.code).remedy
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form; rows and columns count from 1."""
@@ -74,7 +75,7 @@ class Finding:
             "flow": [_step(step) for step in self.flow],
             "segment": self.segment,
             "stranded_tokens": self.stranded_tokens,
-            "fix": self.fix,
+            "fix": self.fix.to_dict() if self.fix else None,
             "url": rule_url(self.code),
         }
 

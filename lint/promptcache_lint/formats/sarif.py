@@ -13,6 +13,7 @@ from promptcache_lint.findings import Severity, rule_url
 
 if TYPE_CHECKING:
     from promptcache_lint.findings import Finding
+    from promptcache_lint.fixes.fix import Fix
     from promptcache_lint.places import Place
     from promptcache_lint.run import LintReport
 
@@ -62,17 +63,36 @@ def _result(finding: Finding, codes: list[str]) -> dict[str, Any]:
     if finding.flow:
         steps = [{"location": _location(place)} for place in finding.flow]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
+    if finding.fix is not None:
+        result["fixes"] = [_fix(finding.fix)]
     return result
 
 
+def _fix(fix: Fix) -> dict[str, Any]:
+    changes: dict[str, list[dict[str, Any]]] = {}
+    for edit in fix.edits:
+        change = {"deletedRegion": _region(edit.place), "insertedContent": {"text": edit.content}}
+        changes.setdefault(edit.place.path, []).append(change)
+    return {
+        "description": {"text": fix.message},
+        "artifactChanges": [
+            {"artifactLocation": {"uri": _uri(path)}, "replacements": replacements}
+            for path, replacements in changes.items()
+        ],
+    }
+
+
 def _location(place: Place) -> dict[str, Any]:
-    region = {
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(place.path)}, "region": _region(place)}}
+
+
+def _region(place: Place) -> dict[str, int]:
+    return {
         "startLine": place.row,
         "startColumn": place.column,
         "endLine": place.end_row,
         "endColumn": max(place.end_column, place.column if place.end_row == place.row else 1),
     }
-    return {"physicalLocation": {"artifactLocation": {"uri": _uri(place.path)}, "region": region}}
 
 
 def _uri(path: str) -> str:

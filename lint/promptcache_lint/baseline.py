@@ -1,0 +1,106 @@
+"""A baseline: findings a project has accepted, so that only new ones are reported.
+
+A finding is known by its code, its file, the text of its lines and what it speaks of, not by its row; of
+several that are alike as many are accepted as were there. Only digests are written down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from promptcache_lint.errors import BaselineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from promptcache_lint.findings import Finding
+    from promptcache_lint.places import Source
+    from promptcache_lint.run import LintReport
+
+__all__ = ["Baseline", "fingerprint"]
+
+_VERSION = 1
+
+
+def fingerprint(finding: Finding, sources: Mapping[str, Source], name: str) -> str:
+    """What stays the same of a finding while lines above it come and go; ``name`` is its file's."""
+    source = sources.get(finding.place.path)
+    rows = range(finding.place.row, finding.place.end_row + 1)
+    text = "\n".join(" ".join(source.line(row).split()) for row in rows) if source is not None else ""
+    identity = "\0".join((finding.code, name, finding.segment or "", finding.subject, text))
+    return sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Accepted findings: how many of each fingerprint, and for people the codes by file."""
+
+    accepted: Mapping[str, int]
+    file: Path
+
+    @classmethod
+    def read(cls, file: Path) -> Baseline:
+        """Read a baseline. Raises `BaselineError` for one that is missing or no baseline."""
+        remedy = "Write it anew with --update-baseline."
+        try:
+            data = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise BaselineError(file, "there is no such baseline.", remedy=remedy) from error
+        except OSError as error:
+            raise BaselineError(file, f"cannot be read: {error.strerror}.", remedy=remedy) from error
+        except (ValueError, RecursionError) as error:
+            raise BaselineError(file, f"is no baseline: {error}.", remedy=remedy) from error
+        if not isinstance(data, dict) or data.get("promptcache_baseline") != _VERSION:
+            raise BaselineError(file, f"is no baseline of version {_VERSION}.", remedy=remedy)
+        entries = data.get("findings")
+        if not isinstance(entries, list) or not all(_is_entry(entry) for entry in entries):
+            raise BaselineError(file, "holds entries that are no findings.", remedy=remedy)
+        return cls(Counter(entry["fingerprint"] for entry in entries), file)
+
+    def compared(self, report: LintReport) -> LintReport:
+        """The report without what is accepted."""
+        left = Counter(self.accepted)
+        kept = []
+        for finding in report.findings:
+            print_ = fingerprint(finding, report.sources, _name(finding.place.path, self.file))
+            if left[print_] > 0:
+                left[print_] -= 1
+            else:
+                kept.append(finding)
+        accepted = len(report.findings) - len(kept)
+        return replace(report, findings=tuple(kept), accepted=accepted, gone=left.total())
+
+    @staticmethod
+    def write(report: LintReport, file: Path) -> None:
+        """Accept the findings of a report. Raises `BaselineError` when the file cannot be written."""
+        entries = [
+            {
+                "code": finding.code,
+                "file": (name := _name(finding.place.path, file)),
+                "fingerprint": fingerprint(finding, report.sources, name),
+            }
+            for finding in report.findings
+        ]
+        text = json.dumps(
+            {"promptcache_baseline": _VERSION, "findings": entries}, indent=1, ensure_ascii=False
+        )
+        try:
+            file.write_text(f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            problem = f"cannot be written: {error.strerror}."
+            raise BaselineError(file, problem, remedy="Check the folder and its rights.") from error
+
+
+def _is_entry(entry: object) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("fingerprint"), str)
+
+
+def _name(shown: str, baseline: Path) -> str:
+    """A file's path from the baseline's folder, so that both may be called from anywhere."""
+    return os.path.relpath(os.path.abspath(shown), baseline.resolve().parent).replace(os.sep, "/")  # noqa: PTH100

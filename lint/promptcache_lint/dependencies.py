@@ -1,0 +1,150 @@
+"""Which other files the findings in a file may depend on: those that its imports lead to, in the same tree.
+
+Rather one too many than one too few: every file that an import could mean counts. None where this cannot be
+told from the text, as for templates that include others; such files are read in every run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.data import DataReader
+from promptcache_lint.readers.jinja import JinjaReader
+from promptcache_lint.readers.python.reader import PythonReader
+from promptcache_lint.readers.python.relevance import may_hold_prompt
+from promptcache_lint.readers.text import TextReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.readers.reading import InputFile, Reader, Workspace
+
+__all__ = ["dependencies_of"]
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<base>\.*[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#;]+)"
+    r"|import[ \t]+(?P<modules>[^\n#;]+))",
+    re.MULTILINE,
+)
+_OPENS_OTHERS = re.compile(r"\{%-?\+?\s*(?:include|import|from|extends)\b")
+_REFERS = re.compile(r"\bfile:|!include")
+_LARGEST = 2_000_000
+
+
+def dependencies_of(file: InputFile, reader: Reader, workspace: Workspace) -> list[tuple[str, str]] | None:
+    """Paths and content hashes of the other files; None where the file is not worth keeping results of."""
+    text = file.source.text
+    if isinstance(reader, PythonReader):
+        if not may_hold_prompt(text):
+            return None  # ruled out as fast as it is looked up
+        graph = workspace.shared.setdefault("dependencies", _Imports(workspace.roots))
+        assert isinstance(graph, _Imports)
+        return graph.closure(file.path, text)
+    if isinstance(reader, JinjaReader):
+        return None if _OPENS_OTHERS.search(text) else []
+    if isinstance(reader, DataReader | TextReader):
+        return None if _REFERS.search(text) or _OPENS_OTHERS.search(text) else []
+    return None
+
+
+class _Imports:
+    """The files of a tree and what each imports, read once in a run."""
+
+    def __init__(self, roots: tuple[Path, ...]) -> None:
+        self._roots = tuple(str(root) for root in roots)
+        self._known: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._files: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._folders: dict[str, tuple[str, ...]] = {}
+
+    def closure(self, path: Path, text: str) -> list[tuple[str, str]]:
+        """The files that ``path`` imports, directly or not, with the hashes of their content; sorted."""
+        start = str(path)
+        reached: dict[str, str] = {}
+        waiting = list(self._targets(start, text))
+        while waiting:
+            other = waiting.pop()
+            if other in reached or other == start:
+                continue
+            content, targets = self._read(other)
+            reached[other] = content
+            waiting += targets
+        return sorted(reached.items())
+
+    def _read(self, path: str) -> tuple[str, tuple[str, ...]]:
+        if path not in self._known:
+            try:
+                data = Path(path).read_bytes() if os.path.getsize(path) <= _LARGEST else b""  # noqa: PTH202
+            except OSError:
+                data = b""
+            targets = self._targets(path, data.decode("utf-8", "replace"))
+            self._known[path] = (sha256(data).hexdigest(), tuple(targets))
+        return self._known[path]
+
+    def _targets(self, path: str, text: str) -> list[str]:
+        folder = os.path.dirname(path)  # noqa: PTH120 - thousands of paths, as text
+        return list(dict.fromkeys(file for name in _imported(text) for file in self._meant(folder, name)))
+
+    def _meant(self, folder: str, dotted: str) -> tuple[str, ...]:
+        key = (folder, dotted)
+        if key not in self._files:
+            self._files[key] = tuple(self._look(folder, dotted))
+        return self._files[key]
+
+    def _look(self, folder: str, dotted: str) -> Iterator[str]:
+        level = len(dotted) - len(dotted.lstrip("."))
+        parts = [part for part in dotted.split(".") if part]
+        if level:
+            for _ in range(level - 1):
+                folder = os.path.dirname(folder)  # noqa: PTH120
+            starts: tuple[str, ...] = (folder,)
+        else:
+            if not parts or parts[0] in sys.stdlib_module_names:
+                return
+            starts = self._starts(folder)
+        for start in starts:
+            place = start
+            candidates = [f"{start}/__init__.py"] if level and not parts else []
+            for part in parts:
+                place = f"{place}/{part}"
+                candidates += [f"{place}.py", f"{place}/__init__.py"]
+                if not os.path.isdir(place):  # noqa: PTH112
+                    break
+            yield from (file for file in candidates if os.path.isfile(file))  # noqa: PTH113
+
+    def _starts(self, folder: str) -> tuple[str, ...]:
+        """The folder itself and those above it, up to one above the root, each with its ``src``."""
+        if folder not in self._folders:
+            found = [folder]
+            for root in self._roots:
+                if folder == root or folder.startswith(f"{root}/"):
+                    limit = os.path.dirname(root)  # noqa: PTH120
+                    above = os.path.dirname(folder)  # noqa: PTH120
+                    while len(above) >= len(limit):
+                        found += [above, f"{above}/src"]
+                        if above == os.path.dirname(above):  # noqa: PTH120
+                            break
+                        above = os.path.dirname(above)  # noqa: PTH120
+            self._folders[folder] = tuple(dict.fromkeys(found))
+        return self._folders[folder]
+
+
+def _imported(text: str) -> Iterator[str]:
+    """The dotted names that a module's imports may mean."""
+    if "import" not in text:
+        return
+    for match in _IMPORT.finditer(text):
+        if match["modules"]:
+            yield from (part.split(" as ")[0].strip() for part in match["modules"].split(","))
+            continue
+        base = match["base"]
+        yield base
+        separator = "" if base.endswith(".") else "."
+        for part in match["names"].strip("()").split(","):
+            name = part.split("#")[0].split(" as ")[0].strip()
+            if name.isidentifier():
+                yield f"{base}{separator}{name}"

@@ -1,0 +1,162 @@
+"""Linting one file: its reader, the rules, one finding for one fault, suppressions, fixes.
+
+A `FileLinter` holds what the files of one run share. Which files there are, and in how many processes, is
+`run`'s business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.declared import vocabulary_of
+from promptcache_lint.errors import MissingExtraError, UnreadableFileError
+from promptcache_lint.faults import one_for_each_fault
+from promptcache_lint.findings import Finding, Severity
+from promptcache_lint.fixes.trial import Trial
+from promptcache_lint.places import Place, Source
+from promptcache_lint.readers.choice import choose_reader
+from promptcache_lint.readers.reading import InputFile, Workspace
+from promptcache_lint.rulebook import all_rules
+from promptcache_lint.suppressions import MARKER, apply, find_suppressions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from promptcache_lint.prompts import Prompt
+    from promptcache_lint.readers.reading import Reader
+    from promptcache_lint.result_cache import ResultCache
+    from promptcache_lint.settings import Settings
+
+__all__ = ["FileLinter", "FileResult", "read_source"]
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """The findings in one file of at least the wanted severity, and its text where it has some."""
+
+    shown: str
+    findings: tuple[Finding, ...]
+    source: Source | None = None
+
+
+class FileLinter:
+    """Lints files one by one, under the same settings, with what their readers share.
+
+    ``roots`` are the folders in which imports are followed, ``base`` the one that paths are shown from.
+    """
+
+    def __init__(
+        self, settings: Settings, roots: tuple[Path, ...], base: Path, cache: ResultCache | None = None
+    ) -> None:
+        self._settings = settings
+        self._cache = cache
+        self.workspace = Workspace(vocabulary_of(settings), roots, base)
+
+    def lint(self, path: Path, *, asked: bool) -> FileResult:
+        """Lint the file at ``path``; what cannot be read becomes a PC900."""
+        shown = self.workspace.display(path)
+        settings = self._settings.in_file(path)
+        try:
+            source = read_source(path, shown)
+        except UnreadableFileError as error:
+            found = _unreadable(shown, error, settings)
+            return FileResult(shown, _grave(found, settings), Source(shown, "") if found else None)
+        findings = self.lint_source(InputFile(path, source, asked))
+        return FileResult(shown, tuple(findings), source if findings else None)
+
+    def lint_source(self, file: InputFile) -> list[Finding]:
+        """The findings in a text, in order of place and code."""
+        settings = self._settings.in_file(file.path)
+        source = file.source
+        reader = choose_reader(file.path, source.path, source.text, asked=file.asked)
+        if reader is None:
+            return []
+        cached = self._cache.look_up(file, reader, settings, self.workspace) if self._cache else None
+        if cached is not None and cached.findings is not None:
+            findings = list(cached.findings)
+        else:
+            findings = self._found(file, reader, settings)
+            if cached is not None and self._cache is not None:
+                self._cache.keep(cached, findings)
+        return list(_grave(findings, settings))
+
+    def again(self) -> FileLinter:
+        """A linter under the same settings that has read nothing yet, for a file that changed."""
+        return FileLinter(self._settings, self.workspace.roots, self.workspace.base)
+
+    def _found(self, file: InputFile, reader: Reader, settings: Settings) -> list[Finding]:
+        source = file.source
+        try:
+            prompts = list(reader.read(file, self.workspace))
+        except UnreadableFileError as error:
+            return _unreadable(source.path, error, settings)
+        except RecursionError:
+            too_deep = UnreadableFileError("The file is nested too deeply to be followed.")
+            return _unreadable(source.path, too_deep, settings)
+        findings = one_for_each_fault(_checked(prompts, source.path, settings))
+        if MARKER in source.text:
+            findings = _suppressed(findings, reader, source, settings)
+        findings.sort(key=lambda finding: (finding.place, finding.code))
+        if settings.fixes:
+            trial = Trial(file, prompts, findings, self.retried)
+            findings = [replace(finding, fix=trial.fix_for(finding)) for finding in findings]
+        return findings
+
+    def retried(self, file: InputFile) -> list[Finding]:
+        """What there is to find in a changed text, of any severity, without a word of the first reading."""
+        settings = replace(
+            self._settings,
+            select=("PC",),
+            ignore=(),
+            per_file_ignores=(),
+            severity=Severity.INFO,
+            fixes=False,
+        )
+        fresh = FileLinter(settings, self.workspace.roots, self.workspace.base)
+        return fresh.lint_source(file)
+
+
+def read_source(path: Path, shown: str) -> Source:
+    """The text of a file. Raises `UnreadableFileError` with the place where it is not UTF-8."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        row = before.count(b"\n") + 1
+        column = error.start - (before.rfind(b"\n") + 1) + 1
+        raise UnreadableFileError(f"Not UTF-8: {error.reason}.", row=row, column=column) from error
+    except OSError as error:
+        raise UnreadableFileError(f"Cannot be read: {error.strerror}.") from error
+    return Source(shown, text.replace("\r\n", "\n"))
+
+
+def _unreadable(shown: str, error: UnreadableFileError, settings: Settings) -> list[Finding]:
+    if not settings.selects("PC900"):
+        return []
+    place = Place(shown, error.row, error.column, error.row, error.column)
+    severity = Severity.INFO if isinstance(error, MissingExtraError) else Severity.WARNING
+    return [Finding("PC900", severity, error.problem, place)]
+
+
+def _grave(findings: list[Finding], settings: Settings) -> tuple[Finding, ...]:
+    return tuple(finding for finding in findings if finding.severity >= settings.severity)
+
+
+def _checked(prompts: Iterable[Prompt], path: str, settings: Settings) -> list[tuple[Prompt, Finding]]:
+    rules = [rule for rule in all_rules() if settings.selects(rule.code)]
+    return [
+        (prompt, finding)
+        for prompt in prompts
+        for rule in rules
+        for finding in rule.check(prompt)
+        if finding.place.path == path
+    ]
+
+
+def _suppressed(findings: list[Finding], reader: Reader, source: Source, settings: Settings) -> list[Finding]:
+    suppressions = find_suppressions(source, reader.comments(source))
+    known = [rule.code for rule in all_rules() if settings.selects(rule.code)]
+    kept, unused = apply(findings, suppressions, source.path, known=known)
+    return kept + (unused if settings.selects("PC901") else [])
