@@ -1,5 +1,7 @@
 """TypeScript and JavaScript: each snippet with the code and row at which it must be found, or silence."""
 
+# ruff: noqa: E501 - snippets of another language
+
 from __future__ import annotations
 
 import pytest
@@ -307,6 +309,87 @@ FOUND = {
         });
         """,
         [("PC101", 3)],
+    ),
+    "value of a helper that returns an object": (
+        """
+        async function context() { return { date: new Date().toISOString(), shop: "Lark" }; }
+        export async function ask(client, q) {
+          const at = await context();
+          return client.chat.completions.create({ model: "m", messages: [
+            { role: "system", content: `You are a clerk of ${at.shop}. It is ${at.date}. Be brief.` },
+            { role: "user", content: q },
+          ] });
+        }
+        """,
+        [("PC101", 5)],
+    ),
+    "a renderer of one's own": (
+        """
+        const render = (text, values) =>
+          Object.entries(values).reduce((all, [key, value]) => all.replaceAll(`{{${key}}}`, value), text);
+        const TEMPLATE = "You are a clerk. It is {{when}}. Be brief and polite.";
+        export const systemPrompt = () => render(TEMPLATE, { when: new Date().toISOString() });
+        """,
+        [("PC101", 4)],
+    ),
+    "a builder": (
+        """
+        class Builder {
+          parts = [];
+          add(part) { this.parts.push(part); return this; }
+          build() { return this.parts.join("\\n"); }
+        }
+        export const ask = (q) => generateText({
+          model, prompt: q,
+          system: new Builder().add("You are a clerk of our company.").add(`Now: ${Date.now()}`).build(),
+        });
+        """,
+        [("PC101", 8)],
+    ),
+    "a generator": (
+        """
+        function* lines() { yield "You are a clerk."; yield `Time ${Date.now()}`; yield "Be brief and polite."; }
+        export const systemPrompt = () => [...lines()].join("\\n");
+        """,
+        [("PC101", 2)],
+    ),
+    "partial with a function": (
+        """
+        const prompt = PromptTemplate.fromTemplate("You are a clerk at {when}. Be brief and polite.")
+          .partial({ when: () => new Date().toISOString() });
+        """,
+        [("PC101", 1)],
+    ),
+    "put in front of the messages": (
+        """
+        export async function run(messages, client) {
+          messages.unshift({ role: "system", content: `You are a clerk. It is ${Date.now()}. Be brief.` });
+          return client.complete(messages);
+        }
+        """,
+        [("PC101", 2)],
+    ),
+    "documents before the instructions": (
+        """
+        export const messagesFor = (found, q) => {
+          const context = found.map((one) => one.text).join("\\n");
+          return [{ role: "system", content: `Documents:\\n${context}\\n\\nYou are the librarian of a law firm. Answer only
+          from the documents above, quote the sentence you rely on, name the document, and say that you do not know
+          when none of them answers the question. Write two paragraphs at most, in plain English, without advice.` },
+          { role: "user", content: q }];
+        };
+        """,
+        [("PC402", 3)],
+    ),
+    "user data before static text": (
+        """
+        export const ask = async (req) => streamText({
+          model, messages: await req.json(),
+          system: `You help ${req.user.name}. You are the help desk of a bicycle shop. Be brief. Never promise a
+          delivery date. Repairs take three working days; spare parts are listed in the catalogue.`,
+        });
+        """,
+        [("PC104", 3)],
     ),
 }
 

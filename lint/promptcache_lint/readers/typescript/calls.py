@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str, Thing, traits_of
-from promptcache_lint.readers.typescript import expressions, known, methods
+from promptcache_lint.readers.typescript import expressions, known, members, methods
 from promptcache_lint.readers.typescript.module import FUNCTIONS, Class, Closure
 from promptcache_lint.readers.typescript.signs import call_mark, normal
 
@@ -88,7 +88,7 @@ def call(machine: Machine, node: Node, frame: Frame) -> Value:
     name = ""
     if function.type == "member_expression":
         target = function.child_by_field_name("object")
-        name = expressions.key_of(function, frame)
+        name = members.key_of(function, frame)
         receiver = machine.evaluate(target, frame) if target is not None else None
         callee = _method_value(machine, receiver, name, function, frame)
     elif function.type == "import":
@@ -120,7 +120,7 @@ def construct(machine: Machine, node: Node, frame: Frame) -> Value:
     machine.sinks.called(made, frame)
     if isinstance(callee, Ref) and isinstance(callee.target, Class):
         return machine.objects.instantiate(callee.target, made.values, frame, frame.module.place(node))
-    value = known.constructed(machine, made, frame)
+    value = known.constructed(made, frame)
     if value is None:
         value = _source(machine, made, frame)
     return value if value is not None else Thing(frame.module.label(node), type=dotted)
@@ -134,7 +134,7 @@ def _method_value(machine: Machine, receiver: Value | None, name: str, node: Nod
         if stored is not None:
             return stored
     if isinstance(receiver, Ref | Instance):
-        return expressions.member_of(machine, receiver, name, node, frame)
+        return members.member_of(machine, receiver, name, node, frame)
     if isinstance(receiver, Map):
         found = receiver.get(name)
         return found if isinstance(found, Ref) else Thing()

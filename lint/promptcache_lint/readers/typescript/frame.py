@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.objects import settled
-from promptcache_lint.readers.python.values import merge
+from promptcache_lint.readers.python.values import Seq, merge
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
@@ -32,6 +32,7 @@ class Frame:
     this: Value | None = None
     names: dict[str, Value] = field(default_factory=dict)
     returned: list[tuple[Value, Place]] = field(default_factory=list)
+    yielded: list[Value] = field(default_factory=list)
     made: list[Closure] = field(default_factory=list)
     racing: bool = False
     waited: bool = False
@@ -91,6 +92,8 @@ class Frame:
 
     def result(self) -> Value | None:
         """What the function returns: one value, or one of several."""
+        if self.yielded:
+            return Seq(tuple(self.yielded))
         if not self.returned:
             return None
         value, _ = self.returned[0]

@@ -120,7 +120,7 @@ def function(machine: Machine, made: Call, frame: Frame, place: Place) -> Value 
     return _prompt_library(made, frame)
 
 
-def constructed(machine: Machine, made: Call, frame: Frame) -> Value | None:
+def constructed(made: Call, frame: Frame) -> Value | None:
     """The object that ``new`` of something known makes; None for all others."""
     first, label = made.first, frame.module.label(made.node)
     match made.dotted:

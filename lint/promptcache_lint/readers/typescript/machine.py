@@ -22,7 +22,7 @@ from promptcache_lint.readers.python.values import (
     moved,
     traits_of,
 )
-from promptcache_lint.readers.typescript import expressions, statements
+from promptcache_lint.readers.typescript import binding, expressions, statements
 from promptcache_lint.readers.typescript.frame import Frame
 from promptcache_lint.readers.typescript.module import Class, Closure
 from promptcache_lint.readers.typescript.objects import Objects
@@ -95,9 +95,8 @@ class Machine:
         found = self.program.followed(module, what)
         if found is not None:
             return self.exported(found[0], found[1])
-        if self.program.imported(module, what.specifier) is not None:
-            target = self.program.imported(module, what.specifier)
-            assert target is not None
+        target = self.program.imported(module, what.specifier)
+        if target is not None:
             return self.exported(target, what.name)
         if what.specifier.startswith("."):
             return Thing(name)
@@ -115,6 +114,15 @@ class Machine:
             whole = names.get("module.exports")
             value = whole.get(name) if isinstance(whole, Map) else whole if name == "export default" else None
         return settled(value) if value is not None else Thing(name if name != "export default" else "")
+
+    def member_of_module(self, module: Module, name: str) -> Value:
+        """A member of a module imported as a whole, through its re-exports."""
+        found = self.program.exported(module, name)
+        if found is None:
+            return self.exported(module, name)
+        if found[1] in found[0].imports:
+            return self.imported(*found)
+        return self.exported(*found)
 
     def run_alone(self, closure: Closure) -> Frame:
         """Run a function that nobody is known to call: its parameters are what their names suggest."""
@@ -223,7 +231,7 @@ class Machine:
         frame = Frame(function.module, function, outer, depth, this, racing=racing and function.is_async)
         self.running.append(function)
         try:
-            statements.bind_parameters(self, function, arguments, frame)
+            binding.bind_parameters(self, function, arguments, frame)
             body = function.node.child_by_field_name("body")
             if body is None:
                 return frame

@@ -12,14 +12,11 @@ from promptcache_lint.readers.python.values import (
     Seq,
     Str,
     Thing,
-    element_of,
     merge,
-    order_traits,
     traits_of,
     with_traits,
-    without_order,
 )
-from promptcache_lint.readers.typescript import statements, texts
+from promptcache_lint.readers.typescript import binding, filling, lists, texts
 from promptcache_lint.readers.typescript.clocks import (
     date_method,
     iso_cut,
@@ -72,7 +69,6 @@ _CALLBACKS = {
     "reduce",
 }
 _ADDING = {"push", "unshift", "add", "append"}
-_MOST_ITEMS = 12
 
 
 def method(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value | None:
@@ -86,7 +82,7 @@ def method(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value
         case Str():
             return _of_text(machine, made, receiver, frame)
         case Seq():
-            return _of_list(machine, made, receiver, frame)
+            return lists.of_list(machine, made, receiver, frame)
         case Map():
             return _of_map(machine, made, receiver, frame)
         case Thing():
@@ -108,7 +104,7 @@ def _of_text(machine: Machine, made: Call, receiver: Str, frame: Frame) -> Value
         return _replaced(machine, made, receiver, frame)
     if name in _FILLING:
         filled = (
-            texts.filled(machine, receiver, first, made.node, frame) if isinstance(first, Map) else receiver
+            filling.filled(machine, receiver, first, made.node, frame) if isinstance(first, Map) else receiver
         )
         machine.sinks.filled(filled, made, frame)
         return filled
@@ -135,7 +131,7 @@ def _replaced(machine: Machine, made: Call, receiver: Str, frame: Frame) -> Valu
     if not traits_of(new) and not isinstance(new, Thing):
         return receiver
     parts = texts.parts_of(machine, new, node, frame)
-    filled = texts.replaced(receiver, wanted, parts, frame.module) if wanted else receiver
+    filled = filling.replaced(receiver, wanted, parts, frame.module) if wanted else receiver
     return with_traits(receiver, traits_of(new), frame.module.label(node)) if filled == receiver else filled
 
 
@@ -146,175 +142,16 @@ def _of_pattern(text: str) -> str:
     return plain if plain and not set(body.replace("\\{", "").replace("\\}", "")) & set("*+?|()^$.") else ""
 
 
-def _change(made: Call, value: Value, machine: Machine, frame: Frame) -> Value:
-    """Store what a method made of the object it was called on."""
-    if made.target is not None:
-        statements.store(machine, made.target, value, frame)
-    return value
-
-
-def _run_callback(machine: Machine, made: Call, item: Value, frame: Frame, *rest: Value) -> Value | None:
-    callback = made.first
-    if not isinstance(callback, Ref):
-        return None
-    racing = made.name in {"map", "flatMap", "forEach"}
-    place = frame.module.place(made.node)
-    return machine.call(callback, [item, *rest], frame, place, racing=racing, move=False)
-
-
-def _items(receiver: Value) -> list[Value]:
-    if isinstance(receiver, Seq) and not receiver.partial and len(receiver.items) <= _MOST_ITEMS:
-        return list(receiver.items)
-    return [element_of(receiver)]
-
-
-def _with_callback(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value | None:
-    """Methods of a list that are given a function."""
-    order = receiver.traits if isinstance(receiver, Seq) else order_traits(receiver)
-    partial = not isinstance(receiver, Seq) or receiver.partial
-    match made.name:
-        case "map" | "flatMap":
-            results: list[Value] = []
-            for index, item in enumerate(_items(receiver)):
-                position = (
-                    Thing(constant=str(index), settled=True) if not partial else Thing("index", settled=True)
-                )
-                value = _run_callback(machine, made, item, frame, position) or Thing(
-                    frame.module.label(made.node)
-                )
-                results += value.items if made.name == "flatMap" and isinstance(value, Seq) else [value]
-            return Seq(tuple(results), order, partial=partial)
-        case "forEach":
-            for item in _items(receiver):
-                _run_callback(machine, made, item, frame, Thing("index", settled=True))
-            return Thing(constant="undefined")
-        case "filter" | "find" | "findLast" | "some" | "every":
-            _run_callback(machine, made, element_of(receiver), frame)
-            if made.name == "filter":
-                return (
-                    replace(receiver, partial=True)
-                    if isinstance(receiver, Seq) and isinstance(made.first, Ref) and made.first.target
-                    else receiver
-                )
-            return element_of(receiver) if made.name.startswith("find") else Thing(settled=True)
-        case "sort" | "toSorted":
-            return _sorted(machine, made, receiver, frame)
-        case "reduce":
-            return _reduced(machine, made, receiver, frame)
-    return None
-
-
-def _sorted(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value:
-    """Sorting cures an order; comparing by chance shuffles."""
-    item = element_of(receiver)
-    compared = _run_callback(machine, made, item, frame, item)
-    drawn: Traits = ()
-    if compared is not None:
-        drawn = tuple(trait for trait in traits_of(compared) if trait.mark.code == "PC103")
-    label = frame.module.label(made.node)
-    value = with_traits(receiver, drawn, label) if drawn else without_order(receiver)
-    return _change(made, value, machine, frame) if made.name == "sort" else value
-
-
-def _reduced(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value:
-    value: Value = made.values[1] if len(made.values) > 1 else Str(())
-    for item in _items(receiver):
-        result = None
-        if isinstance(made.first, Ref):
-            place = frame.module.place(made.node)
-            result = machine.call(made.first, [value, item], frame, place, move=False)
-        value = result if result is not None else value
-    return with_traits(value, receiver.traits) if isinstance(receiver, Seq) else value
-
-
-def _of_list(machine: Machine, made: Call, receiver: Seq, frame: Frame) -> Value | None:
-    name, first = made.name, made.first
-    if name in _CALLBACKS:
-        return _with_callback(machine, made, receiver, frame)
-    match name:
-        case "push" | "add" | "unshift" if made.arguments:
-            race = statements.race_trait(machine, made.target, frame) if made.target is not None else ()
-            new = tuple(made.values)
-            items = (*new, *receiver.items) if name == "unshift" else (*receiver.items, *new)
-            partial = receiver.partial or any(node.type == "spread_element" for _, node in made.arguments)
-            return _change(
-                made,
-                replace(receiver, items=items[-200:], traits=(*receiver.traits, *race), partial=partial),
-                machine,
-                frame,
-            )
-        case "join":
-            return texts.join(machine, first, receiver, made.node, frame)
-        case "concat":
-            items = receiver.items
-            traits = receiver.traits
-            for value in made.values:
-                items = (*items, *(value.items if isinstance(value, Seq) else (value,)))
-                traits = (*traits, *(value.traits if isinstance(value, Seq) else ()))
-            return replace(receiver, items=items[:200], traits=traits)
-        case "splice" | "fill" if len(made.values) > 2:
-            return _change(
-                made,
-                replace(receiver, items=(*receiver.items, *made.values[2:])[:200], partial=True),
-                machine,
-                frame,
-            )
-        case (
-            "slice"
-            | "reverse"
-            | "toReversed"
-            | "flat"
-            | "values"
-            | "toSpliced"
-            | "with"
-            | "toString"
-            | "keys"
-        ):
-            return receiver
-        case "entries":
-            rows = tuple(Seq((Thing("index", settled=True), item)) for item in receiver.items)
-            return Seq(rows, receiver.traits, partial=receiver.partial)
-        case "at" | "pop" | "shift" | "get":
-            return element_of(receiver)
-        case "union" | "intersection" | "difference" if first is not None:
-            return replace(receiver, traits=(*receiver.traits, *order_traits(first)), partial=True)
-        case "pipe":
-            return receiver
-        case _ if name in _FILLING:
-            filled = _filled_messages(machine, receiver, first, made, frame)
-            machine.sinks.messages(filled, made.node, frame)
-            return filled
-        case _:
-            return Thing(frame.module.label(made.node), traits_of(receiver))
-
-
-def _filled_messages(machine: Machine, receiver: Seq, given: Value | None, made: Call, frame: Frame) -> Seq:
-    """The messages of a chat template with their placeholders filled."""
-    if not isinstance(given, Map):
-        return receiver
-
-    def fill(value: Value) -> Value:
-        match value:
-            case Str():
-                return texts.filled(machine, value, given, made.node, frame)
-            case Seq():
-                return replace(value, items=tuple(fill(item) for item in value.items))
-            case Map():
-                return replace(value, pairs=tuple((key, fill(item)) for key, item in value.pairs))
-            case _:
-                return value
-
-    return replace(receiver, items=tuple(fill(item) for item in receiver.items))
-
-
 def _of_map(machine: Machine, made: Call, receiver: Map, frame: Frame) -> Value | None:
     name, first = made.name, made.first
     key = literal(first) if first is not None else None
     match name:
         case "set" if len(made.arguments) > 1:
-            race = statements.race_trait(machine, made.target, frame) if made.target is not None else ()
+            race = binding.race_trait(machine, made.target, frame) if made.target is not None else ()
             grown = receiver.set(key, made.values[1])
-            return _change(made, replace(grown, traits=(*grown.traits, *race), partial=True), machine, frame)
+            return lists.change(
+                made, replace(grown, traits=(*grown.traits, *race), partial=True), machine, frame
+            )
         case "get":
             found = receiver.get(key) if key is not None else None
             if found is not None:
@@ -332,9 +169,9 @@ def _of_map(machine: Machine, made: Call, receiver: Map, frame: Frame) -> Value 
         case "entries":
             return entries_of(receiver)
         case "forEach":
-            return _with_callback(machine, made, values_of(receiver), frame)
+            return lists.with_callback(machine, made, values_of(receiver), frame)
         case _ if name in _FILLING and receiver.get("content") is not None:
-            return _filled_messages(machine, Seq((receiver,)), first, made, frame).items[0]
+            return lists.filled_messages(machine, Seq((receiver,)), first, made, frame).items[0]
         case _:
             return Thing(frame.module.label(made.node), traits_of(receiver))
 
@@ -342,7 +179,7 @@ def _of_map(machine: Machine, made: Call, receiver: Map, frame: Frame) -> Value 
 def _of_thing(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Value | None:
     name, label = made.name, frame.module.label(made.node)
     if name in _CALLBACKS and isinstance(made.first, Ref):
-        return _with_callback(machine, made, receiver, frame)
+        return lists.with_callback(machine, made, receiver, frame)
     if receiver.type.startswith("Intl:"):
         return _international(machine, made, receiver, frame)
     if receiver.type == "iso" and name in {"slice", "substring", "substr"}:
@@ -376,9 +213,9 @@ def _of_thing(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Va
 
 def _added(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Value:
     """Something is added to a list of which nothing is known: from now on one thing in it is."""
-    race = statements.race_trait(machine, made.target, frame) if made.target is not None else ()
+    race = binding.race_trait(machine, made.target, frame) if made.target is not None else ()
     known = Seq((Thing("...", receiver.traits), *made.values), race, partial=True)
-    return _change(made, known, machine, frame)
+    return lists.change(made, known, machine, frame)
 
 
 def _international(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Value | None:

@@ -117,8 +117,11 @@ class Objects:
         return value
 
     def _initial(self, cls: Class, name: str) -> Value | None:
-        if name in cls.properties:
-            return Thing(name)
+        constructor = cls.methods.get("constructor")
+        if name in cls.properties and constructor is not None:
+            if constructor in self._machine.running:
+                return Thing(name)
+            return self._machine.run_alone(Closure(constructor, cls.frame)).names.get(f"this.{name}")
         node, static = cls.fields.get(name, (None, False))
         if node is None:
             return None

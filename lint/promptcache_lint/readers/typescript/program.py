@@ -27,7 +27,7 @@ _SAME = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts",), ".jsx": (
 _LARGEST = 400_000
 _DEEPEST = 8
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
-_COMMENT = re.compile(r"^\s*//[^\n]*|/\*.*?\*/", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def parse_module(path: Path, source: Source) -> Module:
@@ -175,7 +175,9 @@ class Program:
 
 def _read_config(path: Path) -> tuple[Path, dict[str, list[str]]]:
     try:
-        text = _TRAILING_COMMA.sub(r"\1", _COMMENT.sub("", path.read_text(encoding="utf-8")))
+        text = _TRAILING_COMMA.sub(
+            r"\1", _COMMENT.sub(lambda match: match[1] or "", path.read_text(encoding="utf-8"))
+        )
         options = json.loads(text).get("compilerOptions", {})
         base = path.parent / str(options.get("baseUrl", "."))
         paths = {str(key): [str(item) for item in value] for key, value in options.get("paths", {}).items()}

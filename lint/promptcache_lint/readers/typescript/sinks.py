@@ -12,12 +12,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import count_words
-from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text, flatten
+from promptcache_lint.prompts import Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python.objects import settled
-from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, traits_of
-from promptcache_lint.readers.typescript import texts
+from promptcache_lint.readers.python.values import Map, Seq, Str
+from promptcache_lint.readers.typescript import filling, texts
+from promptcache_lint.readers.typescript.absolution import absolved_in, without
 from promptcache_lint.readers.typescript.clocks import literal
+from promptcache_lint.readers.typescript.content import (
+    content_segments,
+    is_marked,
+    message_segments,
+    spoken,
+    system_segments,
+    tool_segments,
+)
 from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
 
 if TYPE_CHECKING:
@@ -44,7 +53,6 @@ _SYSTEM_KEYS = (
     *("systemMessage", "system_message", "systemInstructions", "developerMessage", "developerInstructions"),
     *("preamble", "stateModifier", "messageModifier", "appendSystemPrompt", "customSystemPrompt"),
 )
-_BREAKPOINTS = {"cache_control", "cacheControl", "cachePoint", "prompt_cache_breakpoint", "cache_point"}
 _TEMPLATE_NAME = re.compile(r"[A-Z][A-Z0-9_]*|\w*(?:Template|Prefix|Suffix|Header|Base)")
 """What is just called ``prompt`` is a user's task, or a question in a dialog, as often as a fixed prompt."""
 _ENOUGH_WORDS = 3
@@ -64,9 +72,9 @@ class Sinks:
     def take(self, path: str) -> list[Prompt]:
         """The prompts that have to do with a file, in the order of their discovery; they are given up."""
         found = list(self._found.pop(path, {}).values())
-        absolved = _absolved(self._strong.pop(path, []))
+        absolved = absolved_in(self._strong.pop(path, []))
         self._lone.clear()
-        return [_without(prompt, absolved) if absolved else prompt for prompt in found]
+        return [without(prompt, absolved) if absolved else prompt for prompt in found]
 
     def called(self, made: Call, frame: Frame) -> None:
         """A call is about to be made."""
@@ -77,9 +85,9 @@ class Sinks:
 
     def built_object(self, value: Map, node: Node, frame: Frame) -> None:
         """An object was written: a system message stands for itself."""
-        role, content = _spoken(value)
+        role, content = spoken(value)
         if role == "system" and content is not None:
-            segments = self._content(content, node, "system", "system", frame, marked=_marked(value))
+            segments = content_segments(content, node, "system", "system", frame, marked=is_marked(value))
             key = self._add("system", segments, frame.module.place(node), frame, strength=1)
             if key is not None:
                 self._lone[id(value)] = (value, key)
@@ -95,7 +103,7 @@ class Sinks:
 
     def messages(self, value: Seq, node: Node, frame: Frame) -> None:
         """A list of messages that may be sent."""
-        segments = self._messages(value, node, frame)
+        segments = message_segments(value, node, frame)
         if len(segments) > 1:
             if any(segment.breakpoint for segment in segments):
                 self._forget(value)
@@ -133,7 +141,7 @@ class Sinks:
             value = settled(value)
         if isinstance(value, Seq) and value.items and all(isinstance(item, Map) for item in value.items):
             if any(isinstance(item, Map) and item.get("text") is not None for item in value.items):
-                segments = self._content(value, node, name, role, frame)
+                segments = content_segments(value, node, name, role, frame)
                 self._add(name, segments, frame.module.place(node), frame, strength=1)
             return
         if isinstance(value, Seq):
@@ -180,19 +188,19 @@ class Sinks:
         if given is None:
             return
         config = given.get("config")
-        segments = self._tools(given.get("tools"), node, frame)
+        segments = tool_segments(self._machine(), given.get("tools"), node, frame)
         for options in (given, config):
             if not isinstance(options, Map):
                 continue
             for keyword in _SYSTEM_KEYS:
                 value = options.get(keyword)
                 if value is not None:
-                    segments += self._system(value, keyword, node, frame)
+                    segments += system_segments(value, keyword, node, frame)
         conversation: list[Segment] = []
         for keyword in ("messages", "input", "contents", "history"):
             value = given.get(keyword)
             if isinstance(value, Seq):
-                conversation += self._messages(value, node, frame)
+                conversation += message_segments(value, node, frame)
                 if any(segment.breakpoint for segment in conversation):
                     self._forget(value)
         for keyword in ("prompt", "input", "contents"):
@@ -203,114 +211,8 @@ class Sinks:
                 parts = texts.parts_of(self._machine(), value, node, frame)
                 conversation.append(Segment(keyword, role, parts, newest=newest))
             elif keyword == "prompt" and isinstance(value, Seq):
-                conversation += self._messages(value, node, frame)
+                conversation += message_segments(value, node, frame)
         self._add("request", (*segments, *conversation), frame.module.place(made.node), frame, strength=3)
-
-    def _system(self, value: Value, keyword: str, node: Node, frame: Frame) -> list[Segment]:
-        """The system prompt of a request, which may be a message or a list of messages itself."""
-        if isinstance(value, Map):
-            content = value.get("content") or value.get("parts") or value.get("text")
-            return (
-                list(self._content(content, node, keyword, "system", frame, marked=_marked(value)))
-                if content is not None
-                else []
-            )
-        return list(self._content(value, node, keyword, "system", frame))
-
-    def _tools(self, value: Value | None, node: Node, frame: Frame) -> list[Segment]:
-        match value:
-            case Seq():
-                items: tuple[Value, ...] = value.items
-            case Map():
-                items = tuple(item for _, item in value.pairs)
-            case Thing() if value.traits:
-                items = (value,)
-            case _:
-                return []
-        segments = [
-            Segment(f"tools[{index}]", "tool", self._deep(item, node, frame, 0), breakpoint=_marked(item))
-            for index, item in enumerate(items)
-        ]
-        order = value.traits if isinstance(value, Seq | Map) else ()
-        if order:
-            hole = Hole("tools", frame.module.place(node), order, order[0].mark.stability)
-            segments.append(Segment("tools", "tool", (hole,)))
-        return segments
-
-    def _deep(self, value: Value, node: Node, frame: Frame, depth: int) -> tuple[Part, ...]:
-        """All texts in a definition."""
-        if depth > 8:
-            return ()
-        match value:
-            case Str():
-                return value.parts
-            case Map():
-                inner = tuple(item for key, item in value.pairs if key not in {"execute", "func", "handler"})
-            case Seq():
-                inner = value.items
-            case Thing() if value.traits:
-                return texts.parts_of(self._machine(), value, node, frame)
-            case _:
-                return ()
-        return tuple(part for item in inner for part in self._deep(item, node, frame, depth + 1))
-
-    def _messages(self, value: Seq, node: Node, frame: Frame) -> tuple[Segment, ...]:
-        spoken = [_spoken(_as_message(item)) for item in value.items]
-        if not any(role for role, _ in spoken):
-            return ()
-        last_user = max((i for i, (role, _) in enumerate(spoken) if role == "user"), default=None)
-        if last_user is not None and any(role is None for role, _ in spoken[last_user + 1 :]):
-            last_user = None  # what follows is not known: the newest message may stand there
-        segments: list[Segment] = []
-        for index, (role, content) in enumerate(spoken):
-            if role is not None and content is not None:
-                item = _as_message(value.items[index])
-                newest = role == "user" and index == last_user
-                path = f"messages[{index}]"
-                marked = isinstance(item, Map) and _marked(item)
-                segments += self._content(content, node, path, role, frame, newest=newest, marked=marked)
-        return tuple(segments)
-
-    def _content(
-        self,
-        value: Value,
-        node: Node,
-        path: str,
-        role: Role,
-        frame: Frame,
-        *,
-        newest: bool = False,
-        marked: bool = False,
-    ) -> tuple[Segment, ...]:
-        """The segments of a content: one text, or one for each of its blocks."""
-        if not isinstance(value, Seq):
-            return (Segment(path, role, self._parts(value), newest, marked),)
-        segments: list[Segment] = []
-        inner = f"{path}.content" if path.startswith("messages") else path
-        for index, block in enumerate(value.items):
-            if isinstance(block, Map) and block.get("cachePoint") is not None and segments:
-                segments[-1] = replace(segments[-1], breakpoint=True)
-                continue
-            text: Value | None = block
-            if isinstance(block, Map):
-                text = block.get("text") or block.get("content")
-            parts = self._parts(text) if text is not None else ()
-            ends = isinstance(block, Map) and _marked(block)
-            segments.append(Segment(f"{inner}[{index}]", role, parts, newest, ends))
-        if marked and segments:
-            segments[-1] = replace(segments[-1], breakpoint=True)
-        if value.traits:
-            hole = Hole("content", frame.module.place(node), value.traits, value.traits[0].mark.stability)
-            segments.append(Segment(path, role, (hole,), newest))
-        return tuple(segments)
-
-    def _parts(self, value: Value) -> tuple[Part, ...]:
-        if isinstance(value, Str):
-            return value.parts
-        traits = traits_of(value)
-        if not traits:
-            return ()
-        return (Hole(traits[0].label, traits[0].origin, traits, traits[0].mark.stability),)
 
     def _emit(
         self,
@@ -324,7 +226,7 @@ class Sinks:
         expand: bool = False,
     ) -> None:
         path = "system" if role == "system" else "messages[0]"
-        for segment in self._content(value, node, path, role, frame):
+        for segment in content_segments(value, node, path, role, frame):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
             self._add(
                 name, (replace(segment, parts=parts),), frame.module.place(node), frame, strength=strength
@@ -335,7 +237,7 @@ class Sinks:
         done: list[Part] = []
         for part in parts:
             if isinstance(part, Text) and part.open and part.place.path == frame.module.source.path:
-                text, locate = texts.locator(part, frame.module)
+                text, locate = filling.locator(part, frame.module)
                 done += template_parts(text, locate, self._machine().vocabulary)
             else:
                 done.append(part)
@@ -377,79 +279,6 @@ class Sinks:
     def _machine(self) -> Machine:
         assert self.machine is not None
         return self.machine
-
-
-def _as_message(value: Value) -> Value:
-    """A message written as a pair, as LangChain allows, in the form of an object."""
-    if isinstance(value, Seq) and len(value.items) == 2 and role_of_speaker(literal(value.items[0]) or "?"):
-        return Map((("role", value.items[0]), ("content", value.items[1])))
-    return value
-
-
-def _spoken(value: Value) -> tuple[Role | None, Value | None]:
-    """Role and content of a message."""
-    if not isinstance(value, Map):
-        return None, None
-    role = literal(value.get("role"))
-    if role is None:
-        return None, None
-    return role_of_speaker(role), value.get("content") or value.get("parts")
-
-
-def _marked(value: Value, depth: int = 0) -> bool:
-    """Whether a message, block or tool declares that a cacheable prefix ends with it."""
-    if not isinstance(value, Map) or depth > 4:
-        return False
-    for key, item in value.pairs:
-        if key in _BREAKPOINTS:
-            return not (isinstance(item, Thing) and item.constant in {"null", "undefined", "false"})
-        if key in {
-            "providerOptions",
-            "providerMetadata",
-            "experimental_providerMetadata",
-            "anthropic",
-            "bedrock",
-        }:
-            if _marked(item, depth + 1):
-                return True
-        elif key in {"additional_kwargs", "openrouter", "vertex"} and _marked(item, depth + 1):
-            return True
-    return False
-
-
-def _absolved(prompts: list[Prompt]) -> frozenset[tuple[str, Place]]:
-    """The values that the calls of a file only ever put where everything is new."""
-    exposed: set[tuple[str, Place]] = set()
-    spared: set[tuple[str, Place]] = set()
-    for prompt in prompts:
-        kept = list(prompt.reusable())
-        for segment in prompt.segments:
-            found = {
-                (trait.mark.code, trait.origin)
-                for part in flatten(segment.parts)
-                if isinstance(part, Hole)
-                for trait in part.traits
-            }
-            (exposed if segment in kept else spared).update(found)
-    return frozenset(spared - exposed)
-
-
-def _without(prompt: Prompt, absolved: frozenset[tuple[str, Place]]) -> Prompt:
-    """The prompt without the traits that were let off."""
-
-    def clean(part: Part) -> Part:
-        match part:
-            case Hole() if part.traits:
-                return replace(
-                    part, traits=tuple(t for t in part.traits if (t.mark.code, t.origin) not in absolved)
-                )
-            case Branch():
-                return replace(part, options=tuple(tuple(map(clean, option)) for option in part.options))
-            case _:
-                return part
-
-    segments = tuple(replace(s, parts=tuple(map(clean, s.parts))) for s in prompt.segments)
-    return replace(prompt, segments=segments)
 
 
 def _words(value: Str) -> int:

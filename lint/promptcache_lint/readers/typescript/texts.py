@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,11 +9,10 @@ from promptcache_lint.places import Place
 from promptcache_lint.prompts import Hole, Text, Trait
 from promptcache_lint.readers.placeholders import named_hole
 from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str, Thing
+from promptcache_lint.readers.typescript import naming
 from promptcache_lint.rulebook import in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tree_sitter import Node
 
     from promptcache_lint.prompts import Part
@@ -23,70 +21,10 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.machine import Machine
     from promptcache_lint.readers.typescript.module import Module
 
-__all__ = [
-    "filled",
-    "join",
-    "locator",
-    "naming",
-    "parts_of",
-    "raw",
-    "replaced",
-    "string",
-    "template",
-    "written",
-]
+__all__ = ["join", "order_hole", "parts_of", "raw", "string", "template", "written"]
 
 _MOST_PARTS = 300
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
-_CONTAINERS = frozenset(
-    [
-        "this",
-        "self",
-        "req",
-        "request",
-        "ctx",
-        "context",
-        "props",
-        "opts",
-        "options",
-        "input",
-        "inputs",
-        "params",
-        "param",
-        "args",
-        "arg",
-        "config",
-        "state",
-        "data",
-        "payload",
-        "body",
-        "event",
-        "env",
-        "deps",
-        "session",
-        "variables",
-        "vars",
-        "values",
-        "runtime",
-        "settings",
-        "input_data",
-        "query",
-        "metadata",
-    ]
-)
-_KEEPS_NAME = {
-    *(
-        "toString",
-        "trim",
-        "toUpperCase",
-        "toLowerCase",
-        "toISOString",
-        "toLocaleString",
-        "valueOf",
-        "toFixed",
-    ),
-    *("toLocaleTimeString", "toJSON"),
-}
 
 
 def string(node: Node, frame: Frame) -> Str:
@@ -150,7 +88,8 @@ def parts_of(machine: Machine, value: Value, node: Node, frame: Frame) -> tuple[
     place = frame.module.place(node)
     match value:
         case Str(parts):
-            return _stepped(parts[:_MOST_PARTS], place)
+            hole = _named(machine, value, node, place, frame)
+            return (hole,) if hole is not None else _stepped(parts[:_MOST_PARTS], place)
         case Thing(constant=str() as constant):
             return (Text(constant, place),)
         case Thing():
@@ -167,6 +106,20 @@ def parts_of(machine: Machine, value: Value, node: Node, frame: Frame) -> tuple[
             return (Hole(frame.module.label(node), place),)
 
 
+def _named(machine: Machine, value: Str, node: Node, place: Place, frame: Frame) -> Hole | None:
+    """A text without words of its own is known by its name: ``context``, joined from documents."""
+    if node.type != "identifier" or not any(isinstance(part, Hole) for part in value.parts):
+        return None
+    for part in value.parts:
+        known = isinstance(part, Text) and not any(map(str.isalnum, part.text))
+        if not known and not (isinstance(part, Hole) and not part.traits):
+            return None
+    hole = named_hole(
+        naming.naming(node, frame.module), frame.module.label(node), place, machine.vocabulary, guessed=True
+    )
+    return hole if hole.traits else None
+
+
 def _stepped(parts: tuple[Part, ...], place: Place) -> tuple[Part, ...]:
     """The parts of a text that is used at ``place``; holes that stood elsewhere remember the way."""
     return tuple(
@@ -179,65 +132,13 @@ def _stepped(parts: tuple[Part, ...], place: Place) -> tuple[Part, ...]:
 
 def _hole(machine: Machine, value: Thing, node: Node, place: Place, frame: Frame) -> Hole:
     label = frame.module.label(node)
-    name = naming(node, frame.module)
+    name = naming.naming(node, frame.module)
     if value.traits:
         stability = max(trait.mark.stability for trait in value.traits)
         return Hole(label, place, value.traits, stability, in_words(name))
     if value.settled or not name:
         return Hole(label, place)
     return named_hole(name, label, place, machine.vocabulary, guessed=True)
-
-
-def naming(node: Node, module: Module) -> str:
-    """The name that says most of what an expression holds, without the containers it is taken from."""
-    words = [word for word in _chain(node, module) if word]
-    while len(words) > 1 and in_words(words[0]) in _CONTAINERS:
-        words.pop(0)
-    return ".".join(words)
-
-
-def _chain(node: Node, module: Module) -> list[str]:
-    match node.type:
-        case "identifier" | "this" | "property_identifier" | "private_property_identifier":
-            return [module.text(node).lstrip("#")]
-        case "member_expression":
-            target, name = node.child_by_field_name("object"), node.child_by_field_name("property")
-            if target is None or name is None:
-                return []
-            return [*_chain(target, module), module.text(name).lstrip("#")]
-        case "subscript_expression":
-            target, index = node.child_by_field_name("object"), node.child_by_field_name("index")
-            if target is not None and index is not None and index.type == "string":
-                return [*_chain(target, module), module.text(index)[1:-1]]
-            return []
-        case "await_expression" | "parenthesized_expression" | "non_null_expression" | "as_expression":
-            return _chain(node.named_children[0], module) if node.named_children else []
-        case "binary_expression":
-            left, operator = node.child_by_field_name("left"), node.child_by_field_name("operator")
-            if left is not None and operator is not None and operator.type in {"??", "||"}:
-                return _chain(left, module)
-            return []
-        case "call_expression":
-            return _called_name(node, module)
-        case _:
-            return []
-
-
-def _called_name(node: Node, module: Module) -> list[str]:
-    called, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    if called is None or given is None:
-        return []
-    if called.type == "member_expression":
-        name = called.child_by_field_name("property")
-        target = called.child_by_field_name("object")
-        if name is not None and target is not None and module.text(name) in _KEEPS_NAME:
-            return _chain(target, module)
-    if called.type == "identifier" and module.text(called) in {"String", "Number"} and given.named_children:
-        return _chain(given.named_children[0], module)
-    if given.named_children:
-        return []
-    words = _chain(called, module)
-    return [re.sub(r"^get(?=[A-Z_])", "", words[-1])] if words else []
 
 
 def _container(
@@ -288,53 +189,6 @@ def join(machine: Machine, separator: Value | None, items: Value, node: Node, fr
     if items.partial and not items.items:
         parts.append(Hole(frame.module.label(node), place))
     return Str(tuple(parts[:_MOST_PARTS]))
-
-
-def locator(part: Text, module: Module) -> tuple[str, Callable[[int, int], Place]]:
-    """A literal's text as the file spells it, and a function from offsets in it to places."""
-    source = module.source
-    start = source.offset(part.place.row, part.place.column)
-    end = source.offset(part.place.end_row, part.place.end_column)
-    return source.text[start:end], lambda a, b: source.place(start + a, start + b)
-
-
-def replaced(value: Str, wanted: str, new: tuple[Part, ...], module: Module) -> Str:
-    """The text with each ``wanted`` in its literals replaced by parts, whose holes stand there now."""
-    done: list[Part] = []
-    for part in value.parts:
-        if not isinstance(part, Text) or wanted not in part.text:
-            done.append(part)
-            continue
-        here = part.place.path == module.source.path
-        text, locate = locator(part, module) if here else (part.text, None)
-        if wanted not in text:
-            text, locate = part.text, None
-        at = 0
-        while (found := text.find(wanted, at)) != -1:
-            place = locate(found, found + len(wanted)) if locate is not None else None
-            done += [replace(part, text=text[at:found]), *(_standing(piece, place) for piece in new)]
-            at = found + len(wanted)
-        done.append(replace(part, text=text[at:]))
-    return Str(tuple(done[:_MOST_PARTS]))
-
-
-def _standing(part: Part, place: Place | None) -> Part:
-    if place is None or not isinstance(part, Hole):
-        return part
-    return replace(part, place=place, traits=tuple(trait.through(part.place) for trait in part.traits))
-
-
-def filled(machine: Machine, value: Str, given: Map, node: Node, frame: Frame) -> Str:
-    """A template of LangChain filled with values: ``{x}`` and ``{{x}}`` by name."""
-    for key, inner in given.pairs:
-        if key is None:
-            continue
-        new = parts_of(machine, inner, node, frame)
-        for wanted in (f"{{{{{key}}}}}", f"{{{key}}}"):
-            if any(isinstance(part, Text) and wanted in part.text for part in value.parts):
-                value = replaced(value, wanted, new, frame.module)
-                break
-    return value
 
 
 def raw(node: Node, frame: Frame) -> tuple[Part, ...]:
