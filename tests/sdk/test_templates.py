@@ -39,7 +39,7 @@ def test_one_turn_or_none_is_append_only():
 
 def test_variables_reach_the_template():
     template = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"
-    assert render_chat_template(template, TURNS[0], bos_token="<s>") == "<s>a"  # noqa: S106 - a mark, no secret
+    assert render_chat_template(template, TURNS[0], bos_token="<s>") == "<s>a"
     assert render_chat_template(PLAIN, TURNS[0], add_generation_prompt=True) == "<user>a<end><assistant>"
 
 

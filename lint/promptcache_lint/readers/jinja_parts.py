@@ -14,7 +14,7 @@ from jinja2 import nodes
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Source
 from promptcache_lint.prompts import Branch, Hole, Text
-from promptcache_lint.readers.jinja_values import Scope, evaluate, mapping_order, spell
+from promptcache_lint.readers.jinja_values import Scope, Traits, evaluate, mapping_order, spell
 from promptcache_lint.rulebook import in_words
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class TemplateWalker:
                 for argument in node.args:
                     inner.unknown(argument.name)
                 scope.blocks[node.name] = tuple(self._body(node.body, inner))
+                scope.parameters[node.name] = tuple(argument.name for argument in node.args)
             case nodes.CallBlock():
                 yield from self._expression(node.call, self._line(node.lineno), scope)
                 yield from self._body(node.body, scope)
@@ -119,7 +120,8 @@ class TemplateWalker:
     def _expression(self, node: nodes.Expr, place: Place, scope: Scope) -> Iterator[Part]:
         block = scope.block_of(node)
         if block is not None:
-            yield from _moved(block, place)
+            given = self._given(node, scope, place)
+            yield from _moved(_filled(block, given) if given else block, place)
             return
         if isinstance(node, nodes.Const):
             yield Text(str(node.value), place)
@@ -133,6 +135,16 @@ class TemplateWalker:
         label = spell(node)
         stability = max((trait.mark.stability for trait in traits), default=None)
         yield Hole(label, place, traits, stability, in_words(label))
+
+    @staticmethod
+    def _given(node: nodes.Expr, scope: Scope, place: Place) -> dict[str, Traits]:
+        """What a call of a macro passes for its parameters, where that is volatile."""
+        if not isinstance(node, nodes.Call):
+            return {}
+        names = scope.parameters.get(spell(node.node), ())
+        pairs = [*zip(names, node.args, strict=False), *((item.key, item.value) for item in node.kwargs)]
+        found = {name: evaluate(value, scope, place) for name, value in pairs}
+        return {name: traits for name, traits in found.items() if traits}
 
     def _assign(self, node: nodes.Assign, scope: Scope) -> None:
         if isinstance(node.target, nodes.Name):
@@ -192,6 +204,7 @@ class TemplateWalker:
             if isinstance(node, nodes.Import):
                 for key, block in inner.blocks.items():
                     scope.blocks[f"{node.target}.{key}"] = block
+                    scope.parameters[f"{node.target}.{key}"] = inner.parameters.get(key, ())
                 for key, value in inner.values.items():
                     scope.values[f"{node.target}.{key}"] = value
                 return
@@ -199,6 +212,7 @@ class TemplateWalker:
                 key, alias = item if isinstance(item, tuple) else (item, item)
                 if key in inner.blocks:
                     scope.blocks[alias] = inner.blocks[key]
+                    scope.parameters[alias] = inner.parameters.get(key, ())
                 elif key in inner.values:
                     scope.values[alias] = inner.values[key]
             return
@@ -223,6 +237,19 @@ class TemplateWalker:
         indent = len(text) - len(text.lstrip())
         start = self.source.offset(row, indent + 1)
         return self.source.place(start, start + len(text.strip()))
+
+
+def _filled(parts: tuple[Part, ...], given: dict[str, Traits]) -> tuple[Part, ...]:
+    """A macro's parts with its parameters replaced by what is passed for them."""
+    done: list[Part] = []
+    for part in parts:
+        if isinstance(part, Branch):
+            done.append(replace(part, options=tuple(_filled(option, given) for option in part.options)))
+        elif isinstance(part, Hole) and (root := part.label.split(" ")[0].split(".")[0]) in given:
+            done.append(replace(part, traits=given[root], stability=given[root][0].mark.stability))
+        else:
+            done.append(part)
+    return tuple(done)
 
 
 def _moved(parts: tuple[Part, ...], place: Place) -> Iterator[Part]:

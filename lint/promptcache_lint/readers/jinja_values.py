@@ -41,10 +41,11 @@ class Scope:
     vocabulary: Vocabulary
     values: dict[str, Traits] = field(default_factory=dict)
     blocks: dict[str, tuple[Part, ...]] = field(default_factory=dict)
+    parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def child(self) -> Scope:
         """A scope inside this one."""
-        return Scope(self.vocabulary, dict(self.values), dict(self.blocks))
+        return Scope(self.vocabulary, dict(self.values), dict(self.blocks), dict(self.parameters))
 
     def unknown(self, name: str) -> None:
         """Forget what ``name`` meant outside."""

@@ -182,6 +182,8 @@ def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value
         case Instance():
             value = machine.objects.attribute(base, node.attr, frame, place)
             return value if value is not None else Thing(path or node.attr)
+        case Thing() if node.attr in {"tzinfo", "timezone", "resolution"}:
+            return Thing(path or node.attr, settled=True)
         case Thing():
             return Thing(path or node.attr, base.traits, settled=base.settled and bool(base.traits))
         case _:

@@ -36,6 +36,8 @@ _SAME_TEXT = {
 }  # fmt: skip
 _NUMBERS = {"count", "index", "find", "startswith", "endswith", "isdigit", "__len__", "total_seconds"}
 _READING = {"read_text", "read_bytes", "read", "open", "readlines", "exists", "is_file", "is_dir", "stat"}
+_ZONES = {"tzname", "utcoffset", "dst"}
+"""What a clock says of its zone, which does not tick."""
 _COARSE = {"weekday", "isoweekday", "toordinal", "isocalendar"}
 
 
@@ -144,7 +146,7 @@ def _of_dict(machine: Interpreter, made: Call, receiver: Map, name: str, frame: 
         case "values":
             return Seq(values, receiver.traits, partial=receiver.partial)
         case "keys":
-            items = tuple(Thing(constant=key, settled=True) if key else Thing() for key, _ in receiver.pairs)
+            items = tuple(Thing(constant=key, settled=True) for key, _ in receiver.pairs)
             return Seq(items, receiver.traits, partial=receiver.partial)
         case "get" | "pop" | "setdefault" if made.arguments:
             key = made.node.args[0]
@@ -187,6 +189,8 @@ def _of_thing(machine: Interpreter, made: Call, receiver: Thing, name: str, fram
         )
     if name == "sort":
         return _change(machine, made, without_order(receiver), frame)
+    if name in _ZONES:
+        return Thing(label, settled=True)
     if name == "keys":
         return Thing(label, receiver.traits, settled=True)
     if name in _READING:

@@ -7,7 +7,7 @@ import io
 import tokenize
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.conversations.finder import find_practices, may_hold_practice
+from promptcache_lint.readers.python.conversations.finder import find_practices, may_handle_conversation
 from promptcache_lint.readers.python.interpreter import Interpreter
 from promptcache_lint.readers.python.program import Program, parse_module
 from promptcache_lint.readers.python.relevance import may_hold_prompt
@@ -34,7 +34,7 @@ class PythonReader:
         module = program.known(file.path, file.source)
         if module is None:
             text = file.source.text
-            hinted = may_hold_prompt(text) or may_hold_practice(text)
+            hinted = may_hold_prompt(text) or may_handle_conversation(text)
             if not hinted and not file.asked:
                 return []  # in a large tree most files end here, unparsed
             module = parse_module(file.path, file.source)

@@ -117,6 +117,10 @@ _LIKELY_SOURCES = frozenset(
 _SET_DISPLAY = re.compile(r"[=(\[,]\s*\{\s*[\"'\w][^:{}]*[,}]")
 _WORD = re.compile(r"\w+")
 _MAKES_TEXT = re.compile(r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=")
+_PUTS_TOGETHER = re.compile(
+    r"""\b[rR]?[fF][rR]?["']|\.format\(|\.join\(|\+=|["']\s*%\s|\s\+\s|\.replace\(|ubstitute|"""
+    r"""cache_control|cachePoint|claude|\{[a-z_]+\}|\.partial\("""
+)
 _SMALL = 12
 _DEEPEST = 3
 
@@ -138,8 +142,9 @@ class Relevance:
     def holds_prompt(self, function: Function) -> bool:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
         if function not in self._prompts:
-            named = role_of_name(function.name) is not None
-            self._prompts[function] = named or may_hold_prompt(_text(function))
+            named = role_of_name(function.name) is not None or any(map(role_of_name, function.decorators))
+            code = _code(function)
+            self._prompts[function] = (named or may_hold_prompt(code)) and _makes_prompt(code)
         return self._prompts[function]
 
     def worth_calling(self, function: Function) -> bool:
@@ -189,6 +194,23 @@ def _has_source(text: str, words: set[str]) -> bool:
     if words & _SURE_SOURCES or any(f"{word}(" in text for word in words & _LIKELY_SOURCES):
         return True
     return "{" in text and _SET_DISPLAY.search(text) is not None
+
+
+def _makes_prompt(code: str) -> bool:
+    """Whether code puts a text together, or holds something volatile: else nothing can be found in it."""
+    return _PUTS_TOGETHER.search(code) is not None or _has_source(code, set(_WORD.findall(code)))
+
+
+def _code(function: Function) -> str:
+    """A function's text without its docstring, which speaks of prompts in functions that make none."""
+    text = _text(function)
+    body = function.node.body
+    if isinstance(body, list) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        first, last = body[0].lineno, body[0].end_lineno or body[0].lineno
+        source = function.module.source
+        start = source.offset(function.node.lineno, 1)
+        return text[: source.offset(first, 1) - start] + text[source.offset(last + 1, 1) - start :]
+    return text
 
 
 def _text(function: Function) -> str:

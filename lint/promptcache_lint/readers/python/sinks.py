@@ -47,6 +47,8 @@ _TOOL_CLASS = re.compile(
 )
 _TEMPLATE_CLASS = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_template)?")
 _ENOUGH_WORDS = 3
+_DECORATORS = {"system_prompt", "instructions", "dynamic_prompt", "dynamic_system_prompt"}
+"""Libraries' decorators of functions whose result is a system prompt."""
 _HEADING = re.compile(r"\s*#{1,3} \S")
 _SECTION_NAME = re.compile(
     r"(?:\w+_)?(?:section|block|preamble|rules|guidelines|context|skills|tools_description)"
@@ -112,6 +114,8 @@ class Sinks:
         """A function was run by itself: what it returns may be a prompt by its name or its wording."""
         name = function.name
         role = role_of_name(name)
+        if _DECORATORS & set(function.decorators):
+            role = "system"
         if (
             role is None
             and function.owner is not None
@@ -166,7 +170,8 @@ class Sinks:
                 and isinstance(pair[0], Str)
                 and _static_words(pair[0].parts) >= _ENOUGH_WORDS
             ):
-                self._emit(keyword, "system", pair[0], pair[1], frame, certain=True)
+                value = settled(pair[0]) if frame.at_module_level else pair[0]
+                self._emit(keyword, "system", value, pair[1], frame, certain=True)
         tools = self._cutter(frame).tools(made)
         if tools:
             self._add("tools", tuple(tools), frame.module.place(made.node), certain=True)

@@ -202,7 +202,7 @@ def with_traits(value: Value, traits: Traits, label: str = "…") -> Value:
         return value
     match value:
         case Str(parts):
-            place = parts[0].place if parts else traits[0].origin
+            place = _nearest(traits[0], parts[0].place) if parts else traits[0].origin
             mine = traits_of(value)
             new = tuple(trait for trait in traits if trait not in mine)
             return Str((*parts, Hole(label, place, new, new[0].mark.stability))) if new else value
@@ -212,6 +212,12 @@ def with_traits(value: Value, traits: Traits, label: str = "…") -> Value:
             return replace(value, traits=_union((value.traits, traits)))
         case _:
             return Thing(label, traits)
+
+
+def _nearest(trait: Trait, place: Place) -> Place:
+    """Where a value enters a text of which only the beginning is known: its last step in that file."""
+    steps = (trait.origin, *trait.flow)
+    return next((step for step in reversed(steps) if step.path == place.path), place)
 
 
 def element_of(value: Value) -> Value:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
+from promptcache_lint.readers.python.conversations.facts import (
+    called_name,
+    constant,
+    converts,
+    role_of,
+    spell,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,12 +32,15 @@ _SYSTEM_NAMES = {
     "sys_prompt",
     "system_instruction",
 }
+_FROM_END = re.compile(r"len\([\w.\[\]'\"]+\)\s*-\s*(?!1\b)|\[[^\]]*:\s*-|-\s*len\(")
 _EARLIER = "`{}` changes a message that was already sent: all behind it is computed again."
 _SYSTEM = "`{}` changes the system prompt of a running conversation: nothing of it can be reused."
 
 
 def edits(facts: Facts) -> Iterator[Practice]:
-    """PC403 and PC502."""
+    """PC403 and PC502; a function that writes messages in another form changes nothing that is kept."""
+    if converts(facts.name):
+        return
     for node in facts.of(ast.Assign, ast.AugAssign, ast.Delete, ast.Call, ast.ListComp):
         match node:
             case ast.Assign():
@@ -93,11 +103,41 @@ def _by_index(
         if message is target and role_of(value) not in {"system", "developer"}:
             return
         if not _is_fresh(message.value, target, facts) and not _is_fixed(value):
-            severity = sure if facts.turns(target) or "." in spell(message.value) else Severity.WARNING
+            severity = _weight(message.value, target, sure, facts)
             yield facts.practice("PC403", severity, target, _SYSTEM.format(facts.label(target)))
         return
-    if not _is_fresh(message.value, target, facts):
-        yield facts.practice("PC502", sure, target, _EARLIER.format(facts.label(target)))
+    if _is_fresh(message.value, target, facts):
+        return
+    severity = Severity.INFO  # which message an unknown index means, nobody can say
+    if isinstance(index, int):
+        severity = sure if index < 0 else _weight(message.value, target, sure, facts)
+    elif _is_aged(target, facts):
+        severity = sure
+    yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))
+
+
+def _weight(owner: ast.expr, at: ast.AST, sure: Severity, facts: Facts) -> Severity:
+    """How grave an edit is: between turns, or of a list that is kept, it costs; else it may prepare a copy."""
+    if facts.turns(at):
+        return sure
+    name = spell(owner)
+    if name.startswith(("self.", "cls.")):
+        return sure if facts.calls else Severity.WARNING
+    given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)}
+    return Severity.WARNING if name in given and facts.calls else Severity.INFO
+
+
+def _is_aged(node: ast.AST, facts: Facts) -> bool:
+    """Whether what is edited is chosen by its distance from the end: ``range(len(messages) - 4)``, ``[:-4]``."""
+    for outer in facts.around(node):
+        said = ""
+        if isinstance(outer, ast.If | ast.While):
+            said = ast.unparse(outer.test)
+        elif isinstance(outer, ast.For):
+            said = ast.unparse(outer.iter)
+        if _FROM_END.search(said):
+            return True
+    return False
 
 
 def _counts_last(index: ast.expr) -> bool:
@@ -154,13 +194,14 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
     tests = [ast.unparse(outer.test) for outer in facts.around(target) if isinstance(outer, ast.If)]
     said = " ".join(tests)
     if "'system'" in said or "SystemMessage" in said or "'developer'" in said:
-        if not _is_fixed(value):
-            yield facts.practice("PC403", sure, target, _SYSTEM.format(facts.label(target)))
+        if not _is_fixed(value) and not ast.unparse(target).endswith(("['role']", ".role")):
+            severity = sure if facts.turns(target) else Severity.WARNING
+            yield facts.practice("PC403", severity, target, _SYSTEM.format(facts.label(target)))
         return
     if isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "reversed" and _breaks(loop):
         return
-    aged = aged or "len(" in said
-    severity = sure if aged else min(sure, Severity.WARNING)
+    aged = aged or _is_aged(target, facts)
+    severity = sure if aged else Severity.INFO
     if aged or not _is_copy(iterable, facts):
         yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))
 
@@ -216,8 +257,8 @@ def _mentions(node: ast.AST, name: str) -> bool:
 def _deleted(target: ast.expr, facts: Facts) -> Iterator[Practice]:
     if not isinstance(target, ast.Subscript) or (sure := facts.conviction(target.value)) is None:
         return
-    index = target.slice
-    if isinstance(index, ast.Slice) or constant(index) in {0, 1, 2, -1} or isinstance(constant(index), str):
+    index = constant(target.slice)
+    if not isinstance(index, int) or index in {0, 1, 2, -1}:
         return
     yield facts.practice("PC502", sure, target, _EARLIER.format(f"del {facts.label(target)}"))
 
@@ -230,7 +271,7 @@ def _called(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     first = node.args[0]
     match node.func.attr:
         case "remove" if isinstance(facts.parents.get(node), ast.Expr):
-            yield facts.practice("PC502", Severity.WARNING, node, _EARLIER.format(facts.label(node)))
+            yield facts.practice("PC502", Severity.INFO, node, _EARLIER.format(facts.label(node)))
         case "pop" if isinstance(index := constant(first), int) and index < -1:
             yield facts.practice("PC502", sure, node, _EARLIER.format(facts.label(node)))
         case "insert" if len(node.args) > 1 and facts.turns(node):

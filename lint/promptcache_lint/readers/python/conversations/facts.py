@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.program import Module
 
-__all__ = ["Facts", "called_name", "constant", "is_model_call", "role_of", "spell"]
+__all__ = ["Facts", "called_name", "constant", "converts", "is_model_call", "role_of", "spell"]
 
 _LIST_NAME = re.compile(
     r"(?:(?:chat|conversation|conversational|message|conv|llm|agent|prompt|openai|anthropic|claude|api|full|all|"
@@ -43,6 +43,10 @@ _MESSAGE_CLASS = re.compile(
 )
 _ANNOTATION = re.compile(
     r"(?:list|List|Sequence|deque|Deque|Iterable)\[.*(?:Message|MessageParam|ChatCompletion\w*Param)\w*.*\]"
+)
+_CONVERTS = re.compile(
+    r"convert|format_|translate|adapt|transform|normali[sz]e|_to_|^to_|from_|sanitize|serialize|encode|map_messages|"
+    r"merge|_prep_|prepare_.*(?:payload|body|params)|create_.*(?:params|payload)|payload|test_|render|display|gradio"
 )
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
@@ -90,6 +94,11 @@ def constant(node: ast.AST | None) -> object:
 def is_model_call(node: ast.Call) -> bool:
     """Whether a call asks a model, by its name."""
     return _MODEL_CALL.fullmatch(called_name(node)) is not None
+
+
+def converts(name: str) -> bool:
+    """Whether a function, by its name, writes messages in another form for one request."""
+    return _CONVERTS.search(name.lower()) is not None
 
 
 def role_of(node: ast.AST | None) -> str:
@@ -162,6 +171,8 @@ class Facts:
             return None
         if name in self.sure:
             return Severity.ERROR
+        if name.rpartition(".")[2] == "history" and not self.calls and not self.sure:
+            return None  # of prices, of commands, of calls: nothing here says of messages
         by_name = _LIST_NAME.fullmatch(in_words(name.rpartition(".")[2])) is not None
         return Severity.WARNING if by_name and self.about_models else None
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.program import Function, Module
 
-__all__ = ["find_practices", "may_hold_practice"]
+__all__ = ["find_practices", "may_handle_conversation"]
 
 _LIBRARIES = re.compile(
     r"^\s*(?:from|import)\s+(?:openai|anthropic|litellm|langchain\w*|langgraph|llama_index|pydantic_ai|google\.genai|"
@@ -31,9 +31,28 @@ _LIBRARIES = re.compile(
     r"semantic_kernel|smolagents|instructor|agents)\b|[\"']role[\"']\s*:",
     re.MULTILINE,
 )
+_ABOUT_MODELS = re.compile(
+    r"openai|anthropic|litellm|langchain|langgraph|llama_index|pydantic_ai|genai|bedrock|cohere|mistralai|groq|"
+    r"ollama|autogen|agno|dspy|crewai|smolagents|[\"']role[\"']|completions|\.messages\.create|messages=|llm|LLM|"
+    r"image_url|tool_call|list_tools"
+)
 _CONVERSATION = (
     *("essages", "istory", "onversation", "ranscript", "ialog", "emory", "list_tools", "Message", "mage"),
-    *("chema", "msgs"),
+    *("chema", "msgs", "input=", "odel_context", "num_history"),
+)
+_HANDLES = (
+    *(
+        "essages",
+        "_history",
+        ".history",
+        "history[",
+        "history=",
+        "onversation",
+        "RemoveMessage",
+        "list_tools",
+    ),
+    *("as_completed", "image_url", "presigned", "Memory(", "ChatCompletionContext", "num_history"),
+    *("response_format", "text_format", "input=", "input_image", "transcript", "msgs"),
 )
 _HINTS = (
     *("[-", "[len(", ".pop(", "popleft(", "deque(", "trim_messages", "RemoveMessage", "del ", ".remove("),
@@ -58,7 +77,18 @@ _HINTS = (
         "effort",
         "as_completed",
     ),
-    *("asyncio.wait(", "list_tools", "mcp", "MCP", "get_tools", "<think", "arguments", "ummar", "ompact"),
+    *(
+        "asyncio.wait(",
+        "list_tools",
+        "mcp",
+        "MCP",
+        "get_tools",
+        "bind_tools",
+        "<think",
+        "arguments",
+        "ummar",
+        "ompact",
+    ),
     *("ondens", "sign", ".save(", "detail", "cache_control", "cachePoint", "sort", "canonical", "assistant"),
 )
 _RECOGNISERS = (trims, edits, switches, replays, results, summaries, images, moving, schemas)
@@ -67,6 +97,11 @@ _RECOGNISERS = (trims, edits, switches, replays, results, summaries, images, mov
 def may_hold_practice(text: str) -> bool:
     """Whether a text may do anything to a conversation; most functions of a tree are ruled out here."""
     return any(word in text for word in _CONVERSATION) and any(hint in text for hint in _HINTS)
+
+
+def may_handle_conversation(text: str) -> bool:
+    """Whether a file is worth being parsed for what it may do to a conversation."""
+    return any(word in text for word in _HANDLES) and _ABOUT_MODELS.search(text) is not None
 
 
 def find_practices(module: Module) -> Iterator[Prompt]:

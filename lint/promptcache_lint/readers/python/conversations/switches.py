@@ -44,6 +44,7 @@ _SAYS = {
 
 def switches(facts: Facts) -> Iterator[Practice]:
     """PC302, PC503 and PC504."""
+    yield from _bound(facts)
     for call in facts.calls:
         if not _converses(call, facts):
             continue
@@ -53,7 +54,16 @@ def switches(facts: Facts) -> Iterator[Practice]:
             elif keyword.arg in _PARAMETERS:
                 yield from _parameter(call, keyword, facts)
             elif keyword.arg in _TOOLS:
-                yield from _tools(call, keyword, facts)
+                yield from _tools(call, keyword.value, facts)
+
+
+def _bound(facts: Facts) -> Iterator[Practice]:
+    """``llm.bind_tools(chosen).invoke(state["messages"])``."""
+    for node in facts.of(ast.Call):
+        if isinstance(node, ast.Call) and called_name(node).endswith(".bind_tools") and node.args:
+            talks = any(facts.conviction(other) for other in facts.of(ast.Name, ast.Attribute, ast.Subscript))
+            if talks:
+                yield from _tools(node, node.args[0], facts)
 
 
 def _converses(call: ast.Call, facts: Facts) -> bool:
@@ -208,27 +218,27 @@ def _resolved(value: ast.expr, facts: Facts) -> ast.expr:
     return found[0] if len(found) == 1 else value
 
 
-def _tools(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[Practice]:
+def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
     loop = facts.turns(call)
-    value = _resolved(keyword.value, facts)
+    value = _resolved(given, facts)
     severity = Severity.ERROR if loop is not None else Severity.WARNING
     says = _SAYS["PC302"].format(facts.label(value))
     if isinstance(value, ast.ListComp):
         if _filters_by_turn(value):
             yield facts.practice("PC302", severity, value, says)
         return
-    if isinstance(value, ast.Call):
-        if _CHOOSES_TOOLS.fullmatch(called_name(value)) and any(not _is_constant(arg) for arg in value.args):
-            yield facts.practice("PC302", severity, value, says)
+    chooses = isinstance(value, ast.Call) and _CHOOSES_TOOLS.fullmatch(called_name(value))
+    if isinstance(value, ast.Call) and chooses and any(not _is_constant(arg) for arg in value.args):
+        yield facts.practice("PC302", severity, value, says)
         return
-    chosen = _variants(keyword.value, call, facts)
-    if chosen is not None and not _in_handler(chosen, facts):
-        changes = _changes(chosen, call, facts)
-        if changes or not _chosen_by_setting(chosen):
-            severity = Severity.ERROR if changes else Severity.WARNING
-            yield facts.practice("PC302", severity, chosen, _SAYS["PC302"].format(facts.label(chosen)))
+    chosen = _variants(given, call, facts)
+    if chosen is None or _in_handler(chosen, facts):
+        yield from _grown_tools(spell(given), loop, facts)
         return
-    yield from _grown_tools(spell(keyword.value), loop, facts)
+    changes = _changes(chosen, call, facts)
+    if changes or not _chosen_by_setting(chosen):
+        severity = Severity.ERROR if changes else Severity.WARNING
+        yield facts.practice("PC302", severity, chosen, _SAYS["PC302"].format(facts.label(chosen)))
 
 
 def _is_constant(node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
     constant,
+    converts,
     is_model_call,
     role_of,
     spell,
@@ -40,7 +41,7 @@ _SAYS = "{} drops the oldest messages: from then on every turn begins with anoth
 
 def trims(facts: Facts) -> Iterator[Practice]:
     """PC501."""
-    if _ASIDE.search(facts.name.lower()):
+    if _ASIDE.search(facts.name.lower()) or converts(facts.name):
         return
     for node in facts.of(ast.Subscript, ast.Call, ast.Delete):
         match node:
@@ -113,9 +114,15 @@ def _assigned(target: ast.expr, sure: Severity, facts: Facts) -> Severity | None
     if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
         return sure if facts.conviction(target.value) else None
     name = spell(target)
-    if name in facts.sure:
+    if name in facts.sure or _is_sent(name, facts):
         return sure
     return sure if "." in name and facts.conviction(target) else None
+
+
+def _is_sent(name: str, facts: Facts) -> bool:
+    """Whether a name is an argument of a call that asks a model."""
+    given = (argument for call in facts.calls for argument in [*call.args, *(k.value for k in call.keywords)])
+    return bool(name) and any(spell(argument) == name for argument in given)
 
 
 def _gone_through(outer: ast.AST, sure: Severity, facts: Facts) -> Severity | None:

@@ -1,0 +1,81 @@
+"""Chat templates are rendered over made-up conversations; only a real rewriting of history is a fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from promptcache_lint.places import Place
+from promptcache_lint.readers.chat_templates import is_chat_template, judge_chat_template
+
+PLACE = Place("chat_template.jinja", 1, 1, 1, 2)
+ASK = "{% if add_generation_prompt %}<assistant>{% endif %}"
+PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}<end>{% endfor %}" + ASK
+
+
+def judged(template):
+    return {practice.code for practice in judge_chat_template(template, PLACE)}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param(PLAIN, id="plain"),
+        pytest.param(PLAIN.replace("m.content", "m.content.strip()"), id="trims what we do not send"),
+        pytest.param(
+            "{% for m in messages %}{{ '[Q]' if m.role == 'user' else '[A] ' }}{{ m.content }}{% endfor %}",
+            id="asks for nothing",
+        ),
+        pytest.param("{{ tools | tojson if tools }}" + PLAIN, id="tools in front"),
+        pytest.param(
+            "{% if messages[0].role == 'x' %}{{ raise_exception('no') }}{% endif %}" + PLAIN, id="refuses"
+        ),
+        pytest.param(
+            "{% for m in messages %}{{ raise_exception('never') }}{% endfor %}", id="refuses everything"
+        ),
+        pytest.param("{% for m in messages %}{{ m.content ", id="does not compile"),
+        pytest.param(
+            "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n"
+            "</think>{% endif %}{{ m.content }}<end>{% endfor %}" + ASK,
+            id="keeps reasoning",
+        ),
+    ],
+)
+def test_silent(template):
+    assert judged(template) == set()
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param(PLAIN.replace("<end>", "{{ '*' if loop.last }}<end>"), id="marks the last"),
+        pytest.param(
+            "{% for m in messages %}{% if loop.last and tools %}{{ tools | tojson }}{% endif %}"
+            "<{{ m.role }}>{{ m.content }}<end>{% endfor %}" + ASK,
+            id="tools before the last",
+        ),
+        pytest.param("{{ messages | length }} messages\n" + PLAIN, id="counts"),
+        pytest.param(
+            PLAIN.replace("<assistant>{% endif %}", "<model>{% endif %}"), id="asks in another form"
+        ),
+        pytest.param(
+            "{% for m in messages[-2:] %}<{{ m.role }}>{{ m.content }}{% endfor %}" + ASK, id="window"
+        ),
+    ],
+)
+def test_rewrites_history(template):
+    assert judged(template) == {"PC508"}
+
+
+def test_reasoning_of_earlier_turns_is_cut():
+    template = (
+        "{% for m in messages %}<{{ m.role }}>"
+        "{% if m.role == 'assistant' and not loop.last %}{{ m.content.split('</think>')[-1] }}"
+        "{% else %}{{ m.content }}{% endif %}<end>{% endfor %}"
+        "{% if add_generation_prompt %}<assistant><think>\n{% endif %}"
+    )
+    assert "PC505" in judged(template)
+
+
+def test_a_prompt_is_no_chat_template():
+    assert is_chat_template(PLAIN)
+    assert not is_chat_template("You are a clerk. {% for rule in rules %}{{ rule }}{% endfor %}")
