@@ -77,10 +77,18 @@ class Metrics:
         self._requests = self._counter(
             "requests", "Requests, by how they ended", "template", "upstream", "status"
         )
+        self._failed = self._counter(
+            "failed_requests",
+            "Requests that ended in an error, streams cut short included",
+            "template",
+            "upstream",
+        )
         self._tokens = self._counter(
             "input_tokens", "Prompt tokens, by how they were served", "template", "upstream", "kind"
         )
-        self._misses = self._counter("misses", "Requests that missed, by cause", "template", "cause")
+        self._misses = self._counter(
+            "misses", "Requests that missed, by their first cause", "template", "cause"
+        )
         self._lost = self._counter(
             "lost_tokens", "Prompt tokens that could have been read", "template", "cause"
         )
@@ -101,6 +109,8 @@ class Metrics:
         """Count one record. Unknown counts are left out, not counted as zero."""
         template, upstream = self._template(record.template), self._upstream(record.upstream)
         self._requests.labels(template, upstream, f"{record.status // 100}xx").inc()
+        if record.failed:
+            self._failed.labels(template, upstream).inc()
         kinds = {
             "uncached": record.uncached_tokens,
             "read": record.cached_tokens,
@@ -126,7 +136,7 @@ class Metrics:
 
     def _count_misses(self, record: RequestRecord, template: str) -> None:
         diagnosis = record.diagnosis
-        if diagnosis.cause is not None:
+        if diagnosis.hit is False and diagnosis.cause is not None:
             self._misses.labels(template, diagnosis.cause).inc()
         for code, tokens in diagnosis.losses.items():
             self._lost.labels(template, code).inc(tokens)

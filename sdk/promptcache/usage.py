@@ -49,7 +49,8 @@ class Usage:
         """Read a response, or its usage object: a mapping, or any provider SDK's object.
 
         ``convention`` settles figures that fit two readings, for an upstream already known (`convention` of
-        one of its earlier records). A response without usage gives `Usage.unreported`.
+        one of its earlier records). Figures that contradict it, or their own sum, are not reported: a guess
+        must not make them plausible. A response without usage gives `Usage.unreported`.
         """
         raw = usage_of(plain(response))
         return cls._from_raw(raw, convention)
@@ -71,6 +72,22 @@ class Usage:
         """Return the record of a request about which nothing is known."""
         return cls()
 
+    def within(self, most: int) -> Usage:
+        """Return the record where its input is at most ``most`` tokens, else what of it can be true.
+
+        For whoever knows the prompt: counts that are more than it holds say nothing about the cache. The
+        prompt's own count stays where it fits by itself.
+
+        >>> usage = {"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 99_999}}
+        >>> Usage.from_response(usage).within(500).total_input
+        10
+        """
+        if self.total_input is None or self.total_input <= most:
+            return self
+        prompt = self.total_input if self.convention == "inclusive" else self.uncached
+        fits = prompt is not None and prompt <= most
+        return Usage(total_input=prompt if fits else None, output=self.output, raw=self.raw)
+
     @property
     def hit_rate(self) -> float | None:
         """Share of the input that was read from a cache, 0..1; None when it was not reported."""
@@ -81,6 +98,8 @@ class Usage:
     @classmethod
     def _from_raw(cls, raw: Mapping[str, Any], convention: Convention | None) -> Usage:
         counts = _reads_alone(read_counts(raw))
+        if _contradicts_itself(counts, convention):
+            return cls(total_input=counts.prompt, output=counts.output, raw=raw)
         chosen = _convention(counts, convention)
         read, write = counts.read, counts.write
         reported = read is not None
@@ -114,8 +133,24 @@ def _reads_alone(counts: Counts) -> Counts:
     return replace(counts, read=read - write) if write <= read <= prompt < read + write else counts
 
 
+def _contradicts_itself(counts: Counts, known: Convention | None) -> bool:
+    """Whether more was read and written than the prompt holds, and nothing makes that an exclusive count."""
+    prompt, output = counts.prompt, counts.output or 0
+    if prompt is None or counts.disjoint:
+        return False
+    cached = (counts.read or 0) + (counts.write or 0)
+    if cached <= prompt:
+        return False
+    if known == "inclusive":
+        return True
+    return counts.total is not None and counts.total not in {prompt + output, prompt + cached + output}
+
+
 def _convention(counts: Counts, known: Convention | None) -> Convention | None:
-    """Say how ``counts.prompt`` is meant: by its shape, by what is known of the upstream, by arithmetic."""
+    """Say how ``counts.prompt`` is meant: by its shape, by what is known of the upstream, by arithmetic.
+
+    Figures that contradict themselves do not come here.
+    """
     if counts.prompt is None or counts.disjoint:
         return "disjoint" if counts.disjoint else None
     cached = (counts.read or 0) + (counts.write or 0)

@@ -45,6 +45,14 @@ def test_misses_and_what_they_lost() -> None:
     assert value(metrics, "promptcache_lost_usd_total", template="support", cause="PC101") == 0.5
 
 
+def test_a_stream_that_was_cut_is_a_failure() -> None:
+    metrics = Metrics()
+    for status, error in ((200, None), (200, "upstream_closed"), (502, "upstream_unreachable"), (499, None)):
+        metrics.count(record(hit(), status=status, error=error))
+
+    assert value(metrics, "promptcache_failed_requests_total", template="support", upstream="u") == 3
+
+
 def test_what_was_not_reported_is_not_a_zero() -> None:
     metrics = Metrics()
     metrics.count(

@@ -214,9 +214,25 @@ def test_a_known_convention_settles_what_fits_two_readings() -> None:
     assert read(Usage.from_response(raw, convention="exclusive"))[:4] == ("exclusive", 13000, 9000, 4000)
 
 
-def test_arithmetic_outweighs_a_known_convention() -> None:
+def test_figures_that_contradict_a_known_convention_or_their_own_sum_are_not_reported() -> None:
     raw = {"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 4000}}
-    assert Usage.from_response(raw, convention="inclusive").convention == "exclusive"
+    for usage in (
+        Usage.from_response(raw, convention="inclusive"),
+        Usage.from_response({**raw, "completion_tokens": 5, "total_tokens": 99}),
+    ):
+        assert not usage.reported
+        assert (usage.total_input, usage.cache_read, usage.convention) == (10, None, None)
+
+
+def test_what_a_prompt_cannot_hold_is_not_believed() -> None:
+    raw = {"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 99_999}, "completion_tokens": 5}
+    usage = Usage.from_response(raw)
+
+    assert usage.within(100_009) == usage
+    bounded = usage.within(500)
+    assert not bounded.reported
+    assert (bounded.total_input, bounded.cache_read, bounded.output) == (10, None, 5)
+    assert Usage.from_response({"prompt_tokens": 900}).within(500).total_input is None
 
 
 def test_objects_of_provider_sdks_are_read() -> None:

@@ -8,11 +8,13 @@ named by the SDK (`promptcache.divergence`); what it costs is `diagnosis`'s busi
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache.divergence import Divergence, compare_segments
+from promptcache_gateway.observe.lookup import common_depth
 from promptcache_gateway.observe.prompt import Prompt, byte_length
 from promptcache_gateway.observe.texts import common_prefix, common_suffix
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 _SIMILAR = 0.5  # share of a text that must stand on both sides for it to count as the same text, edited
 _TRIVIAL_CHARS = 24  # shorter messages recur by chance
 _CANNED_CHARS = 160  # shorter answers recur because the assistant was told to say them
+_SAID_CHARS = 8  # a shorter message ("yes", "thanks") is everybody's
+_SENTENCE = re.compile(r"[^\n.!?;]*[\n.!?;]\s*|[^\n.!?;]+$")
 _SHARED_CHARS = 8  # fewer leading characters than this are shared by chance
 
 
@@ -39,6 +43,8 @@ class Comparison:
         shared_bytes: identical prefix with the predecessor, to the character.
         matching_bytes: what of the predecessor would have matched had the differing spans been equal;
             the request's newest user turn is new and counts for nothing.
+        matching_full: the predecessor, where all of it would have matched had the differing spans been equal:
+            its own length in tokens is then the exact count.
         living_bytes: identical prefix with what the same upstream and model should still hold.
         living_full: an earlier request is a prefix of this one as a whole: its length in tokens is
             then what can be read. None where no such request is known.
@@ -50,6 +56,7 @@ class Comparison:
     shares_nothing: bool
     shared_bytes: int
     matching_bytes: int
+    matching_full: Entry | None
     living_bytes: int
     living_full: Entry | None
 
@@ -60,7 +67,7 @@ def compare(later: Prompt, match: Match, route: tuple[str, str], masker: Masker)
     if predecessor is None:
         return None
     earlier = predecessor.prompt
-    at = _shared_segments(earlier, later)
+    at = common_depth(earlier.exact, later.exact)
     shared = later.offsets[at] + _partial(earlier, later, at)
     nothing = at == 0 and not _begins_alike(earlier, later, masker)
     broken = (
@@ -79,20 +86,10 @@ def compare(later: Prompt, match: Match, route: tuple[str, str], masker: Masker)
         shares_nothing=nothing,
         shared_bytes=shared,
         matching_bytes=_matching(earlier, later, at, masker) if broken else min(shared, later.offsets[at]),
+        matching_full=predecessor if broken and _is_bridged(earlier, later) else None,
         living_bytes=living,
         living_full=_whole_prefix(match),
     )
-
-
-def _shared_segments(earlier: Prompt, later: Prompt) -> int:
-    low, high = 0, min(len(earlier.segments), len(later.segments))
-    while low < high:  # chained keys: equal up to some depth, then never again
-        middle = (low + high + 1) // 2
-        if earlier.exact[middle] == later.exact[middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _partial(earlier: Prompt, later: Prompt, at: int) -> int:
@@ -122,9 +119,13 @@ def _is_meant(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
     if _realigns(earlier, later, at):
         return True
     one, other = earlier.segments[at], later.segments[at]
-    if at < max(earlier.head, later.head) or one.path.startswith("prompt"):
+    if one.path.startswith("prompt"):
+        return _kept_behind(one.text, other.text) > 0
+    if at < max(earlier.head, later.head):
         return _is_edit(one, other, masker)
-    return at == len(earlier.segments) - 1 and _is_rendering(one, other, masker)
+    if at == len(earlier.segments) - 1 and _is_rendering(one, other, masker):
+        return True
+    return _is_replay(earlier, later, at, masker)
 
 
 def _is_edit(one: Segment, other: Segment, masker: Masker) -> bool:
@@ -134,8 +135,7 @@ def _is_edit(one: Segment, other: Segment, masker: Masker) -> bool:
     if masker.key(one.text) == masker.key(other.text):
         return True
     longest = max(len(one.text), len(other.text))
-    same = common_prefix(one.text, other.text)
-    same += common_suffix(one.text, other.text, limit=min(len(one.text), len(other.text)) - same)
+    same = _ends_alike(one.text, other.text)
     if same >= longest * _SIMILAR and same >= _TRIVIAL_CHARS:
         return True
     pieces, others = Counter(masker.digests(one.text)), Counter(masker.digests(other.text))
@@ -149,6 +149,65 @@ def _is_rendering(one: Segment, other: Segment, masker: Masker) -> bool:
     if masker.key(one.text) == masker.key(other.text):
         return True
     return one.text.startswith(other.text) or other.text.startswith(one.text)
+
+
+def _is_replay(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
+    """Whether a history is an earlier one again, with the same answers and a user's words edited.
+
+    However short the messages are. Two conversations may get the same canned answers; so what the user
+    said must be the same somewhere behind the difference, or stand whole in what is sent now.
+    """
+    end = min(len(earlier.segments), later.turn)
+    pairs = list(zip(earlier.segments[at:end], later.segments[at:end], strict=True))
+    answers = [(one, other) for one, other in pairs if one.role == "assistant"]
+    if not answers or any(one.role != other.role for one, other in pairs):
+        return False
+    edited = [(one, other) for one, other in pairs if one.text != other.text]
+    if any(one.role != "user" or not _is_reworded(one.body, other.body, masker) for one, other in edited):
+        return False
+    same = any(
+        one.text == other.text and len(one.body) >= _SAID_CHARS for one, other in pairs if one.role == "user"
+    )
+    return same or all(_stands_whole(one.body, other.body) for one, other in edited)
+
+
+def _is_reworded(one: str, other: str, masker: Masker) -> bool:
+    """Whether half of the longer text stands at the ends of both, or only volatile values differ."""
+    return (
+        _stands_whole(one, other)
+        or _ends_alike(one, other) >= max(len(one), len(other)) * _SIMILAR
+        or (masker.key(one) == masker.key(other))
+    )
+
+
+def _stands_whole(one: str, other: str) -> bool:
+    shorter, longer = sorted((one.strip(), other.strip()), key=len)
+    return len(shorter) >= _SAID_CHARS and (longer.startswith(shorter) or longer.endswith(shorter))
+
+
+def _ends_alike(one: str, other: str) -> int:
+    start = common_prefix(one, other)
+    return start + common_suffix(one, other, limit=min(len(one), len(other)) - start)
+
+
+def _kept_behind(one: str, other: str) -> int:
+    """Where in ``other``, behind its first difference from ``one``, the last text ends that both share; or 0.
+
+    A bare prompt has no turns: what changes at its very end is new, and nothing static is lost by it.
+    """
+    start = common_prefix(one, other)
+    suffix = common_suffix(one, other, limit=min(len(one), len(other)) - start)
+    known = {piece for piece in _SENTENCE.findall(one[start:]) if len(piece) >= _TRIVIAL_CHARS}
+    place = last = start
+    same = start
+    for piece in _SENTENCE.findall(other[start:]):
+        place += len(piece)
+        if piece in known:
+            last = place
+            same += len(piece)
+    if suffix >= _TRIVIAL_CHARS:
+        last, same = len(other), max(same, start + suffix)
+    return last if last > start and same >= max(len(one), len(other)) * _SIMILAR else 0
 
 
 def _realigns(earlier: Prompt, later: Prompt, at: int) -> bool:
@@ -176,6 +235,7 @@ def _shares_messages(earlier: Prompt, later: Prompt, at: int) -> bool:
 
 
 def _matching(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> int:
+    """Bytes before the newest turn that the earlier request has too, edited spans counted as equal."""
     budget = Counter(earlier.keys)
     total = 0
     for index in range(min(later.turn, len(later.segments))):
@@ -183,19 +243,32 @@ def _matching(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> int:
         if budget[key] > 0:
             budget[key] -= 1
             total += later.offsets[index + 1] - later.offsets[index]
-        elif (
-            index == at
-            and at < len(earlier.segments)
-            and _is_edit(earlier.segments[at], later.segments[at], masker)
-        ):
-            total += _kept_of(earlier.segments[at].text, later.segments[at].text)
+        elif index >= at and index < len(earlier.segments):
+            total += _had_it_been_equal(earlier, later, index, masker)
     return total
 
 
-def _kept_of(earlier: str, later: str) -> int:
-    start = common_prefix(earlier, later)
-    end = common_suffix(earlier, later, limit=min(len(earlier), len(later)) - start)
-    return byte_length(later[:start]) + byte_length(later[len(later) - end :])
+def _had_it_been_equal(earlier: Prompt, later: Prompt, index: int, masker: Masker) -> int:
+    """Bytes of a segment that would have matched had the caller not edited it; 0 where it is another."""
+    one, other = earlier.segments[index], later.segments[index]
+    if one.path.startswith("prompt"):
+        kept = _kept_behind(one.text, other.text)
+        return byte_length(other.text[: min(kept, len(one.text))])
+    if not _is_edit(one, other, masker) and not (
+        one.role == other.role and _stands_whole(one.body, other.body)
+    ):
+        return 0
+    start = common_prefix(one.text, other.text)
+    if start == min(len(one.text), len(other.text)):  # grown or cut at its end: nothing of it is lost
+        return byte_length(other.text[:start])
+    own = [prompt.offsets[index + 1] - prompt.offsets[index] for prompt in (earlier, later)]
+    return min(own)
+
+
+def _is_bridged(earlier: Prompt, later: Prompt) -> bool:
+    """Whether the whole earlier request stands before the newest turn, but for volatile values."""
+    whole = len(earlier.segments)
+    return whole <= later.turn and earlier.turn < whole and earlier.masked[whole] == later.masked[whole]
 
 
 def _whole_prefix(match: Match) -> Entry | None:

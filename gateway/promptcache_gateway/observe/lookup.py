@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.row import Entry, Row
 
 _NEAR_MESSAGES = 8  # messages before the newest turn that are looked up one by one
+_FIRST_MESSAGES = 4  # and behind the instructions: what a history was cut down to begins there
+_MUCH_LESS = 0.5
 _SCANNED = 32  # recent requests whose differing segment is compared character by character
 
 
@@ -28,24 +30,41 @@ def longest_living(
 
 
 def best_predecessor(row: Row, prompt: Prompt, route: tuple[str, str], not_before: float) -> Entry:
-    """The earlier request that the new one continues, volatile values bridged; the row is not empty."""
+    """The earlier request that the new one continues, volatile values bridged; the row is not empty.
+
+    Requests of the same conversation come before others, however much of the head those share. Among them
+    the longest prefix counts first, volatile values bridged, then the one with most of the messages behind.
+    """
     depth = _deepest(row.masked, prompt.masked)
     if depth >= max(prompt.turn, 1):  # only the newest turn differs: any holder will do
         holders = (row.exact.get(prompt.exact[depth]), row.masked[prompt.masked[depth]])
         known = [entry for entry in holders if entry is not None]
         return next((entry for entry in known if entry.last_used >= not_before), known[0])
-    sibling = _same_conversation(row, prompt)
-    if sibling is not None:
-        return sibling
+    siblings = _same_conversation(row, prompt, depth)
     return max(
-        _candidates(row, prompt, depth),
+        siblings or _candidates(row, prompt, depth),
         key=lambda entry: (
+            common_depth(entry.prompt.masked, prompt.masked),
+            common_depth(entry.prompt.exact, prompt.exact),
+            _overlap(entry.prompt, prompt) if siblings else 0,
             _shared_chars(entry.prompt, prompt, depth),
             entry.route == route,
             entry.last_used >= not_before,
             entry.received_at,
         ),
     )
+
+
+def common_depth(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+    """How many leading segments two chains of keys share."""
+    low, high = 0, min(len(one), len(other)) - 1
+    while low < high:  # equal up to some depth, then never again
+        middle = (low + high + 1) // 2
+        if one[middle] == other[middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _deepest(index: dict[int, Entry], chain: tuple[int, ...]) -> int:
@@ -56,23 +75,45 @@ def _deepest(index: dict[int, Entry], chain: tuple[int, ...]) -> int:
     return 0
 
 
-def _same_conversation(row: Row, prompt: Prompt) -> Entry | None:
-    """The request with most of the messages just before the newest turn, wherever they stand in it."""
-    votes: dict[str, tuple[int, Entry]] = {}
-    looked_at = 0
-    for index in range(prompt.turn - 1, prompt.head - 1, -1):
-        text = prompt.segments[index].text
-        if len(text) < TRIVIAL_CHARS:
-            continue
-        entry = row.messages.get(hash(text))
+def _same_conversation(row: Row, prompt: Prompt, depth: int) -> list[Entry]:
+    """Requests with messages of this one's history, wherever they stand in them.
+
+    The newest holder of each message is asked, and of the longest known prefix. One that shares much less
+    than the best has only a greeting in common.
+    """
+    found: dict[str, Entry] = {}
+    for index in _telling(prompt):
+        entry = row.messages.get(hash(prompt.segments[index].text))
         if entry is not None:
-            votes[entry.id] = (votes.get(entry.id, (0, entry))[0] + 1, entry)
-        looked_at += 1
-        if looked_at == _NEAR_MESSAGES:
-            break
-    if not votes:
-        return None
-    return max(votes.values(), key=lambda vote: (vote[0], vote[1].received_at))[1]
+            found[entry.id] = entry
+    if not found:
+        return []
+    if depth > prompt.head:
+        holder = row.masked[prompt.masked[depth]]
+        found[holder.id] = holder
+    overlaps = {name: _overlap(entry.prompt, prompt) for name, entry in found.items()}
+    least = max(overlaps.values()) * _MUCH_LESS
+    return [entry for name, entry in found.items() if overlaps[name] >= least]
+
+
+def _telling(prompt: Prompt) -> list[int]:
+    """The messages that are looked up: the last ones before the newest turn and the first ones."""
+    talk = [
+        index
+        for index in range(prompt.head, min(prompt.turn, len(prompt.segments)))
+        if len(prompt.segments[index].text) >= TRIVIAL_CHARS
+    ]
+    return (
+        talk
+        if len(talk) <= _NEAR_MESSAGES + _FIRST_MESSAGES
+        else talk[:_FIRST_MESSAGES] + talk[-_NEAR_MESSAGES:]
+    )
+
+
+def _overlap(earlier: Prompt, later: Prompt) -> int:
+    """How many messages of the later one's history stand in the earlier one."""
+    known = set(earlier.keys[earlier.head :])
+    return sum(key in known for key in later.keys[later.head : later.turn])
 
 
 def _candidates(row: Row, prompt: Prompt, depth: int) -> list[Entry]:

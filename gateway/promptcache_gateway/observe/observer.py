@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from promptcache.errors import PromptCacheError
@@ -17,6 +18,7 @@ from promptcache_gateway.observe.history import Entry, History
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.observe.observation import Observation
+from promptcache_gateway.observe.plausible import believed
 from promptcache_gateway.observe.prompt import Prompt, read_prompt
 from promptcache_gateway.observe.record import RequestRecord
 from promptcache_gateway.observe.rules import CacheRules, rules_for, with_marks
@@ -108,6 +110,8 @@ class Observer:
 
     def close(self, observation: Observation, outcome: Outcome) -> RequestRecord:
         """The final record; it is handed to every listener. Call it once for each observation."""
+        if outcome.engine is None:
+            outcome = replace(outcome, usage=believed(outcome.usage, observation.prompt))
         diagnosis = self._diagnose(observation, outcome, outcome.engine)
         record = self._record(observation, outcome, diagnosis)
         try:

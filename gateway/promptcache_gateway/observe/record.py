@@ -62,6 +62,11 @@ class RequestRecord:
     saved_usd: float | None
     diagnosis: Diagnosis
 
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in an error, be it in the middle of a stream that had begun well."""
+        return self.status >= 400 or self.error is not None
+
     def to_dict(self, *, excerpts: bool = True) -> dict[str, Any]:
         """The record as JSON; without ``excerpts`` no text of a prompt is in it."""
         return {

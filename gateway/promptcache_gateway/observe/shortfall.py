@@ -7,7 +7,7 @@ been there and was not read is the upstream's doing, and says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,20 +24,24 @@ _UPSTREAMS = frozenset({"PC803", "PC804", "PC809", "PC811"})
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One code, the tokens it cost (None: not known apart), and a sentence."""
+    """One code, the tokens it cost (None: not known apart), and a sentence.
+
+    ``on_demand``: an administrator asked for it, so that it is nobody's fault.
+    """
 
     code: str
     lost_tokens: int | None
     summary: str
+    on_demand: bool = False
 
-
-def attribution_of(code: str) -> Attribution:
-    """Whose doing a cause is that the prompt's text does not show."""
-    if code in _CALLERS_OWN:
-        return "caller"
-    if code == "PC810":
-        return "unknown"
-    return "upstream" if code in _UPSTREAMS else "expected"
+    @property
+    def attribution(self) -> Attribution:
+        """Whose doing it is."""
+        if self.on_demand:
+            return "expected"
+        if self.code in _CALLERS_OWN:
+            return "caller"
+        return "upstream" if self.code in _UPSTREAMS else "expected"
 
 
 def explain_away(evidence: Evidence) -> list[Reason]:
@@ -53,13 +57,19 @@ def explain_away(evidence: Evidence) -> list[Reason]:
 
 def explain_shortfall(evidence: Evidence, tokens: Tokens, engine: EngineFacts | None) -> list[Reason]:
     """The reasons, the costliest first; never empty."""
-    reasons = _from_engine(engine) if engine is not None else []
+    emptied = _emptied(evidence)
+    reasons = _from_engine(engine, on_demand=bool(emptied)) if engine is not None else []
     return reasons or _from_request(evidence, tokens) or [_unexplained(evidence, tokens)]
 
 
-def _from_engine(engine: EngineFacts) -> list[Reason]:
+def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
     known = (
-        Reason("PC803", engine.evicted, f"{engine.evicted} tokens had been cached and were evicted."),
+        Reason(
+            "PC803",
+            engine.evicted,
+            f"{engine.evicted} tokens had been cached and were {'cleared' if on_demand else 'evicted'}.",
+            on_demand=on_demand,
+        ),
         Reason("PC808", engine.isolated, f"{engine.isolated} tokens are cached for another tenant or salt."),
         Reason("PC807", engine.granularity, f"{engine.granularity} tokens do not fill a page."),
         Reason("PC807", engine.window, f"{engine.window} tokens have left the attention window."),
@@ -82,7 +92,7 @@ def _from_request(evidence: Evidence, tokens: Tokens) -> list[Reason]:
         *_unanswered_leader(evidence),
     ]
     if found:
-        found[0] = Reason(found[0].code, tokens.lost, found[0].summary)
+        found[0] = replace(found[0], lost_tokens=tokens.lost)
     return found
 
 
@@ -135,7 +145,7 @@ def _emptied(evidence: Evidence) -> list[Reason]:
         return []
     if match.predecessor.last_used > evidence.emptied_at:
         return []
-    return [Reason("PC803", None, "The cache was emptied since the prefix was last used.")]
+    return [Reason("PC803", None, "The cache was emptied since the prefix was last used.", on_demand=True)]
 
 
 def _sent_elsewhere(evidence: Evidence) -> list[Reason]:

@@ -10,6 +10,7 @@ never recur end up in one bucket.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import Lock
@@ -32,6 +33,7 @@ OVERFLOW = "learned-other"
 _MAX_NAME = 128
 _SEEN_ONCE = 2_048  # heads that came once, remembered in case they recur
 _KEYS = 8_192  # heads whose template is known at a glance
+_OWN_PREFIX = re.compile(r"(?:named-)*learned-")
 _OPENING_CHARS = 256  # a first message with less than this is a question, not a template
 
 
@@ -187,11 +189,20 @@ class Templates:
 
 
 def clean_name(given: str | None) -> str | None:
-    """A caller's name fit for a header and a page: printable and short; None where nothing is left."""
+    """A caller's name fit for a header and a page: printable and short; None where nothing is left.
+
+    Learned names begin with ``learned-``; a caller's that does too is told apart by ``named-`` in front.
+
+    >>> clean_name(" support "), clean_name("learned-0b24")
+    ('support', 'named-learned-0b24')
+    """
     if given is None:
         return None
     printable = "".join(character for character in given[: 4 * _MAX_NAME] if character.isprintable())
-    return printable.strip()[:_MAX_NAME] or None
+    name = printable.strip()
+    if _OWN_PREFIX.match(name):
+        name = f"named-{name}"
+    return name[:_MAX_NAME].rstrip() or None
 
 
 def _most_alike(owner: _Tenant, signature: Signature) -> str | None:

@@ -1,7 +1,7 @@
 """From bytes to tokens: how much could have been read, how much was, and what was lost.
 
-With the built-in engine the position of the first difference is exact and anchors the rest; elsewhere
-the request's own ratio of bytes to tokens is used, and the numbers say that they are estimates.
+What the built-in engine counted is exact, and so is the length of an earlier request that would have
+matched as a whole. Everything else is read off a line from bytes to tokens, and says that it is an estimate.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Tokens:
         reusable: what would have matched had the differing spans been equal.
         offset: tokens before the first difference.
         tolerance: how far ``cached`` may stay below ``expected`` and still be a hit.
-        estimated: the counts rest on the byte-to-token ratio.
+        estimated: at least one of the counts rests on a ratio of bytes to tokens.
     """
 
     prompt: int | None = None
@@ -92,9 +92,14 @@ def _compared(evidence: Evidence, prompt: int, cached: int | None, engine: Engin
     rules = evidence.rules
     exact = _expected_exactly(engine)
     expected = exact if exact is not None else min(rules.promised(_expected(evidence, scale)), prompt)
-    # A fault of the caller's is shown wherever it may cost; an upstream is held to its promises only.
-    reach = rules.possible if comparison.broken else rules.promised
-    reusable = min(reach(scale(comparison.matching_bytes)), prompt)
+    tolerance = _tolerance(evidence, expected, exact=exact is not None)
+    reusable, known = _reusable(evidence, prompt, scale)
+    if (
+        exact is not None
+        and not comparison.broken
+        and abs(reusable - exact) <= max(tolerance, exact * _ESTIMATE_SLACK)
+    ):
+        reusable, known = exact, True  # nothing differs, so both are one number, and the engine counted it
     offset = _exact_offset(engine)
     return Tokens(
         prompt=prompt,
@@ -102,9 +107,22 @@ def _compared(evidence: Evidence, prompt: int, cached: int | None, engine: Engin
         expected=max(expected, 0),
         reusable=max(reusable, expected, cached or 0),
         offset=offset if offset is not None else round(scale(comparison.shared_bytes)),
-        tolerance=_tolerance(evidence, expected, exact=exact is not None),
-        estimated=offset is None,
+        tolerance=tolerance,
+        estimated=not known or exact is None or offset is None,
     )
+
+
+def _reusable(evidence: Evidence, prompt: int, scale: _Scale) -> tuple[int, bool]:
+    """What would have matched had the differing spans been equal, and whether that is exact.
+
+    A fault of the caller's is shown wherever it may cost; an upstream is held to its promises only.
+    """
+    comparison, rules = evidence.comparison, evidence.rules
+    assert comparison is not None
+    reach = rules.possible if comparison.broken else rules.promised
+    whole = comparison.matching_full.prompt_tokens if comparison.matching_full is not None else None
+    size = whole if whole is not None else scale(comparison.matching_bytes)
+    return min(reach(size), prompt), whole is not None
 
 
 def _scale(evidence: Evidence, prompt: int, engine: EngineFacts | None) -> _Scale:

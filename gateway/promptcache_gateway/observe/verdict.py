@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
-from promptcache_gateway.observe.diagnosis import Attribution, Diagnosis
+from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.shortfall import (
     Reason,
-    attribution_of,
     explain_away,
     explain_shortfall,
 )
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.evidence import Evidence
 
 _LEAST_BYTES_A_TOKEN = 2
+
+_NOTHING = 1
+"""A loss of so many tokens is none: the markup's token at a difference may belong to either side."""
 
 _OPENING_TOKENS = 512
 """What a chat template may put in front of any prompt; reading that much is no sign of a known prefix."""
@@ -116,31 +118,35 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
         "after": divergence.after,
         "compared_with": evidence.match.predecessor.id,
     }
-    if lost == 0 or _is_too_short(evidence, tokens):
-        summary = f"{divergence.path} differs from the predecessor, but nothing was lost by it."
-        return _counted(tokens, hit=False, lost_tokens=lost, summary=summary, attribution="expected", **place)
+    if _is_too_short(evidence, tokens):
+        summary = f"{divergence.path} differs from the predecessor; the prompt is too short to be cached."
+        return _counted(tokens, summary=summary, attribution="expected", **place)
+    if lost is not None and lost <= _NOTHING and (tokens.cached or not tokens.reusable):
+        return _hit(evidence, tokens, compared_with=place["compared_with"])
     away = explain_away(evidence)
-    codes = tuple(dict.fromkeys([*(reason.code for reason in away), *divergence.causes]))
+    causes = divergence.causes or (_unnamed(divergence.path),)
+    codes = tuple(dict.fromkeys([*(reason.code for reason in away), *causes]))
     if unreported:
         codes = (*codes, "PC810")
     return _counted(
         tokens,
-        cause=codes[0] if codes else None,
+        cause=codes[0],
         causes=codes,
         hit=False,
         lost_tokens=lost,
-        losses={codes[0]: lost} if codes and lost is not None else {},
-        summary=away[0].summary if away else _what_broke(codes, divergence.path, lost),
-        remedy=get_cause(codes[0]).remedy if codes else divergence.remedy,
-        attribution=_whose(away, divergence.causes),
+        losses={codes[0]: lost} if lost else {},
+        summary=away[0].summary if away else _what_broke(codes[0], divergence.path, lost),
+        remedy=get_cause(codes[0]).remedy,
+        attribution=away[0].attribution if away else "caller" if divergence.causes else "unknown",
         **place,
     )
 
 
-def _whose(away: list[Reason], causes: tuple[str, ...]) -> Attribution:
-    if away:
-        return attribution_of(away[0].code)
-    return "caller" if causes else "unknown"
+def _unnamed(path: str | None) -> str:
+    """The code of a change that fits no detector, by where it stands."""
+    if path is None or path.startswith("messages"):
+        return "PC502"
+    return "PC302" if path.startswith("tools") else "PC403"
 
 
 def _is_too_short(evidence: Evidence, tokens: Tokens) -> bool:
@@ -152,8 +158,8 @@ def _is_too_short(evidence: Evidence, tokens: Tokens) -> bool:
     return evidence.prompt.total_bytes < rules.minimum * _LEAST_BYTES_A_TOKEN
 
 
-def _what_broke(codes: tuple[str, ...], path: str | None, lost: int | None) -> str:
-    title = get_cause(codes[0]).title if codes else "The prompt changed"
+def _what_broke(code: str, path: str | None, lost: int | None) -> str:
+    title = get_cause(code).title
     cost = "" if lost is None else f" {lost} tokens behind it were computed again."
     return f"{title}, in {path}.{cost}"
 
@@ -165,7 +171,11 @@ def _unbroken(evidence: Evidence, tokens: Tokens, engine: EngineFacts | None) ->
     compared = evidence.match.predecessor.id
     lost = tokens.lost or 0
     if not tokens.fell_short and lost <= max(tokens.tolerance, 0):
-        return _hit(evidence, tokens, compared, engine)
+        if tokens.cached == 0 and engine is not None and engine.granularity:
+            shared, page = engine.granularity, evidence.rules.granularity
+            summary = f"The shared {shared} tokens do not fill a page of {page}."
+            return _expected("PC807", tokens, summary, compared_with=compared)
+        return _hit(evidence, tokens, compared_with=compared)
     reasons = explain_shortfall(evidence, tokens, engine)
     first = reasons[0]
     return _counted(
@@ -179,34 +189,30 @@ def _unbroken(evidence: Evidence, tokens: Tokens, engine: EngineFacts | None) ->
         compared_with=compared,
         summary=first.summary or get_cause(first.code).title,
         remedy=get_cause(first.code).remedy,
-        attribution=attribution_of(first.code),
+        attribution=first.attribution,
     )
 
 
-def _hit(evidence: Evidence, tokens: Tokens, compared: str, engine: EngineFacts | None) -> Diagnosis:
-    if tokens.cached == 0 and engine is not None and engine.granularity:
-        shared, page = engine.granularity, evidence.rules.granularity
-        return _expected(
-            "PC807", tokens, compared, f"The shared {shared} tokens do not fill a page of {page}."
-        )
+def _hit(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
+    """Whatever could be read was; where that is nothing, why."""
     least = evidence.rules.minimum
     if tokens.cached == 0 and (tokens.prompt or 0) < least:
         if not evidence.rules.assured:
             summary = "Nothing was read; whether this upstream caches so short a prompt is not known."
-            return _counted(tokens, lost_tokens=0, compared_with=compared, summary=summary)
+            return _counted(tokens, lost_tokens=0, summary=summary, **place)
         summary = f"{tokens.prompt} tokens are fewer than the {least} the cache takes."
-        return _expected("PC604", tokens, compared, summary)
+        return _expected("PC604", tokens, summary, **place)
     return _counted(
         tokens,
         hit=True,
         lost_tokens=tokens.lost,
-        compared_with=compared,
         summary="Everything that could be read from the cache was.",
         attribution="expected",
+        **place,
     )
 
 
-def _expected(code: str, tokens: Tokens, compared: str, summary: str) -> Diagnosis:
+def _expected(code: str, tokens: Tokens, summary: str, **place: Any) -> Diagnosis:
     """Nothing was read, nothing could be, and it is nobody's fault."""
     return _counted(
         tokens,
@@ -214,10 +220,10 @@ def _expected(code: str, tokens: Tokens, compared: str, summary: str) -> Diagnos
         causes=(code,),
         hit=False,
         lost_tokens=0,
-        compared_with=compared,
         summary=summary,
         remedy=get_cause(code).remedy,
         attribution="expected",
+        **place,
     )
 
 

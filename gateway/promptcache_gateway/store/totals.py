@@ -49,13 +49,14 @@ def counts_of(record: RequestRecord) -> Row:
     reported = record.reported and record.prompt_tokens is not None
     prompt, cached = record.prompt_tokens or 0, record.cached_tokens or 0
     reusable = diagnosis.reusable_tokens if diagnosis.reusable_tokens is not None else cached
-    hit, timed = diagnosis.hit is True, record.ttft_ms is not None and reported
+    hit, miss = diagnosis.hit is True, diagnosis.hit is False
+    timed = record.ttft_ms is not None and reported
     return {
         "requests": 1,
-        "failed": int(record.status >= 400),
+        "failed": int(record.failed),
         "reported": int(reported),
         "hits": int(hit),
-        "misses": int(diagnosis.cause is not None and diagnosis.attribution != "unknown"),
+        "misses": int(diagnosis.hit is False),
         "prompt_tokens": prompt,
         "reported_prompt_tokens": prompt if reported else 0,
         "cached_tokens": cached if reported else 0,
@@ -65,25 +66,31 @@ def counts_of(record: RequestRecord) -> Row:
         "reusable_tokens": min(reusable, prompt) if reported else 0,
         "lost_tokens": diagnosis.lost_tokens or 0,
         "ttft_hit_count": int(timed and hit),
-        "ttft_miss_count": int(timed and not hit),
+        "ttft_miss_count": int(timed and miss),
         "ttft_hit_ms": record.ttft_ms if timed and hit else 0.0,
-        "ttft_miss_ms": record.ttft_ms if timed and not hit else 0.0,
+        "ttft_miss_ms": record.ttft_ms if timed and miss else 0.0,
         "lost_usd": diagnosis.lost_usd,
         "saved_usd": record.saved_usd,
     }
 
 
 def causes_of(record: RequestRecord) -> list[tuple[str, Row]]:
-    """What each cause of one record adds. Money is split as the tokens are."""
+    """What each cause of one record adds. Money is split as the tokens are.
+
+    A request counts under its first cause only, so that the causes' requests add up to the misses. Another
+    cause is there for the tokens that are known to be lost by it.
+    """
     diagnosis = record.diagnosis
     lost, usd = diagnosis.lost_tokens, diagnosis.lost_usd
     rows = []
     for code in diagnosis.causes:
         share = diagnosis.losses.get(code, 0)
+        if code != diagnosis.cause and not share:
+            continue
         money = usd * share / lost if usd is not None and lost else None
         row = {
             "attribution": diagnosis.attribution,
-            "requests": 1,
+            "requests": int(code == diagnosis.cause),
             "lost_tokens": share,
             "lost_usd": money,
         }

@@ -43,7 +43,19 @@ _TIME_LABEL = re.compile(
 _DATE_LABEL = re.compile(
     r"\b(?:today(?:'s date)?|(?:current )?date)\s?(?:is\s)?[:=]?\s?[\"'`]?$", re.IGNORECASE
 )
-_SECRET_LABEL = re.compile(r"\b(?:nonce|seed|salt|random(?: \w+)?)\s?(?:is\s)?[:=]\s?[\"'`]?$", re.IGNORECASE)
+_SECRET_LABEL = re.compile(
+    r"\b(?:nonce|seed|salt|random(?: \w+)?)\s?(?:is\s)?[:=]?\s?[\"'`]?$", re.IGNORECASE
+)
+_FRACTION = re.compile(r"0?\.\d{3,}")
+"""What ``random.random()`` gives; alone on its line it means nothing else."""
+_PERSON_LABEL = re.compile(
+    r"\b(?:(?:user|customer|client|member|caller|patient|employee)(?:['\u2019]s)?(?: name)?"
+    r"\s?(?:is\s|[:=]\s?)"
+    r"|(?:talking|speaking|chatting) (?:to|with) |on behalf of |my name is |name:\s?)"
+    r"[\"'`]?(?:[A-Z][\w'-]+ )?$",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[A-Z][a-z'\u2019-]+(?:[A-Z][a-z'-]+)*")
 
 
 def classify_change(before: str, after: str, offset: int) -> str | None:
@@ -134,6 +146,10 @@ def _by_label(label: str, one: str, other: str) -> str | None:
         return "PC105"
     if _USER_LABEL.search(label):
         return "PC104"
+    if _PERSON_LABEL.search(label) and _NAME.fullmatch(one) and _NAME.fullmatch(other):
+        return "PC104"
+    if not label.strip(" -*>") and _FRACTION.fullmatch(one) and _FRACTION.fullmatch(other):
+        return "PC103"
     if digits and _SECRET_LABEL.search(label):
         return "PC103"
     if digits and _TIME_LABEL.search(label):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from promptcache.divergence.evidence import common_prefix, common_suffix
@@ -9,6 +10,9 @@ from promptcache.divergence.evidence import common_prefix, common_suffix
 __all__ = ["Change"]
 
 _MARGIN = 400
+_VALUE_CHARS, _PLAIN_WORDS, _LABELLED_WORDS = 80, 2, 6
+_LABEL_ENDS = (":", "=")
+_PIECE = re.compile(r"[^\n.!?;]{8,}[\n.!?;]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,39 @@ class Change:
     def came(self) -> str:
         """Exactly what only ``after`` has."""
         return self.after[self.offset : len(self.after) - self.tail]
+
+    @property
+    def is_value(self) -> bool:
+        """Whether one value stands in another's place, in a line that is otherwise the same.
+
+        That is a word or two, or a few words behind a label (``Mood: very happy``) or written like a name
+        or a number inside a sentence. More words than that are an edit of what the line says.
+        """
+        start, gone, came = self._whole_words()
+        if not self.gone.strip() and len(came.split()) > 1:
+            return False  # something was added to what stands there
+        if not gone or not came or any("\n" in side or len(side) > _VALUE_CHARS for side in (gone, came)):
+            return False
+        line = self.before[self.before.rfind("\n", 0, start) + 1 : start].rstrip()
+        words = max(len(gone.split()), len(came.split()))
+        named = all(side[0].isupper() or side[0].isdigit() for side in (gone, came)) and line[-1:].isalpha()
+        return words <= (_LABELLED_WORDS if named or (line[-1:] in _LABEL_ENDS and line) else _PLAIN_WORDS)
+
+    def _whole_words(self) -> tuple[int, str, str]:
+        """What differs, with the rest of the words at its ends, and where it starts."""
+        start, end = self.offset, len(self.before) - self.tail
+        while start and not self.before[start - 1].isspace():
+            start -= 1
+        while end < len(self.before) and not self.before[end].isspace():
+            end += 1
+        gone = self.before[start:end]
+        return start, gone.strip(), self.after[start : len(self.after) - (len(self.before) - end)].strip()
+
+    @property
+    def recurring(self) -> int:
+        """Characters of whole lines or sentences behind the first difference that stand on both sides."""
+        pieces = set(_PIECE.findall(self.before[self.offset :]))
+        return sum(len(piece) for piece in _PIECE.findall(self.after[self.offset :]) if piece in pieces)
 
     @property
     def stranded(self) -> int:

@@ -70,7 +70,8 @@ def _section_findings(old: Sequence[Segment], new: Sequence[Segment]) -> list[Fi
 def _block_findings(first: Segment, second: Segment, behind: int) -> list[Finding]:
     """Explain one block, and say what stands stranded behind the change (PC401).
 
-    A plain edit with static text behind it shows that this text is dynamic: it stands too early.
+    A plain edit with static text behind it shows that this text is dynamic: it stands too early. So does a
+    value of unknown kind that took another's place; the instructions themselves were not edited then.
     """
     change = Change.between(first.body, second.body)
     findings = text_findings(change)
@@ -78,6 +79,8 @@ def _block_findings(first: Segment, second: Segment, behind: int) -> list[Findin
     if not findings or stranded < _STRANDED or findings[0].code in _SHAPE_ONLY:
         return findings
     layout = Finding("PC401", {"stranded_chars": stranded})
+    if findings[0].code == "PC401":  # a value of a kind that no detector knows
+        return [Finding("PC401", {**findings[0].details, **layout.details})]
     return [layout, *findings] if findings[0].code == "PC403" else [*findings, layout]
 
 

@@ -40,11 +40,15 @@ def newest_turn_findings(earlier: Sequence[Segment], later: Sequence[Segment], i
     """Judge a difference that lies in the newest turn, at ``index`` of both conversations.
 
     A user who goes back and asks differently is PC502 for information; a volatile value with much static
-    text behind it is a fault even here; anything else is a new question.
+    text behind it is a fault even here, in a bare prompt also where its end is new besides; anything else
+    is a new question.
     """
     if index < min(len(earlier), len(later)):
         change = Change.between(earlier[index].body, later[index].body)
-        if change.tail >= _STRANDED and (found := volatile_findings(change)):
+        bare = not later[index].role and "prompt" in later[index].path
+        if (change.tail >= _STRANDED or (bare and change.recurring >= _STRANDED)) and (
+            found := volatile_findings(change)
+        ):
             return [*found, Finding("PC401")]
     if any(segment.role == "assistant" for segment in later[:index]):
         pattern = "rolled_back" if index == len(later) else "branch"
@@ -81,7 +85,7 @@ def _same_message(earlier: Sequence[Segment], later: Sequence[Segment], index: i
         return reasoning
     if (
         before.role == after.role
-        and before.path != after.path
+        and (".content[" in before.path) != (".content[" in after.path)
         and (flip := _flip_finding(earlier, later, index))
     ):
         return flip

@@ -19,6 +19,10 @@ __all__ = ["order_finding"]
 
 _SHOWN = 12
 _ITEMS_LIMIT = 20_000
+_LIST_REACH = 2_000
+_LIST_START = re.compile(r"[:(\[{\n,;|]\s*|[.!?]\s+")
+_LIST_END = re.compile(r"[)\]}\n]|[.!?](?:\s|$)|$")
+_WORDED_ITEM = re.compile(r"\s*[,;|]\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+")
 _ITEM = re.compile(r"\s*[,;|]\s*")
 
 
@@ -34,7 +38,27 @@ def order_finding(change: Change) -> Finding | None:
     items = [[item for line in side for item in _ITEM.split(_content(line)) if item] for side in lines]
     if _shuffled(*items):
         return Finding("PC203" if looks_like_files(items[0]) else "PC202", {"reordered": items[0][:_SHOWN]})
+    for start in _list_starts(change.before, change.offset):
+        items = [_items_from(text, start, change.offset) for text in (change.before, change.after)]
+        if _shuffled(*items):
+            return Finding(
+                "PC203" if looks_like_files(items[0]) else "PC202", {"reordered": items[0][:_SHOWN]}
+            )
     return None
+
+
+def _list_starts(text: str, offset: int) -> list[int]:
+    """Where the items of a list in running text may begin: at the word that differs, or what leads to it."""
+    floor = max(0, offset - _LIST_REACH)
+    leads = [match.end() for match in _LIST_START.finditer(text, floor, offset)]
+    word = text.rfind(" ", floor, offset) + 1
+    return sorted({max(word, floor), *leads[-1:]}, reverse=True)
+
+
+def _items_from(text: str, start: int, offset: int) -> list[str]:
+    """The items up to the end of the list: ``a, b and c. Use one.`` gives three."""
+    ending = _LIST_END.search(text, offset, offset + _LIST_REACH)
+    return _WORDED_ITEM.split(text[start : ending.start()]) if ending else []
 
 
 def _content(line: str) -> str:

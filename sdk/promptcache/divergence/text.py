@@ -29,7 +29,8 @@ _RETRIEVED = re.compile(
     r"|snippets?)\b"
     r"|(?:^|\n)[\s#*>-]*(?:relevant |retrieved |related |search |knowledge |reference |few-shot |similar )?"
     r"(?:documents?|passages?|chunks?|contexts?|excerpts?|results|sources|snippets|examples|articles"
-    r"|knowledge(?: base)?)\b[^\n]{0,40}:",
+    r"|knowledge(?: base)?)\b(?![^\n:]{0,24}\b(?:used|usage|left|remaining|window|limit|length|size|budget"
+    r"|tokens?|count|full)\b)[^\n]{0,40}:",
     re.IGNORECASE,
 )
 _HEADED = re.compile(r"\s*(?:#{1,6} |<[A-Za-z_][\w-]*>|\[[A-Z]|[A-Z][\w ,'-]{2,40}:)")
@@ -55,12 +56,17 @@ def text_findings(change: Change) -> list[Finding]:
         return volatile
     if not alike(change.before, change.after):
         return []
-    return [_section_finding(change) or Finding("PC403")]
+    section = _section_finding(change)
+    if section is None and change.is_value:
+        return [Finding("PC401", {"pattern": "value"})]
+    return [section or Finding("PC403")]
 
 
 def drift_finding(change: Change) -> Finding | None:
     """PC206 when nothing but white space, zero-width marks or Unicode forms differs."""
     old, new = change.old, change.new
+    if old == new:
+        return None
     start, other = fold(old[:_FIRST]), fold(new[:_FIRST])
     shared = max(0, min(len(start), len(other)) - _LOOSE_END)
     if start[:shared] != other[:shared] or fold(old) != fold(new):

@@ -73,6 +73,8 @@ def test_every_request_gets_a_record_that_adds_up(exchanges: list[tuple[dict[str
             assert sum(diagnosis.losses.values()) in {0, diagnosis.lost_tokens}
         if diagnosis.cause is not None:
             assert diagnosis.causes[0] == diagnosis.cause
+        if diagnosis.hit is False:
+            assert diagnosis.cause is not None
         if diagnosis.hit:
             assert diagnosis.cause is None
         if diagnosis.attribution == "caller":

@@ -41,6 +41,18 @@ def test_names_are_cleaned() -> None:
     assert len(clean_name("x" * 10_000) or "") == 128
 
 
+def test_a_callers_name_never_merges_into_a_learned_template() -> None:
+    names = Names()
+    learned = names(chat(RULES, "Hi"))
+
+    for given in (learned, UNSTRUCTURED, OVERFLOW):
+        found = names.templates.name("t", given, None)
+        assert (found.name, found.learned) == (f"named-{given}", False)
+    assert clean_name(f"named-{learned}") == f"named-named-{learned}"
+    assert names(chat(RULES, "Hi")) == learned
+    assert len(clean_name("learned-" + "x" * 200) or "") == 128
+
+
 def test_questions_do_not_matter_and_instructions_do() -> None:
     name = Names()
 

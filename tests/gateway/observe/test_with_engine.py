@@ -61,7 +61,6 @@ def test_a_clock_is_found_in_headers_record_and_template(served: Served) -> None
     assert diagnosis["attribution"] == "caller"
     assert diagnosis["char_offset"] == len("Time: 12:00:")
     assert diagnosis["token_offset"] == record["usage"]["cached_tokens"]
-    assert not diagnosis["estimated"]
     assert diagnosis["lost_tokens"] == pytest.approx(len(RULES), abs=25)  # a byte is a token here
     assert "12:00:42" in diagnosis["after"]
     assert diagnosis["lost_usd"] is None
@@ -118,7 +117,7 @@ def test_an_emptied_cache_is_the_reason_for_the_next_miss(served: Served) -> Non
     record, _ = ask(served, RULES, "Who has it?")
 
     assert record["diagnosis"]["cause"] == "PC803"
-    assert record["diagnosis"]["attribution"] == "upstream"
+    assert record["diagnosis"]["attribution"] == "expected"
 
 
 def test_what_was_evicted_is_said_to_have_been(served: Served) -> None:

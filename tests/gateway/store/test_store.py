@@ -6,19 +6,26 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from promptcache_gateway.metrics import Metrics
 from promptcache_gateway.store import DatabaseUnusableError, LearnedRow, Store
 from promptcache_gateway.store import recorder as recorder_module
 from tests.gateway.store.records import SECRET, hit, miss, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from promptcache_gateway.observe import Diagnosis
 
 
 @pytest.fixture
@@ -103,6 +110,75 @@ def test_totals_of_a_template(store: Store) -> None:
     hours = store.read.hours("support")
     assert [hour["requests"] for hour in hours] == [2, 2]
     assert sum(hour["prompt_tokens"] for hour in hours) == 4_000
+
+
+DIAGNOSES = st.one_of(
+    st.builds(hit),
+    st.builds(lambda: hit(hit=None, cause="PC810", causes=("PC810",), attribution="unknown")),
+    st.builds(lambda: hit(hit=None)),
+    st.builds(
+        lambda codes, lost, usd: miss(
+            codes[0],
+            lost,
+            causes=tuple(codes),
+            losses={
+                code: share
+                for code, share in zip(codes, (lost - lost // 3, lost // 3), strict=False)
+                if share
+            },
+            lost_usd=usd,
+        ),
+        st.lists(
+            st.sampled_from(["PC101", "PC301", "PC401", "PC801", "PC803"]),
+            min_size=2,
+            max_size=4,
+            unique=True,
+        ),
+        st.integers(0, 900),
+        st.none() | st.just(0.5),
+    ),
+)
+
+
+@given(st.lists(DIAGNOSES, max_size=12))
+@settings(max_examples=25, deadline=None)
+def test_causes_add_up_to_the_misses_and_metrics_agree(diagnoses: list[Diagnosis]) -> None:
+    metrics = Metrics()
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "d.sqlite")
+        store.open()
+        for diagnosis in diagnoses:
+            store.record(record(diagnosis))
+            metrics.count(record(diagnosis))
+        store.flush()
+        rows = store.read.templates()
+        store.close()
+
+    expected = Counter(diagnosis.cause for diagnosis in diagnoses if diagnosis.hit is False)
+    lost: Counter[str] = Counter()
+    for diagnosis in diagnoses:
+        lost.update(diagnosis.losses)
+    causes = rows[0]["causes"] if rows else []
+    counted = {cause["code"]: cause["requests"] for cause in causes if cause["requests"]}
+    unsaid = counted.pop("PC810", 0)
+    assert counted == expected
+    assert sum(counted.values()) == (rows[0]["misses"] if rows else 0)
+    assert unsaid == sum(diagnosis.cause == "PC810" for diagnosis in diagnoses)
+    assert {cause["code"]: cause["lost_tokens"] for cause in causes if cause["lost_tokens"]} == +lost
+    misses = metrics.registry.get_sample_value
+    for code in {*expected, "PC810"}:
+        labels = {"template": "support", "cause": code}
+        assert (misses("promptcache_misses_total", labels) or 0) == expected[code]
+        assert (misses("promptcache_lost_tokens_total", labels) or 0) == lost[code]
+
+
+def test_a_stream_that_was_cut_counts_as_failed(store: Store) -> None:
+    for status, error in ((200, None), (200, "upstream_closed"), (502, "upstream_unreachable")):
+        store.record(record(status=status, error=error))
+    store.flush()
+
+    (row,) = store.read.templates(name="support")
+    assert row["failed_requests"] == 2
 
 
 def test_money_without_a_price_is_unknown_and_does_not_hide_what_is_known(store: Store) -> None:

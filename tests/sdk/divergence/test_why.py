@@ -44,6 +44,16 @@ def turns(texts: Any) -> list[dict[str, Any]]:
     return [{"role": "assistant" if n % 2 else "user", "content": t} for n, t in enumerate(texts)]
 
 
+def system(text: str) -> dict[str, Any]:
+    return {"role": "system", "content": text}
+
+
+def named(name: str | None) -> list[dict[str, Any]]:
+    """A conversation in which the answer carries a name."""
+    first, answer, newest = turns(TALK)
+    return [first, answer | ({"name": name} if name else {}), newest]
+
+
 def user(*blocks: Any) -> dict[str, Any]:
     return {"role": "user", "content": list(blocks)}
 
@@ -194,6 +204,56 @@ SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         chat(RULES + "Be kind to all of them.", "hi"),
         chat(RULES + "Be rude to some of them.", "hi"),
         ["PC403"],
+    ),
+    **{
+        f"a value in another's place: {old}": (
+            chat(f"{lead}\n{old}\n{RULES}", "hi"),
+            chat(f"{lead}\n{new}\n{RULES}", "hi"),
+            causes,
+        )
+        for lead in ("You serve the help desk.",)
+        for old, new, causes in (
+            ("Allowed tags: red, green, blue", "Allowed tags: blue, red, green", ["PC202"]),
+            (
+                "Allowed tags: red, green, blue. Use one: no more.",
+                "Allowed tags: blue, red, green. Use one: no more.",
+                ["PC202"],
+            ),
+            ("Tag with red, green or blue.", "Tag with blue, red or green.", ["PC202"]),
+            ("Read only a.py, b.py and c.md.", "Read only c.md, a.py and b.py.", ["PC203"]),
+            ("seed 0.8374", "seed 0.1923", ["PC103", "PC401"]),
+            ("0.8374", "0.1923", ["PC103", "PC401"]),
+            ("The threshold 0.8374 applies.", "The threshold 0.1923 applies.", ["PC401"]),
+            ("The user's name is Alice.", "The user's name is Bob.", ["PC104", "PC401"]),
+            ("You are talking to Alice.", "You are talking to Bob.", ["PC104", "PC401"]),
+            ("Hello Alice, welcome.", "Hello Bob, welcome.", ["PC401"]),
+            ("Mood: happy", "Mood: very sad today", ["PC401"]),
+            ("Plans: ask Alice Smith from Leeds.", "Plans: ask Bob Jones from York.", ["PC401"]),
+            ("Always answer in German.", "Always answer in German. Never in verse.", ["PC404", "PC401"]),
+            (
+                "Context used: 5,000/10,000 tokens\nMood: calm",
+                "Context used: 6,100/10,000 tokens\nMood: calm",
+                ["PC107", "PC401"],
+            ),
+            (
+                "Context used: much of it, as of now\nMood: calm",
+                "Context used: much of it, as of now\nMood: bad",
+                ["PC401"],
+            ),
+        )
+    },
+    "a second system message before a conversation that is the same": (
+        chat(RULES, *TALK),
+        {
+            **chat(RULES),
+            "messages": [system(RULES), system("Be careful."), *turns((*TALK, "Dry.", "and then?"))],
+        },
+        ["PC404"],
+    ),
+    "a second system message, and a name on an answer": (
+        {"messages": [system(RULES), *named(None)]},
+        {"messages": [system(RULES), system("Be careful."), *named("bot")]},
+        ["PC404", "PC502"],
     ),
     "an edited line before static text": (
         chat("You serve plan A.\n" + RULES, "hi"),
