@@ -34,7 +34,8 @@ def judged(template):
         ),
         pytest.param("{% for m in messages %}{{ m.content ", id="does not compile"),
         pytest.param(
-            "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n"
+            "{% for m in messages %}<{{ m.role }}>"
+            "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n"
             "</think>{% endif %}{{ m.content }}<end>{% endfor %}" + ASK,
             id="keeps reasoning",
         ),

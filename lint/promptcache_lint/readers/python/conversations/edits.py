@@ -117,7 +117,7 @@ def _by_index(
 
 
 def _weight(owner: ast.expr, at: ast.AST, sure: Severity, facts: Facts) -> Severity:
-    """How grave an edit is: between turns, or of a list that is kept, it costs; else it may prepare a copy."""
+    """How grave an edit is: between turns, or of a kept list, it costs; else it may prepare a copy."""
     if facts.turns(at):
         return sure
     name = spell(owner)
@@ -128,7 +128,7 @@ def _weight(owner: ast.expr, at: ast.AST, sure: Severity, facts: Facts) -> Sever
 
 
 def _is_aged(node: ast.AST, facts: Facts) -> bool:
-    """Whether what is edited is chosen by its distance from the end: ``range(len(messages) - 4)``, ``[:-4]``."""
+    """Whether what is edited is chosen by its distance from the end: ``[:-4]``, ``range(len(m) - 4)``."""
     for outer in facts.around(node):
         said = ""
         if isinstance(outer, ast.If | ast.While):
