@@ -21,7 +21,7 @@ __all__ = ["Cost", "cost_usd", "effective_prices", "price_usage"]
 
 _MILLION = 1_000_000
 _TTLS = ("5m", "1h", "30m", "12h")
-_DEFAULT_TTL = "5m"  # writes a provider does not split have its default lifetime
+_DEFAULT_TTLS = ("5m", "30m")  # writes a provider does not split have its default lifetime; each has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +85,21 @@ def _counts(usage: Usage, rates: Mapping[str, float]) -> dict[str, int] | None:
     unsplit = max(0, (usage.cache_write or 0) - sum(split.values()))
     for ttl, tokens in split.items():
         _add(counts, _write_price(ttl, rates), tokens)
-    _add(counts, _write_price(_DEFAULT_TTL, rates, prefer_general=True), unsplit)
+    _add(counts, _unsplit_price(rates), unsplit)
     return counts
 
 
-def _write_price(ttl: str, rates: Mapping[str, float], *, prefer_general: bool = False) -> str:
+def _write_price(ttl: str, rates: Mapping[str, float]) -> str:
     exact = f"cache_write_{ttl}"
-    if "cache_write" in rates and (prefer_general or exact not in rates):
-        return "cache_write"
-    return exact
+    return "cache_write" if "cache_write" in rates and exact not in rates else exact
+
+
+def _unsplit_price(rates: Mapping[str, float]) -> str:
+    """Return the name of the price for writes of no stated lifetime: general, a default's, the only one."""
+    wanted = ("cache_write", *(f"cache_write_{ttl}" for ttl in _DEFAULT_TTLS))
+    offered = [f"cache_write_{ttl}" for ttl in _TTLS if f"cache_write_{ttl}" in rates]
+    found = next((name for name in wanted if name in rates), None)
+    return found or (offered[0] if len(offered) == 1 else "cache_write")
 
 
 def _add(counts: dict[str, int], name: str, tokens: int) -> None:

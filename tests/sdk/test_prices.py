@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache.prices import cost_usd, effective_prices, price_usage
+from promptcache.providers import find_model
 from promptcache.usage import Usage
 from tests.sdk.bodies import sampled
 
@@ -32,6 +33,23 @@ def test_writes_that_are_not_split_have_the_default_lifetime() -> None:
     usage = Usage(total_input=400, uncached=100, cache_read=0, cache_write=300, output=0, reported=True)
     assert cost_usd(usage, PRICES) == pytest.approx((100 * 3.0 + 300 * 3.75) / 1e6)
     assert cost_usd(usage, {**PRICES, "cache_write": 4.0}) == pytest.approx((100 * 3.0 + 300 * 4.0) / 1e6)
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6", "gpt-6", "gpt-6.1-sol"])
+def test_writes_of_a_model_are_priced_with_its_own_factors(model: str) -> None:
+    facts = find_model(model)
+    assert facts is not None
+    usage = Usage(total_input=400, uncached=100, cache_read=0, cache_write=300, output=0, reported=True)
+    expected = (100 * 2.0 + 300 * 2.5) / 1e6
+    assert cost_usd(usage, facts.prices(input_usd=2.0, output_usd=8.0)) == pytest.approx(expected)
+
+
+def test_writes_of_one_lifetime_only_have_its_price_and_without_any_are_named() -> None:
+    usage = Usage(total_input=300, uncached=0, cache_read=0, cache_write=300, output=0, reported=True)
+    assert cost_usd(usage, {"input": 1.0, "cache_write_12h": 2.0}) == pytest.approx(6e-4)
+    assert price_usage(usage, {"input": 1.0}).missing == ("cache_write",)
+    both = {"input": 1.0, "cache_write_1h": 2.0, "cache_write_12h": 3.0}
+    assert price_usage(usage, both).missing == ("cache_write",)
 
 
 def test_a_missing_price_makes_the_cost_unknown_and_is_named() -> None:
