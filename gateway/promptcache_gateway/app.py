@@ -15,6 +15,7 @@ from promptcache_gateway.control import create_control_plane
 from promptcache_gateway.errors import GatewayError, internal_error, unauthorized
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.observe import Journal, Observer
+from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane
 from promptcache_gateway.plane.responses import send_error
 from promptcache_gateway.settings import Settings
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.upstreams.base import Upstream
 
+_HEAD_AS_GET = frozenset({"/", "/health", "/metrics", "/dashboard"})
 _BASIC = (b"www-authenticate", b'Basic realm="promptcache"')
 
 
@@ -39,6 +41,8 @@ class Gateway:
         self._access = Access(settings.api_keys)
         self._plane = DataPlane(settings, upstream, observer, self._access)
         self._control = create_control_plane(observer, [upstream])
+        self._origins = Origins(settings)
+        self._plane_tasks: set[asyncio.Task[object]] = set()
         self._control_tasks: set[asyncio.Task[object]] = set()
         self._running = False
 
@@ -68,11 +72,20 @@ class Gateway:
         for task in self._control_tasks:
             task.cancel()
 
+    def end_requests(self) -> int:
+        """End the requests that still run, each with an error that says so; how many there were."""
+        for task in self._plane_tasks:
+            task.cancel()
+        return len(self._plane_tasks)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI connection."""
         if scope["type"] == "http":
-            if self._plane.owns(scope["path"]):
-                await self._plane(scope, receive, send)
+            refusal = self._origins.refusal(scope)
+            if refusal is not None:
+                await send_error(send, refusal)
+            elif self._plane.owns(scope["path"]):
+                await self._answer_plane(scope, receive, send)
             else:
                 await self._answer_control(scope, receive, send)
         elif scope["type"] == "lifespan":
@@ -81,12 +94,23 @@ class Gateway:
             await receive()
             await send({"type": "websocket.close", "code": 1000})
 
+    async def _answer_plane(self, scope: Scope, receive: Receive, send: Send) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._plane_tasks.add(task)
+        try:
+            await self._plane(scope, receive, send)
+        finally:
+            self._plane_tasks.discard(task)
+
     async def _answer_control(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] != "/health" and not self._access.admits(scope["headers"]):
             await send_error(send, unauthorized(), [_BASIC])
             return
         task = asyncio.current_task()
         assert task is not None
+        if scope["method"] == "HEAD" and scope["path"] in _HEAD_AS_GET:
+            scope = {**scope, "method": "GET"}  # the server leaves the body out
         response = _Response(send)
         self._control_tasks.add(task)
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import SettingsError
@@ -25,8 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One clear line instead of the usage's many."""
+        self.exit(2, f"{self.prog}: {message}. See {self.prog} --help.\n")
+
+
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parse ``serve``'s arguments; prints the usage and exits with 2 where they are wrong."""
+    """Parse ``serve``'s arguments; says what is wrong in one line and exits with 2."""
     return _parser().parse_args(argv)
 
 
@@ -44,7 +50,7 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
     storage = tables.get("storage", {})
     data_dir = storage.get("data_dir")
     return Settings(
-        **tables.get("serve", {}),
+        **_serve(tables.get("serve", {})),
         upstream=_upstream(tables.get("upstream", {}), environ),
         engine=_engine(tables.get("engine", {})),
         api_keys=keys_from(environ),
@@ -61,6 +67,10 @@ def _given(arguments: argparse.Namespace) -> list[tuple[str, str, Any]]:
         if dot and value is not None:
             given.append((table, key, value))
     return given
+
+
+def _serve(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {**table, "allowed_hosts": tuple(table.get("allowed_hosts", ()))}
 
 
 def _upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> UpstreamSettings | None:
@@ -85,8 +95,22 @@ def _engine(table: Mapping[str, Any]) -> EngineSettings:
     return EngineSettings(**values, chat_template=path)
 
 
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="promptcache serve",
         description="An OpenAI-compatible gateway, with the built-in engine unless --upstream is given.",
         epilog=(
@@ -105,11 +129,35 @@ def _add_gateway(group: argparse._ArgumentGroup) -> None:
         group.add_argument(*names, dest=to, default=None, **more)
 
     option("--upstream", to="upstream.url", metavar="URL", help="forward to this OpenAI-compatible server")
-    option("--host", to="serve.host", help="address to listen on (127.0.0.1)")
+    option("--host", to="serve.host", metavar="HOST", help="address to listen on (127.0.0.1)")
     option(
-        "--port", to="serve.port", type=int, help=f"port to listen on ({DEFAULT_PORT}; 0 takes a free one)"
+        "--port",
+        to="serve.port",
+        type=_whole,
+        metavar="PORT",
+        help=f"port to listen on ({DEFAULT_PORT}; 0 takes a free one)",
     )
-    option("--max-body-bytes", to="serve.max_body_bytes", type=int, help="largest request body (33554432)")
+    option(
+        "--allowed-host",
+        to="serve.allowed_hosts",
+        action="append",
+        metavar="NAME",
+        help="a further name it may be called by, and whose web pages may call it; may be repeated",
+    )
+    option(
+        "--max-body-bytes",
+        to="serve.max_body_bytes",
+        type=_whole,
+        metavar="N",
+        help="largest request body (33554432)",
+    )
+    option(
+        "--shutdown-grace",
+        to="serve.shutdown_grace_s",
+        type=_seconds,
+        metavar="SECONDS",
+        help="time that running requests get to end when it is stopped (10)",
+    )
     option("--data-dir", to="storage.data_dir", metavar="DIR", help="folder of what is recorded")
     option(
         "--database",
@@ -126,17 +174,17 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
         group.add_argument(*names, dest=f"engine.{to}", default=None, **more)
 
     option("--model", to="model", metavar="NAME|PATH", help="model to serve (smollm2-135m-instruct)")
-    option("--dtype", to="dtype", help="float32, bfloat16 or float16")
+    option("--dtype", to="dtype", metavar="DTYPE", help="float32, bfloat16 or float16")
     option(
         "--page-size",
         "--block-size",
         "--kv-cache-page-size",
         to="page_size",
-        type=int,
+        type=_whole,
         metavar="N",
         help="tokens a page of the cache holds (16)",
     )
-    option("--kv-cache-tokens", to="kv_cache_tokens", type=int, metavar="N", help="tokens the cache holds")
+    option("--kv-cache-tokens", to="kv_cache_tokens", type=_whole, metavar="N", help="tokens the cache holds")
     option("--eviction-policy", to="eviction_policy", metavar="NAME", help="which prefix goes first (lru)")
     option(
         "--no-enable-prefix-caching",
@@ -170,7 +218,7 @@ def _add_scheduler(option: Callable[..., None]) -> None:
         (("--max-context", "--max-model-len"), "max_context", "tokens of prompt and answer together"),
         (("--threads",), "threads", "CPU threads"),
     ):
-        option(*names, to=to, type=int, metavar="N", help=text)
+        option(*names, to=to, type=_whole, metavar="N", help=text)
     option(
         "--scheduling-policy",
         to="scheduling_policy",

@@ -20,6 +20,7 @@ KEYS: dict[str, dict[str, type]] = {
     "serve": {
         "host": str,
         "port": int,
+        "allowed_hosts": list,
         "max_body_bytes": int,
         "shutdown_grace_s": float,
     },
@@ -50,7 +51,13 @@ KEYS: dict[str, dict[str, type]] = {
         "database": str,
     },
 }
-_TYPE_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+_TYPE_NAMES = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list of strings",
+}
 
 
 def read_config(path: Path) -> dict[str, dict[str, Any]]:
@@ -88,7 +95,10 @@ def _value(path: Path, dotted: str, known: dict[str, type], key: str, value: obj
         raise SettingsError(f"{path}: {dotted}", "there is no such setting.", remedy=remedy)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+    right = isinstance(value, wanted) and not (isinstance(value, bool) and wanted is not bool)
+    if right and isinstance(value, list):
+        right = all(isinstance(item, str) for item in value)
+    if not right:
         raise SettingsError(f"{path}: {dotted}", f"must be {_TYPE_NAMES[wanted]}, not {value!r:.60}.")
     return value
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from promptcache._version import __version__
@@ -44,11 +44,16 @@ def create_control_plane(observer: Observer, upstreams: Sequence[Upstream]) -> F
 
     @app.get("/health")
     async def health() -> JSONResponse:
-        """Whether every upstream can take requests: 200, or 503 saying which cannot."""
+        """503 where no upstream can take requests; what is known of each, and null where nothing is yet."""
         report = {upstream.name: dict(upstream.health()) for upstream in upstreams}
-        ok = all(entry["ok"] for entry in report.values())
-        body = {"status": "ok" if ok else "unavailable", "version": __version__, "upstreams": report}
-        return JSONResponse(body, status_code=200 if ok else 503)
+        failing = [name for name, entry in report.items() if entry["ok"] is False]
+        status = "unavailable" if len(failing) == len(report) else "degraded" if failing else "ok"
+        body = {"status": status, "version": __version__, "upstreams": report}
+        return JSONResponse(body, status_code=503 if status == "unavailable" else 200)
+
+    @app.get("/", include_in_schema=False)
+    async def root() -> RedirectResponse:
+        return RedirectResponse("dashboard")
 
     app.include_router(create_router(observer, upstreams))
     mount(app)

@@ -83,7 +83,8 @@ class Outcome:
     """How an exchange ended.
 
     Attributes:
-        status: the HTTP status the caller got; 499 when the caller hung up before the end.
+        status: the HTTP status the caller got; 499 when the caller hung up before the end, and what
+            the status would have been (502, 503, 504) when a stream was cut after its 200 was sent.
         usage: the provider's own numbers, normalized; ``Usage.unreported()`` where it gave none.
         ttft_ms: milliseconds from the body's arrival to the first generated output, or None
             where that moment cannot be seen (a foreign upstream that does not stream).

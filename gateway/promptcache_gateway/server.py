@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import math
 import os
 import signal
 import socket
 from typing import TYPE_CHECKING
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from promptcache_gateway.errors import PortBusyError
+from promptcache_gateway.errors import PortBusyError, invalid_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +26,10 @@ if TYPE_CHECKING:
     from promptcache_gateway.app import Gateway
     from promptcache_gateway.settings import Settings
 
+logger = logging.getLogger("promptcache.gateway")
+
 _BACKLOG = 2048
+_FORCE_AFTER_S = 3
 # Longer than clients keep idle connections: were we to close them, a request might meet a closed one.
 _KEEP_ALIVE_S = 75
 
@@ -47,20 +53,48 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
+class ApiProtocol(HttpToolsProtocol):
+    """uvicorn's protocol; what is no HTTP at all is refused in the API's shape too."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are no request, and hang up."""
+        body = invalid_request(msg, code="invalid_http").to_json()
+        head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n"
+        self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
+        self.transport.close()
+
+
 class GatewayServer(uvicorn.Server):
     """uvicorn without its own signal handling, which would end the process by the signal.
 
     Attributes:
         announce: called once connections are accepted.
+        end_requests: called when requests still run after ``grace_s``; says how many it ended.
+        grace_s: seconds that running requests get to end once it stops.
     """
 
     announce: Callable[[], None] | None = None
+    end_requests: Callable[[], int] | None = None
+    grace_s = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections, and say so."""
         await super().startup(sockets)
         if self.started and self.announce is not None:
             self.announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for running requests, but not for ever."""
+        patience = asyncio.get_running_loop().call_later(self.grace_s, self._lose_patience)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            patience.cancel()
+
+    def _lose_patience(self) -> None:
+        ended = self.end_requests() if self.end_requests is not None else 0
+        if ended:
+            logger.warning("ended %d running requests after %g s of waiting", ended, self.grace_s)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -70,11 +104,11 @@ class GatewayServer(uvicorn.Server):
 
 def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
     """A server for a started gateway."""
-    return GatewayServer(
+    server = GatewayServer(
         uvicorn.Config(
             gateway,
             loop="none",
-            http="httptools",
+            http=ApiProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -82,9 +116,13 @@ def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
-            timeout_graceful_shutdown=max(1, round(settings.shutdown_grace_s)),
+            # The last resort, for what does not end when it is told to.
+            timeout_graceful_shutdown=math.ceil(settings.shutdown_grace_s) + _FORCE_AFTER_S,
         )
     )
+    server.grace_s = settings.shutdown_grace_s
+    server.end_requests = gateway.end_requests
+    return server
 
 
 async def serve(

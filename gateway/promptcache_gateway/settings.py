@@ -96,6 +96,7 @@ class Settings:
         upstream: the foreign server, or None for the built-in engine.
         engine: the built-in engine's settings.
         api_keys: keys callers must show; empty: none is asked for.
+        allowed_hosts: names besides this machine's own that it may be called by, and whose pages may call.
         max_body_bytes: largest request body taken.
         shutdown_grace_s: seconds that running requests get to end when the gateway is stopped.
         data_dir: folder of what is recorded.
@@ -107,8 +108,9 @@ class Settings:
     upstream: UpstreamSettings | None = None
     engine: EngineSettings = field(default_factory=EngineSettings)
     api_keys: tuple[str, ...] = field(default=(), repr=False)
+    allowed_hosts: tuple[str, ...] = ()
     max_body_bytes: int = 32 * MIB
-    shutdown_grace_s: float = 30.0
+    shutdown_grace_s: float = 10.0
     data_dir: Path = field(default_factory=lambda: default_data_dir(os.environ))
     database: str | None = None
 
@@ -117,6 +119,15 @@ class Settings:
             raise SettingsError("port", f"{self.port} is not a port.", remedy="Use 1 to 65535, or 0.")
         if self.max_body_bytes < 1024:
             raise SettingsError("max_body_bytes", "must be at least 1024.")
+        if not 0 <= self.shutdown_grace_s <= 3600:
+            raise SettingsError("shutdown_grace_s", "must be from 0 to 3600 seconds.")
+        for name in self.allowed_hosts:
+            if not name or any(char in name for char in "/:@*, "):
+                raise SettingsError(
+                    "allowed_hosts",
+                    f"{name!r} is not a host name.",
+                    remedy="Give names without scheme and port.",
+                )
         if not self.api_keys and not is_loopback(self.host):
             raise SettingsError(
                 "host",

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from promptcache_gateway.errors import PortBusyError
 from promptcache_gateway.server import bind, serve
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.upstreams.openai_http import OpenAIUpstream
-from tests.gateway.mock_upstream import DONE, MockUpstream, Wire, chunk, sse
+from tests.gateway.mock_upstream import DONE, MockUpstream, Wire, chunk, sse, wait_until
 
 COMMAND = [sys.executable, "-c", "import sys; from promptcache_gateway.cli import main; sys.exit(main())"]
 
@@ -99,6 +100,45 @@ def test_a_running_stream_is_finished_and_a_feed_is_not_waited_for(
         assert b"event: alert" not in feed_rest
         assert started.wait(15) == 0
         assert time.monotonic() - begun < 10
+
+
+def test_streams_that_go_on_are_ended_after_the_grace_without_alarm(
+    mock: MockUpstream, tmp_path: Path
+) -> None:
+    async def endless(wire: Wire) -> None:
+        await wire.start_events()
+        while True:
+            await wire.part(sse(chunk("tick ")))
+            await asyncio.sleep(0.05)
+
+    mock.script = endless
+    arguments = ["--port", "0", "--upstream", mock.url, "--data-dir", str(tmp_path)]
+    body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+    ends: list[bytes] = []
+    with process(*arguments, "--shutdown-grace", "0.5") as started, httpx.Client(timeout=20) as client:
+        base = said_until(started, "Stop with").split("base_url")[1].split()[0].removesuffix("/v1")
+
+        def read() -> None:
+            with client.stream("POST", f"{base}/v1/chat/completions", json=body) as answer:
+                ends.append(b"".join(answer.iter_bytes()))
+
+        readers = [threading.Thread(target=read) for _ in range(4)]
+        for reader in readers:
+            reader.start()
+        wait_until(lambda: len(mock.seen) == 4)
+        started.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        assert started.wait(15) == 0
+        assert time.monotonic() - begun < 5
+        for reader in readers:
+            reader.join()
+        assert started.stdout is not None
+        rest = started.stdout.read()
+    assert len(ends) == 4
+    assert all(b'"code":"shutting_down"' in end for end in ends)
+    assert "ERROR" not in rest
+    assert rest.count("\n") == 1
+    assert "ended 4 running requests after 0.5 s" in rest
 
 
 class _SlowUpstream(OpenAIUpstream):

@@ -99,6 +99,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     [
         ("[serv]\n", r"\[serv\].*Did you mean serve\?"),
         ("[engine]\npage_sise = 3\n", r"engine\.page_sise.*Did you mean page_size\?"),
+        ("[serve]\nallowed_hosts = [1]\n", r"serve\.allowed_hosts: must be a list of strings"),
         ('[serve]\nport = "8400"\n', r"serve\.port: must be a whole number"),
         ("[serve]\nport = true\n", r"serve\.port: must be a whole number"),
         ("[engine]\ndeterministic = 1\n", r"engine\.deterministic: must be true or false"),
@@ -129,7 +130,41 @@ def test_wrong_arguments_exit_with_2(argv: list[str], capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit) as caught:
         parse_arguments(argv)
     assert caught.value.code == 2
-    assert "promptcache serve" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("promptcache serve: ")
+    assert said.endswith("See promptcache serve --help.\n")
+    assert said.count("\n") == 1
+
+
+def test_help_names_values_as_people_do(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse_arguments(["--help"])
+    assert caught.value.code == 0
+    said = capsys.readouterr().out
+    for option in ("--host HOST", "--port PORT", "--dtype DTYPE", "--shutdown-grace SECONDS"):
+        assert option in said
+    assert "SERVE." not in said
+    assert "ENGINE." not in said
+
+
+def test_allowed_hosts_come_from_both(tmp_path: Path) -> None:
+    file = tmp_path / "promptcache.toml"
+    file.write_text('[serve]\nallowed_hosts = ["a.example"]\n')
+    assert settings().allowed_hosts == ()
+    assert settings("--config", str(file)).allowed_hosts == ("a.example",)
+    given = ("--allowed-host", "b.example", "--allowed-host", "c.example")
+    assert settings("--config", str(file), *given).allowed_hosts == ("b.example", "c.example")
+    for wrong in ("http://a.example", "a.example:80", ""):
+        with pytest.raises(SettingsError, match="allowed_hosts"):
+            settings("--allowed-host", wrong)
+
+
+def test_the_grace_is_ten_seconds_and_can_be_set() -> None:
+    assert settings().shutdown_grace_s == 10
+    assert settings("--shutdown-grace", "0.5").shutdown_grace_s == 0.5
+    for wrong in ("-1", "nan", "inf"):
+        with pytest.raises(SettingsError, match="shutdown_grace_s"):
+            settings("--shutdown-grace", wrong)
 
 
 @pytest.mark.parametrize(

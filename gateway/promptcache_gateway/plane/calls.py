@@ -50,7 +50,7 @@ def make_call(
     """Make the call of one request.
 
     Raises:
-        ApiError: 400 where ``model`` is not a string or ``stream`` not a boolean.
+        ApiError: 400 where ``model`` is not a string, ``stream`` not a boolean, or a header of ours wrong.
     """
     model = payload.get("model")
     if model is not None and not isinstance(model, str):
@@ -71,9 +71,20 @@ def make_call(
         tenant=tenant,
         template=_template_name(own, payload),
         upstream=upstream,
-        use_cache=own.get(b"x-promptcache-cache", b"").strip().lower() != b"off",
+        use_cache=_use_cache(own),
         want_body=own.get(b"x-promptcache-diagnose", b"").strip().lower() == b"body",
     )
+
+
+def _use_cache(own: Mapping[bytes, bytes]) -> bool:
+    said = own.get(b"x-promptcache-cache", b"on").strip().lower()
+    if said not in {b"on", b"off"}:
+        raise invalid_request(
+            "Invalid value for the header 'x-promptcache-cache': expected 'on' or 'off'.",
+            "x-promptcache-cache",
+            "invalid_value",
+        )
+    return said == b"on"
 
 
 def _template_name(own: Mapping[bytes, bytes], payload: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from promptcache_gateway.errors import ApiError, internal_error
 from promptcache_gateway.failures import log_failure
@@ -21,12 +22,19 @@ from promptcache_gateway.plane.summary import as_comment, as_headers, into_body
 from promptcache_gateway.upstreams.base import Inbound, WholeReply
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.types import Receive, Scope, Send
 
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Call, Dialect
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.upstreams.base import StreamReply, Upstream
+
+T = TypeVar("T")
+
+_LARGE_BODY = 256 * 1024
+_LAST_WORDS_S = 1.0
 
 
 class CompletionEndpoint:
@@ -69,7 +77,7 @@ class CompletionEndpoint:
         )
 
     async def _complete(self, call: Call, inbound: Inbound, receive: Receive, send: Send) -> None:
-        flight = Flight(call, self._observer)
+        flight = await _aside(call, partial(Flight, call, self._observer))
         watch = HangUpWatch(receive)
         try:
             with watch:
@@ -85,14 +93,21 @@ class CompletionEndpoint:
             if watch.gone:
                 flight.end(CALLER_GONE, "caller_gone")
             else:
-                await _fail(flight, _stopping(), send)
+                with contextlib.suppress(TimeoutError):  # the caller may have stopped reading
+                    async with asyncio.timeout(_LAST_WORDS_S):
+                        await _fail(flight, _stopping(), send)
         except Exception as error:  # noqa: BLE001 - one request's failure must not reach others
             log_failure(f"request {call.id}", error)
             await _fail(flight, internal_error(call.id), send)
 
 
+async def _aside(call: Call, work: Callable[[], T]) -> T:
+    """Do observing work; of a large request in a thread, so that others are answered meanwhile."""
+    return work() if len(call.body) < _LARGE_BODY else await asyncio.to_thread(work)
+
+
 async def _answer_whole(flight: Flight, reply: WholeReply, send: Send) -> None:
-    summary = flight.end(reply.status)
+    summary = await _aside(flight.call, partial(flight.end, reply.status))
     body = into_body(reply.body, summary) if flight.call.want_body else reply.body
     flight.started = True
     await send_whole(send, reply.status, [*reply.headers, *as_headers(summary)], body)
@@ -100,14 +115,14 @@ async def _answer_whole(flight: Flight, reply: WholeReply, send: Send) -> None:
 
 async def _answer_stream(flight: Flight, reply: StreamReply, send: Send) -> None:
     try:
-        summary = flight.preview()
+        summary = await _aside(flight.call, flight.preview)
         flight.started = True
         await send_start(send, reply.status, [*reply.headers, *as_headers(summary)])
         async for piece in reply.pieces():
             await send({"type": "http.response.body", "body": piece, "more_body": True})
     finally:
         await reply.close()
-    summary = flight.end(reply.status)
+    summary = await _aside(flight.call, partial(flight.end, reply.status))
     if reply.error is not None and not reply.events:
         return  # a torn body must not look complete: the connection is closed instead
     last = as_comment(summary) if reply.events else b""

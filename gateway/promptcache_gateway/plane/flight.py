@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import StreamReply, WholeReply
 
 CALLER_GONE = 499
+# What a stream that had begun as a 200 is recorded as, where it was cut by something that went wrong.
+_CUT = {"upstream_timeout": 504, "deadline_exceeded": 504, "engine_unavailable": 503, "engine_error": 500}
+_CUT_OTHERWISE = 502
 
 
 class Flight:
@@ -53,7 +56,7 @@ class Flight:
         """Close the observation; a second call changes nothing and says only the request's id.
 
         Args:
-            status: the HTTP status the caller got.
+            status: the HTTP status the caller got, which a reply's error in a stream still changes.
             error: what ended it, where that is not the reply's own error.
         """
         if self._ended:
@@ -63,6 +66,9 @@ class Flight:
 
     def _outcome(self, status: int, error: str | None) -> Outcome:
         reply = self.reply
+        error = error or (reply.error if reply is not None else None)
+        if error is not None and status < 400:
+            status = _CUT.get(error, _CUT_OTHERWISE)
         first = reply.first_output_at if reply is not None else None
         return Outcome(
             status=status,
@@ -70,6 +76,6 @@ class Flight:
             ttft_ms=None if first is None else (first - self._begun) * 1000.0,
             duration_ms=(time.perf_counter() - self._begun) * 1000.0,
             engine=reply.engine if reply is not None else None,
-            error=error or (reply.error if reply is not None else None),
+            error=error,
             response_id=reply.response_id if reply is not None else None,
         )

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe import Diagnosis, RequestRecord
     from promptcache_gateway.upstreams.base import RawHeaders
 
-_HEADER_FIELDS = ("request_id", "template", "cached_tokens", "prompt_tokens", "cause", "path")
+_HEADER_FIELDS = (
+    "request_id",
+    "template",
+    "cached_tokens",
+    "prompt_tokens",
+    "cause",
+    "path",
+    "char_offset",
+    "lost_tokens",
+    "remedy",
+)
 # Everything printable in ASCII stays as it is; the rest is percent-encoded, so that a header can hold it.
 _SAFE = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~ "
 _MAX_HEADER_VALUE = 256
@@ -66,7 +76,7 @@ def into_body(body: bytes, summary: Mapping[str, Any]) -> bytes:
 
 
 def _header_value(value: object) -> bytes:
-    text = str(value)
+    text = str(value).replace("\N{HORIZONTAL ELLIPSIS}", "...")
     if text.isascii() and text.isprintable():
         return text[:_MAX_HEADER_VALUE].encode("ascii")
     return quote(text, safe=_SAFE)[:_MAX_HEADER_VALUE].encode("ascii")

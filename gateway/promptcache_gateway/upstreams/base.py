@@ -137,5 +137,5 @@ class Upstream(Protocol):
         ...
 
     def health(self) -> Mapping[str, Any]:
-        """``{"ok": bool, …}`` and what an operator wants to see, without asking the network."""
+        """``{"ok": …}`` (null while nothing is known) and what an operator wants to see; asks no network."""
         ...

@@ -21,6 +21,7 @@ from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.upstreams.base import Inbound, RawHeaders, StreamReply, WholeReply
 from promptcache_gateway.upstreams.headers import to_caller, to_upstream
+from promptcache_gateway.upstreams.reachability import Reachability
 from promptcache_gateway.upstreams.relayed import RelayedStream, streams_events
 from promptcache_gateway.upstreams.splice import add_include_usage
 
@@ -46,6 +47,8 @@ class OpenAIUpstream:
         self.name = urlsplit(settings.url).netloc
         self._base = api_base(settings.url)
         self._session: aiohttp.ClientSession | None = None
+        address = URL(settings.url)
+        self._reachability = Reachability(address.host or "", address.port or 80)
         self._urls: dict[str, URL] = {}
         self._urls = {path: self._url(path, b"") for path in _COMPLETION_PATHS}
 
@@ -68,6 +71,7 @@ class OpenAIUpstream:
 
     async def close(self) -> None:
         """Close the pool."""
+        await self._reachability.close()
         if self._session is not None:
             await self._session.close()
 
@@ -101,9 +105,10 @@ class OpenAIUpstream:
         return None
 
     def health(self) -> Mapping[str, Any]:
-        """Whether the pool is open; the server is not asked."""
-        open_ = self._session is not None and not self._session.closed
-        return {"ok": open_, "url": self._base}
+        """What the last call met: ``ok`` is null until there was one. The server is not asked."""
+        if self._session is None or self._session.closed:
+            return {"ok": False, "url": self._base}
+        return {**self._reachability.report(), "url": self._base}
 
     async def _request(
         self, method: str, path: str, inbound: Inbound, body: bytes | None
@@ -111,7 +116,7 @@ class OpenAIUpstream:
         assert self._session is not None, "start() comes first"
         data = io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY else body
         try:
-            return await self._session.request(
+            response = await self._session.request(
                 method,
                 self._url(path, inbound.query),
                 data=data,
@@ -119,13 +124,19 @@ class OpenAIUpstream:
                 allow_redirects=False,
             )
         except TimeoutError as error:
+            if isinstance(error, aiohttp.ConnectionTimeoutError):  # one slow answer says nothing of others
+                self._reachability.failed("upstream_timeout")
             raise self._no_answer(504, "did not answer in time", "upstream_timeout") from error
         except aiohttp.ClientConnectorError as error:
+            self._reachability.failed("upstream_unreachable")
             raise self._no_answer(502, "cannot be reached", "upstream_unreachable") from error
         except (aiohttp.ClientError, OSError) as error:
+            self._reachability.failed("upstream_disconnected")
             raise self._no_answer(
                 502, "closed the connection without an answer", "upstream_disconnected"
             ) from error
+        self._reachability.answered()
+        return response
 
     def _url(self, path: str, query: bytes) -> URL:
         if not query and (known := self._urls.get(path)) is not None:

@@ -43,6 +43,30 @@ def test_malformed_json(proxied: Served, mock: MockUpstream, body: bytes) -> Non
     assert mock.seen == []
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"x":[' + b"[]," * 60_000 + b"0]}",
+        b'{"x":"\\"",' + b'"y":{},' * 100_000 + b'"z":0}',
+    ],
+)
+def test_more_values_than_can_be_decoded_in_time(
+    proxied: Served, monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    monkeypatch.setattr("promptcache_gateway.plane.body.MAX_VALUES", 100_000)
+    answer = proxied.post(body)
+    assert (answer.status_code, error_of(answer)["code"]) == (400, "too_many_values")
+    assert proxied.post({**GOOD, "x": '"[],' * 60_000}).status_code == 200, "it is only text"
+
+
+def test_a_header_of_ours_with_a_wrong_value_is_named(proxied: Served, mock: MockUpstream) -> None:
+    answer = proxied.post(GOOD, x_promptcache_cache="banana")
+    assert (answer.status_code, error_of(answer)["param"]) == (400, "x-promptcache-cache")
+    assert mock.seen == []
+    for said in ("on", "OFF", "off"):
+        assert proxied.post(GOOD, x_promptcache_cache=said).status_code == 200
+
+
 @pytest.mark.parametrize("body", [b"[]", b'"text"', b"null", b"3"])
 def test_a_body_that_is_no_object(proxied: Served, body: bytes) -> None:
     answer = proxied.post(body)
@@ -68,7 +92,7 @@ def test_what_only_the_upstream_can_judge_is_left_to_it(proxied: Served, mock: M
 def test_an_announced_body_of_50_mb_is_refused_unread(proxied: Served, mock: MockUpstream) -> None:
     with socket.create_connection(("127.0.0.1", int(proxied.url.rpartition(":")[2])), timeout=10) as caller:
         caller.sendall(
-            b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 52428800\r\n"
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 52428800\r\n"
             b"expect: 100-continue\r\n\r\n"
         )
         answer = b""
@@ -137,7 +161,25 @@ def test_unknown_routes_answer_in_the_api_s_shape(
 def test_options_and_head(proxied: Served) -> None:
     answer = proxied.http.options("/v1/chat/completions")
     assert (answer.status_code, answer.headers["allow"]) == (204, "POST, OPTIONS")
-    assert proxied.http.head("/v1/models").content == b""
+    for path in ("/v1/models", "/health", "/metrics", "/dashboard"):
+        answer = proxied.http.head(path)
+        assert (answer.status_code, answer.content) == (200, b""), path
+    assert proxied.http.head("/promptcache/v1/events").status_code == 405
+    root = proxied.get("/")
+    assert (root.status_code, root.headers["location"]) == (307, "dashboard")
+
+
+@pytest.mark.parametrize(
+    "junk", [b"BREW / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nhost: x\r\nno colon\r\n\r\n"]
+)
+def test_what_is_no_http_is_refused_in_the_api_s_shape(proxied: Served, junk: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", int(proxied.url.rpartition(":")[2])), timeout=5) as caller:
+        caller.sendall(junk)
+        answer = b"".join(iter(lambda: caller.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/json" in head
+    assert json.loads(body)["error"]["code"] == "invalid_http"
 
 
 def test_garbage_on_the_socket_stops_nobody(proxied: Served) -> None:
@@ -158,7 +200,7 @@ def test_a_caller_who_leaves_in_the_middle_of_the_body_stops_nobody(
     port = int(proxied.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
         caller.sendall(
-            b'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\n{"model":'
+            b'POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 500\r\n\r\n{"model":'
         )
     assert proxied.post(GOOD).content == CHAT_BYTES
     assert len(mock.seen) == 1

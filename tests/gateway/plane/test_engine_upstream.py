@@ -8,6 +8,7 @@ import threading
 import openai
 import pytest
 
+from promptcache.causes import get_cause
 from promptcache_engine import Engine, EngineConfig
 from promptcache_engine.models.testing import tiny_model
 from promptcache_gateway.errors import SettingsError
@@ -65,7 +66,8 @@ def test_the_second_request_reuses_the_shared_tokens(local: openai.OpenAI) -> No
     assert cached >= len("first " + SYSTEM)
     assert headers["x-promptcache-cached-tokens"] == str(cached)
     assert headers["x-promptcache-prompt-tokens"] == str(second.usage.prompt_tokens)
-    assert "x-promptcache-cause" not in headers
+    for unknown in ("cause", "path", "char-offset", "remedy"):
+        assert f"x-promptcache-{unknown}" not in headers
     assert second.usage.total_tokens == second.usage.prompt_tokens + second.usage.completion_tokens
 
 
@@ -167,6 +169,9 @@ def test_a_clock_in_the_system_prompt_is_named(local: openai.OpenAI, engine_serv
         headers, _ = ask(local, system, "Hello?", extra_headers={"x-promptcache-template": "clocked"})
     assert headers["x-promptcache-cause"] == "PC101"
     assert headers["x-promptcache-path"] == "messages[0]"
+    assert headers["x-promptcache-char-offset"] == str(len("It is 2026-11-29T15:03:"))
+    assert int(headers["x-promptcache-lost-tokens"]) > 500
+    assert headers["x-promptcache-remedy"] == get_cause("PC101").remedy.replace("…", "...")
     record = engine_served.get(f"/promptcache/v1/requests/{headers['x-promptcache-request-id']}").json()
     assert record["diagnosis"]["char_offset"] == len("It is 2026-11-29T15:03:")
     assert record["diagnosis"]["lost_tokens"] > 500

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import threading
+import time
 
 import httpx
 import openai
@@ -80,7 +81,16 @@ def test_a_stream_that_falls_silent_ends_with_an_error_event(impatient: Served, 
     answer = impatient.post(STREAM)
     events, _, _ = answer.content.rpartition(b": promptcache ")
     assert events.startswith(sse(chunk("Hel")) + sse(chunk("lo")) + b'data: {"error"')
-    assert impatient.record(answer)["error"] == "upstream_timeout"
+    assert _failed(impatient, answer) == (504, "upstream_timeout")
+
+
+def _failed(served: Served, answer: httpx.Response) -> tuple[int, str]:
+    """Status and error of the record, which the template's totals must count as failed."""
+    assert answer.status_code == 200
+    record = served.record(answer)
+    (template,) = served.get("/promptcache/v1/templates").json()
+    assert template["failed_requests"] == 1
+    return record["status"], record["error"]
 
 
 def test_an_unreachable_upstream_is_a_502(tmp_path) -> None:
@@ -93,7 +103,34 @@ def test_an_unreachable_upstream_is_a_502(tmp_path) -> None:
                 assert answer.status_code == 502
                 assert answer.json()["error"]["code"] == "upstream_unreachable"
             assert served.get("/v1/models").status_code == 502
-            assert served.get("/health").status_code == 200
+            health = served.get("/health")
+            (entry,) = health.json()["upstreams"].values()
+            assert (health.status_code, health.json()["status"]) == (503, "unavailable")
+            assert (entry["ok"], entry["error"]) == (False, "upstream_unreachable")
+            assert time.time() - 20 < entry["failing_since"] <= entry["failed_at"] <= time.time()
+
+
+def test_health_says_what_the_last_call_met(proxied: Served, mock: MockUpstream) -> None:
+    def entry() -> tuple[int, object, set[str]]:
+        answer = proxied.get("/health")
+        (said,) = answer.json()["upstreams"].values()
+        return answer.status_code, said.pop("ok"), set(said)
+
+    assert entry() == (200, None, {"url"})
+    proxied.post(BODY)
+    assert entry() == (200, True, {"url", "answered_at"})
+    mock.script = no_answer
+    proxied.post(BODY)
+    assert entry() == (503, False, {"url", "answered_at", "failing_since", "failed_at", "error"})
+    mock.script = answer_chat
+    assert proxied.post(BODY).status_code == 200
+    assert entry()[:2] == (200, True)
+
+
+def test_one_slow_answer_is_no_outage(impatient: Served, mock: MockUpstream) -> None:
+    mock.script = silence
+    assert impatient.post(BODY).status_code == 504
+    assert impatient.get("/health").status_code == 200
 
 
 async def dies_between_events(wire: Wire) -> None:
@@ -140,7 +177,8 @@ def test_a_stream_that_dies_ends_with_an_error_event(
     before, _, comment = answer.content.rpartition(b": promptcache ")
     assert before.startswith(sse(chunk("Hel")) + sse(chunk("lo")) + b'data: {"error"')
     assert json.loads(comment)["request_id"]
-    assert proxied.record(answer)["error"] == code
+    record = proxied.record(answer)
+    assert (record["status"], record["error"]) == (502, code)
 
 
 def test_a_stream_that_just_ends_is_relayed_as_it_is(proxied: Served, mock: MockUpstream) -> None:
@@ -167,7 +205,7 @@ def test_an_error_event_of_the_upstream_s_own_passes_and_is_recorded(
     mock.script = script
     answer = proxied.post(STREAM)
     assert event in answer.content
-    assert proxied.record(answer)["error"] == "overloaded"
+    assert _failed(proxied, answer) == (502, "overloaded")
 
 
 def test_a_plain_answer_to_a_streaming_request_is_relayed(proxied: Served, mock: MockUpstream) -> None:
@@ -209,7 +247,7 @@ def test_a_caller_who_hangs_up_cancels_the_upstream_call(
     mock.script = script
     with socket.create_connection(("127.0.0.1", int(proxied.url.rpartition(":")[2]))) as caller:
         body = json.dumps({**BODY, "stream": stream}).encode()
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
         caller.sendall(head.encode() + body)
         wait_until(lambda: arrived)
         if stream:

@@ -133,6 +133,8 @@ def test_a_clock_is_named_in_front_of_any_upstream(
         content = raw.http_response.read()
     assert raw.headers["x-promptcache-cause"] == "PC101"
     assert raw.headers["x-promptcache-path"] == "messages[0]"
+    assert raw.headers["x-promptcache-char-offset"] == "23"
+    assert raw.headers["x-promptcache-remedy"].isascii()
     assert b"2026-11-29" not in content
     record = proxied.record(raw.http_response)
     assert (record["diagnosis"]["cause"], record["diagnosis"]["char_offset"]) == ("PC101", 23)

@@ -1,0 +1,89 @@
+"""Whether a request was meant for this gateway: what a browser may be made to send is not.
+
+Without keys, everyone who reaches the gateway may call, and a browser on this machine does reach it.
+A foreign page could make it send requests (cross-origin), or could read answers by having its own name
+lead here (DNS rebinding). Clients that are no browsers send no ``Origin`` and the name they called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from promptcache_gateway.errors import ApiError, forbidden
+from promptcache_gateway.settings import is_loopback
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+    from promptcache_gateway.settings import Settings
+
+_ADMIN = ("/promptcache/", "/metrics")
+_MAX_KNOWN = 64
+_REMEDY = "Name it with --allowed-host, or allowed_hosts in promptcache.toml, if it is meant to."
+
+
+class Origins:
+    """The names this gateway answers to, and the pages that may call it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._allowed = frozenset(name.lower() for name in settings.allowed_hosts)
+        # A key is asked for anyway where one is configured; no foreign page has it.
+        self._checks_hosts = not settings.api_keys or bool(self._allowed)
+        self._known: set[bytes] = set()
+
+    def refusal(self, scope: Scope) -> ApiError | None:
+        """The 403 for a request that was not meant for us, or None."""
+        host = origin = site = mode = b""
+        for name, value in scope["headers"]:
+            if name == b"host":
+                host = value
+            elif name == b"origin":
+                origin = value
+            elif name == b"sec-fetch-site":
+                site = value
+            elif name == b"sec-fetch-mode":
+                mode = value
+        if self._checks_hosts and host not in self._known and not self._answers_to(host):
+            return forbidden(
+                f"This gateway does not answer to the host name {_shown(host)}. {_REMEDY}", "host_not_allowed"
+            )
+        if not origin and not site:
+            return None
+        return self._judge_browser(scope, host, origin, site, mode)
+
+    def _answers_to(self, host: bytes) -> bool:
+        """Whether ``host`` (with a port or without) is a name of ours; one that is, is remembered."""
+        name = _name(host.decode("latin-1"))
+        if host and not is_loopback(name) and name not in self._allowed:
+            return False
+        if len(self._known) < _MAX_KNOWN:
+            self._known.add(host)
+        return True
+
+    def _judge_browser(
+        self, scope: Scope, host: bytes, origin: bytes, site: bytes, mode: bytes
+    ) -> ApiError | None:
+        if scope["method"] != "POST" and not scope["path"].startswith(_ADMIN):
+            return None
+        if origin:
+            page = origin.decode("latin-1").lower().partition("://")[2]
+            allowed = page == host.decode("latin-1").lower() or _name(page) in self._allowed
+        else:
+            allowed = site != b"cross-site" or mode == b"navigate"
+        if allowed:
+            return None
+        sender = _shown(origin) if origin else "another site"
+        return forbidden(f"A web page of {sender} may not call this gateway. {_REMEDY}", "cross_origin")
+
+
+def _name(host: str) -> str:
+    """The name or address in ``name:port``; empty where that is not what it is."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _shown(value: bytes) -> str:
+    return repr(value[:100].decode("latin-1"))
