@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from promptcache.shapes import BREAKPOINT_KEYS
@@ -18,11 +18,17 @@ _DEFAULT_TTL = {"cache_control": "5m", "prompt_cache_breakpoint": "30m"}
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """One breakpoint: its ``path``, the ``key`` that sets it and its lifetime (``5m``, ``1h``, …)."""
+    """One breakpoint: its ``path``, the ``key`` that sets it and its lifetime (``5m``, ``1h``, …).
+
+    ``mark`` is what was written there, ``part`` what it stands on, ``role`` that of the message around it.
+    """
 
     path: str
     key: str
     ttl: str
+    role: str = field(default="", compare=False)
+    mark: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    part: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def breakpoints_in(body: Mapping[str, Any]) -> tuple[Breakpoint, ...]:
@@ -31,26 +37,29 @@ def breakpoints_in(body: Mapping[str, Any]) -> tuple[Breakpoint, ...]:
     Only places where a mark has a meaning are looked at: a tool's schema may use the same word freely.
     """
     found: list[Breakpoint] = []
-    for field in ("tools", "system", "messages", "input"):
-        parts = body.get(field)
+    for name in ("tools", "system", "messages", "input"):
+        parts = body.get(name)
         for index, part in enumerate(parts if isinstance(parts, list) else ()):
-            found += _on(part, f"{field}[{index}]")
-    found += _own(body, "")
+            found += _on(part, f"{name}[{index}]", "")
+    found += _own(body, "", "")
     return tuple(found)
 
 
-def _on(part: object, path: str) -> Iterator[Breakpoint]:
+def _on(part: object, path: str, role: str) -> Iterator[Breakpoint]:
     """The marks inside a part come before its own: they end a shorter prefix."""
     if not isinstance(part, Mapping):
         return
+    own = part.get("role")
+    role = own if isinstance(own, str) else role
     content = part.get("content")
     for index, block in enumerate(content if isinstance(content, list) else ()):
-        yield from _on(block, f"{path}.content[{index}]")
-    yield from _own(part, path)
+        yield from _on(block, f"{path}.content[{index}]", role)
+    yield from _own(part, path, role)
 
 
-def _own(part: Mapping[str, Any], path: str) -> Iterator[Breakpoint]:
+def _own(part: Mapping[str, Any], path: str, role: str) -> Iterator[Breakpoint]:
     for key in BREAKPOINT_KEYS:
         mark = part.get(key)
         if isinstance(mark, Mapping):
-            yield Breakpoint(path or key, key, str(mark.get("ttl") or _DEFAULT_TTL[key]))
+            ttl = str(mark.get("ttl") or _DEFAULT_TTL[key])
+            yield Breakpoint(path or key, key, ttl, role, mark, part)

@@ -12,36 +12,22 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from promptcache.breakpoints import Breakpoint, breakpoints_in
+from promptcache.check_finding import CheckFinding
+from promptcache.check_marks import invalid_marks
+from promptcache.check_reach import fine_keys, out_of_reach
 from promptcache.detectors import find_volatile
 from promptcache.divergence.evidence import excerpt
-from promptcache.providers import MARK_TTL_S, MAX_BREAKPOINTS, ModelFacts, find_model
+from promptcache.providers import ModelFacts, find_model
 from promptcache.segments import Segment, cut_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from promptcache.divergence.evidence import Severity
-
 __all__ = ["CheckFinding", "CheckReport", "check_request"]
 
 _FEWEST_CHARS_PER_TOKEN = 2.5
-_MOST_CHARS_PER_TOKEN = 5.0
 _CERTAIN = frozenset({"PC101", "PC102", "PC103", "PC106", "PC107"})
 _RANK = {"error": 0, "warning": 1, "info": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
-    """One thing to know before sending; ``path`` is where, ``message`` what, in one sentence."""
-
-    code: str
-    path: str
-    message: str
-    severity: Severity
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the finding as JSON."""
-        return {"code": self.code, "path": self.path, "message": self.message, "severity": self.severity}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +66,16 @@ def check_request(body: Mapping[str, Any]) -> CheckReport:
     model = body.get("model")
     facts = find_model(model) if isinstance(model, str) else None
     findings = [
-        *_mark_count(marks),
-        *_lifetimes(marks),
+        *invalid_marks(body, marks, facts),
         *_missing_marks(body, marks, segments, facts),
+        *out_of_reach(body, segments, facts),
         *_too_short(segments, marks, facts),
+        *fine_keys(body),
         *_volatile(segments),
     ]
     findings.sort(key=lambda finding: _RANK[finding.severity])
     valid = not any(finding.severity == "error" for finding in findings)
     return CheckReport(valid, tuple(findings), len(marks))
-
-
-def _mark_count(marks: Sequence[Breakpoint]) -> Iterator[CheckFinding]:
-    if len(marks) > MAX_BREAKPOINTS:
-        message = f"{len(marks)} breakpoints; a request may carry {MAX_BREAKPOINTS}."
-        yield CheckFinding("PC603", marks[MAX_BREAKPOINTS].path, message, "error")
-
-
-def _lifetimes(marks: Sequence[Breakpoint]) -> Iterator[CheckFinding]:
-    """Longer lifetimes come first; a lifetime no provider offers is refused."""
-    shortest: Breakpoint | None = None
-    for mark in marks:
-        seconds = MARK_TTL_S.get(mark.ttl)
-        if seconds is None:
-            message = f"lifetime {mark.ttl!r} is unknown; use one of {', '.join(MARK_TTL_S)}."
-            yield CheckFinding("PC603", mark.path, message, "error")
-        elif shortest is not None and seconds > MARK_TTL_S[shortest.ttl] and mark.key == "cache_control":
-            message = f"a {mark.ttl} breakpoint stands behind the {shortest.ttl} one at {shortest.path}."
-            yield CheckFinding("PC603", mark.path, message, "error")
-        else:
-            shortest = mark
 
 
 def _missing_marks(
