@@ -124,7 +124,7 @@ def text_of(entry: AssistantEntry) -> str:
     if isinstance(value, str):
         return value
     if entry.dialect == "openai":
-        content = value.get("content")
+        content = value.get("content") or value.get("refusal") or (value.get("audio") or {}).get("transcript")
         return content if isinstance(content, str) else _joined(content or ())
     if entry.dialect == "responses":
         messages = [item for item in value if item.get("type", "message") == "message"]
@@ -136,4 +136,5 @@ def text_of(entry: AssistantEntry) -> str:
 
 
 def _joined(parts: Any) -> str:
-    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+    texts = (part.get("refusal") if part.get("type") == "refusal" else part.get("text") for part in parts)
+    return "".join(text for text in texts if isinstance(text, str))

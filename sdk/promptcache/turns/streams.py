@@ -7,16 +7,24 @@ joined, nothing else is touched; what an answer is made of is the business of `p
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from promptcache.errors import ReplayError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 _SAID_ONCE: Final = frozenset({"role", "id", "type", "name", "index"})
 """Fields that come whole; some servers repeat them in every chunk."""
+_FAILED: Final = frozenset({"error", "response.failed"})
 _CUT_OFF: Final = "Append an answer only when its stream has ended; otherwise ask again."
+
+
+def unwrapped(items: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the chunks in events of OpenAI's helper ``stream()``, which wraps each one; others unchanged."""
+    chunks = [item["chunk"] for item in items if item.get("type") == "chunk" and "chunk" in item]
+    return [chunk for chunk in chunks if isinstance(chunk, Mapping)] or items
 
 
 def is_stream(items: Sequence[Mapping[str, Any]]) -> bool:
@@ -27,9 +35,11 @@ def is_stream(items: Sequence[Mapping[str, Any]]) -> bool:
 def joined(events: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the answer in whole.
 
-    Raises `ReplayError` when the stream holds none, or broke off inside a tool call: half of one cannot be
-    sent back. Text that broke off can.
+    Raises `ReplayError` when the stream holds none, tells of an error, or broke off inside a tool call or a
+    thought: half of one cannot be sent back. Text that broke off can.
     """
+    if any(event.get("type") in _FAILED for event in events):
+        raise ReplayError("The stream tells of an error.", remedy=_CUT_OFF)
     if any("choices" in event for event in events):
         return {"choices": [{"message": _openai_message(events)}]}
     if any("candidates" in event for event in events):
@@ -109,8 +119,10 @@ def _anthropic_blocks(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
             else:
                 _add_block(blocks[event["index"]], delta)
     ended = {event["index"] for event in events if event.get("type") == "content_block_stop"}
-    if any("input" in block for index, block in blocks.items() if index not in ended):
-        raise ReplayError("The stream ended inside a tool call.", remedy=_CUT_OFF)
+    for index, block in blocks.items():
+        if index not in ended and ("input" in block or block.get("type") == "thinking"):
+            what = "tool call" if "input" in block else "thought"
+            raise ReplayError(f"The stream ended inside a {what}.", remedy=_CUT_OFF)
     for index, text in inputs.items():
         if text:
             blocks[index]["input"] = json.loads(text)
