@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from promptcache.breakpoints import breakpoints_in
 from promptcache.cache_keys import cache_key
 from promptcache.causes import get_cause
 from promptcache.errors import ConversationError, PromptCacheWarning
@@ -20,8 +22,6 @@ from promptcache.turns.moves import all_tools
 from promptcache.turns.static import tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from promptcache.turns.state import State
 
 _TEMPLATE_HEADER: Final = "x-promptcache-template"
@@ -32,7 +32,7 @@ def to_openai(state: State, model: str, parameters: Mapping[str, Any], *, mark: 
     as_parts = marks.takes_static_mark(model)
     body = openai_chat.body(state.static, state.entries, system_as_parts=as_parts)
     if as_parts and mark and state.static.text:
-        marks.mark_static_end(body["messages"][0]["content"][0], model)
+        _mark_static_end(body, body["messages"][0]["content"][0], model, parameters, strict=state.strict)
     allowed = _allowed(state, model, "openai")
     named = [
         {"type": "function", "function": {"name": tool_name(tool)}} if is_function(tool) else tool
@@ -47,7 +47,7 @@ def to_responses(state: State, model: str, parameters: Mapping[str, Any], *, mar
     as_parts = marks.takes_static_mark(model)
     body = responses.body(state.static, state.entries, system_as_parts=as_parts)
     if as_parts and mark and state.static.text:
-        marks.mark_static_end(body["input"][0]["content"][0], model)
+        _mark_static_end(body, body["input"][0]["content"][0], model, parameters, strict=state.strict)
     allowed = _allowed(state, model, "openai")
     named = [
         {"type": "function", "name": tool_name(tool)} if is_function(tool) else {"type": tool.get("type")}
@@ -132,11 +132,36 @@ def _allowed(state: State, model: str, provider: str) -> list[dict[str, Any]] | 
     return [tool for tool in tools if tool_name(tool) not in state.masked]
 
 
-def _check_own(plan: marks.BreakpointPlan, *, strict: bool) -> None:
-    if len(plan.own) <= MAX_BREAKPOINTS:
+def _mark_static_end(
+    body: Mapping[str, Any],
+    part: dict[str, Any],
+    model: str,
+    parameters: Mapping[str, Any],
+    *,
+    strict: bool,
+) -> None:
+    """Set OpenAI's mark where the caller's own leave room; the automatic one, unless it is off, takes one."""
+    own = [mark for mark in breakpoints_in(body) if mark.key == "prompt_cache_breakpoint"]
+    options = parameters.get("prompt_cache_options")
+    automatic = not (isinstance(options, Mapping) and options.get("mode") == "explicit")
+    most = MAX_BREAKPOINTS - automatic
+    _check_count(len(own), most, strict=strict)
+    marks.mark_static_end(part, model)
+    if len(own) < most or part.pop("prompt_cache_breakpoint", None) is None or len(own) > most:
         return
-    message = f"{len(plan.own)} breakpoints were set by hand; a request may carry {MAX_BREAKPOINTS}."
+    message = f"the end of the system prompt gets no breakpoint: all {most} are set by hand."
+    warnings.warn(PromptCacheWarning(message, code="PC602", remedy="Leave one of them to it."), stacklevel=4)
+
+
+def _check_own(plan: marks.BreakpointPlan, *, strict: bool) -> None:
+    _check_count(len(plan.own), MAX_BREAKPOINTS, strict=strict)
+
+
+def _check_count(own: int, most: int, *, strict: bool) -> None:
+    if own <= most:
+        return
+    message = f"{own} breakpoints were set by hand; a request may carry {most}."
     if strict:
         raise ConversationError(f"PC603: {message}", remedy=get_cause("PC603").remedy)
     warning = PromptCacheWarning(message, code="PC603", remedy=get_cause("PC603").remedy)
-    warnings.warn(warning, stacklevel=4)
+    warnings.warn(warning, stacklevel=5)

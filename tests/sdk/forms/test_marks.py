@@ -195,6 +195,32 @@ def test_openai_models_that_take_marks_get_one_at_the_end_of_the_static_part(mod
     assert len(empty.to_openai(model)["messages"]) == len(empty.to_responses(model)["input"]) == 1
 
 
+def own_marks(count: int, *, strict: bool = False) -> Conversation:
+    chat = Conversation(LONG, strict=strict)
+    mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+    chat.user("Hi", *[{"type": "text", "text": f"{n}", **mark} for n in range(count)])
+    return chat
+
+
+@pytest.mark.parametrize("form", ["to_openai", "to_responses"])
+@pytest.mark.parametrize(("mode", "most"), [("implicit", 3), ("explicit", 4)])
+def test_openai_marks_of_the_callers_own_are_counted(form: str, mode: str, most: int) -> None:
+    def sent(count: int) -> int:
+        request = getattr(own_marks(count), form)("gpt-5.6", prompt_cache_options={"mode": mode})
+        assert check_request(request).valid is (count <= most)
+        return str(request).count("prompt_cache_breakpoint")
+
+    assert sent(most - 1) == most
+    with pytest.warns(PromptCacheWarning, match=f"PC602: .* all {most} are set by hand") as told:
+        assert sent(most) == most
+    assert told[0].filename == __file__
+    with pytest.warns(PromptCacheWarning, match="PC603") as told:
+        assert sent(most + 1) == most + 1
+    assert (len(told), told[0].filename) == (1, __file__)
+    with pytest.raises(ConversationError, match="PC603"):
+        getattr(own_marks(5, strict=True), form)("gpt-5.6")
+
+
 @pytest.mark.parametrize("model", ["gpt-5", "gpt-4o", "qwen3", "unheard-of", "gpt-5-7"])
 def test_no_other_model_gets_one(model: str) -> None:
     chat = Conversation(LONG)
