@@ -211,6 +211,45 @@ def test_masked_tools_stay_defined() -> None:
         chat.mask_tools("paint")
 
 
+MASKED = "[note: Do not call these tools now: write.]"
+
+
+def test_a_mask_is_said_again_when_its_note_was_dropped() -> None:
+    def masked() -> Conversation:
+        chat = Conversation("Be kind.", tools=[SEARCH, WRITE], count_tokens=words)
+        chat.user("Hi there")
+        chat.mask_tools("write")
+        chat.assistant("Hello you")
+        chat.user("And now the last one")
+        return chat
+
+    chat = masked()
+    move = chat.compact("short", keep_turns=1)
+    assert contents(chat)[1:] == ["<summary>\nshort\n</summary>", MASKED, "And now the last one"]
+    assert move.added == 3 + words(MASKED)
+    chat.mask_tools("write")
+    assert contents(chat).count(MASKED) == 1
+    chat.mask_tools()
+    assert contents(chat)[-1] == "[note: All tools may be called again.]"
+    chat = masked()
+    before = chat.tokens
+    move = chat.trim(to_tokens=before - 2, at_tokens=before - 1)
+    assert contents(chat)[1:] == [MASKED, "And now the last one"]
+    assert chat.tokens == move.kept + move.lost + move.added
+    kept = masked()
+    kept.compact("short", keep_turns=2)
+    assert contents(kept).count(MASKED) == 1
+
+
+def test_a_trim_that_drops_nothing_moves_nothing() -> None:
+    chat = Conversation("Rules.", strict=True, count_tokens=len)
+    assert not chat.trim(to_tokens=1, at_tokens=2).moved
+    chat.user("x" * 100)
+    move = chat.trim(to_tokens=10, at_tokens=20)
+    assert (move.moved, move.lost, move.kept) == (False, 0, chat.tokens)
+    assert len(chat) == 1
+
+
 def test_a_strict_conversation_moves_its_prefix_never() -> None:
     chat = talk(4, strict=True)
     before = json.dumps(chat.to_openai("m"))

@@ -74,10 +74,19 @@ def trim(state: State, count: Count, *, to_tokens: int, at_tokens: int) -> tuple
     sizes = [sum(entry_tokens(entry, count) for entry in block) for block in blocks]
     if head + sum(sizes) <= at_tokens:
         return state, PrefixMove("PC501", head + sum(sizes), estimated=count.estimated)
+    told, extra = _mask_told(state, blocks), _mask_tokens(state, count)
     rest = [head + sum(sizes) - gone for gone in accumulate(sizes, initial=0)]
-    first = next((i for i, left in enumerate(rest[:-1]) if left <= to_tokens), len(blocks) - 1)
+    fits = (i for i, left in enumerate(rest[:-1]) if left + (extra if i > told else 0) <= to_tokens)
+    first = next(fits, len(blocks) - 1)
+    if first <= 0:  # the newest turn alone is too large; nothing can go
+        return state, PrefixMove("PC501", head + sum(sizes), estimated=count.estimated)
     move = PrefixMove(
-        "PC501", head, lost=sum(sizes[first:]), dropped=sum(sizes[:first]), estimated=count.estimated
+        "PC501",
+        head,
+        lost=sum(sizes[first:]),
+        dropped=sum(sizes[:first]),
+        added=extra if first > told else 0,
+        estimated=count.estimated,
     )
     return _dropping(state, blocks, first, (), move), move
 
@@ -96,7 +105,8 @@ def compact(state: State, count: Count, summary: str, *, keep_turns: int) -> tup
         kept=static_tokens(state, count),
         lost=sum(sizes[first:]),
         dropped=sum(sizes[:first]),
-        added=entry_tokens(written, count),
+        added=entry_tokens(written, count)
+        + (_mask_tokens(state, count) if first > _mask_told(state, blocks) else 0),
         estimated=count.estimated,
     )
     return _dropping(state, blocks, first, (written,), move), move
@@ -141,16 +151,31 @@ def mask(state: State, names: Sequence[str]) -> State:
     masked = tuple(sorted(set(names)))
     if masked == state.masked:
         return state
-    text = (
-        f"Do not call these tools now: {', '.join(masked)}." if masked else "All tools may be called again."
-    )
-    return replace(state.with_entry(NoteEntry(fact_line("note", text))), masked=masked)
+    return replace(state.with_entry(_mask_note(masked)), masked=masked)
 
 
 def all_tools(state: State) -> tuple[str, ...]:
     """Return the JSON texts of all tools, those that came later behind the first."""
     later = (entry.tools for entry in state.entries if isinstance(entry, ToolsEntry))
     return (*state.static.tools, *(text for texts in later for text in texts))
+
+
+def _mask_note(masked: Sequence[str]) -> NoteEntry:
+    text = (
+        f"Do not call these tools now: {', '.join(masked)}." if masked else "All tools may be called again."
+    )
+    return NoteEntry(fact_line("note", text))
+
+
+def _mask_told(state: State, blocks: Sequence[Sequence[Entry]]) -> int:
+    """Return the number of the block that says which tools are masked; -1 when none does."""
+    note = _mask_note(state.masked)
+    return max((number for number, block in enumerate(blocks) if note in block), default=-1)
+
+
+def _mask_tokens(state: State, count: Count) -> int:
+    """Return the tokens of saying again which tools are masked; 0 when none is."""
+    return entry_tokens(_mask_note(state.masked), count) if state.masked else 0
 
 
 def _without_tools(state: State) -> list[Entry]:
@@ -173,11 +198,16 @@ def _turns(entries: Sequence[Entry]) -> list[list[Entry]]:
 def _dropping(
     state: State, blocks: list[list[Entry]], first: int, before: tuple[Entry, ...], move: PrefixMove
 ) -> State:
-    """Return the state without the first blocks; tools that stood in them join the static ones."""
+    """Return the state without the first blocks; tools that stood in them join the static ones.
+
+    Where the note went that says which tools are masked, it is said again in front of what stays.
+    """
     if not move.moved:
         return state
     _permit(state, move)
     gone = [entry for block in blocks[:first] for entry in block]
+    if state.masked and first > _mask_told(state, blocks):
+        before = (*before, _mask_note(state.masked))
     entries = (*before, *(entry for block in blocks[first:] for entry in block))
     later = tuple(text for entry in gone if isinstance(entry, ToolsEntry) for text in entry.tools)
     static = replace(state.static, tools=(*state.static.tools, *later)) if later else state.static
