@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from promptcache.turns.static import StaticPart, check_static
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
 
     from promptcache.turns.moves import PrefixMove
@@ -55,7 +56,8 @@ class Conversation(Sender):
     prefix: `promptcache.errors.PrefixMoveError`.
 
     Methods that append may be called from several threads; each is one step. While a request is on its way
-    (`send` and its kin) a second one is a `promptcache.errors.ConversationBusyError`: fork for parallel ones.
+    (`send` and its kin), a second one and every step that would come between it and its answer are a
+    `promptcache.errors.ConversationBusyError`: fork for parallel ones.
     """
 
     _state: State
@@ -92,7 +94,7 @@ class Conversation(Sender):
         entry = UserEntry(with_facts(text, facts), written)
         if not entry.text and not written:
             raise ConversationError("The user's turn is empty.", remedy="Give a text, a part or a fact.")
-        with self._lock:
+        with self._step():
             state = self._state
             images = note_images(parts, state.images, strict=state.strict, stacklevel=2)
             self._state = replace(state.with_entry(entry), images=images)
@@ -104,7 +106,7 @@ class Conversation(Sender):
         included. Raises `promptcache.errors.ReplayError` when ``answer`` holds no answer.
         """
         entry = entry_of(answer)
-        with self._lock:
+        with self._step():
             self._state = self._state.with_entry(entry)
 
     def tool_result(self, call_id: str, result: Any, *, failed: bool = False) -> None:
@@ -114,12 +116,12 @@ class Conversation(Sender):
         `promptcache.errors.ConversationError` when no open call has this id.
         """
         text = result if isinstance(result, str) else canonical_json(result).decode()
-        with self._lock:
+        with self._step():
             self._state = self._state.with_result(ToolResult(call_id, text, failed))
 
     def note(self, text: str) -> None:
         """Append news for the model. Nothing before it changes."""
-        with self._lock:
+        with self._step():
             self._state = self._state.with_entry(NoteEntry(fact_line("note", text)))
 
     def today(self, day: date) -> bool:
@@ -128,7 +130,7 @@ class Conversation(Sender):
         Returns whether a note was appended.
         """
         told = f"{day:%Y-%m-%d}"
-        with self._lock:
+        with self._step():
             if told == self._state.day:
                 return False
             self._state = self._state.with_day(told)
@@ -140,7 +142,7 @@ class Conversation(Sender):
         The definitions stay where they are. A note says it, and OpenAI and Gemini models that are known also
         get the list of tools that may be called; the prefix does not move.
         """
-        with self._lock:
+        with self._step():
             self._state = moves.mask(self._state, names)
 
     def add_tools(self, tools: Iterable[Any]) -> PrefixMove:
@@ -149,7 +151,7 @@ class Conversation(Sender):
         At OpenAI Responses they stand in the input where they came, and nothing moves. Everywhere else tools
         come first in a request, so all behind the earlier tools is computed anew, once.
         """
-        with self._lock:
+        with self._step():
             self._state, move = moves.add_tools(self._state, self._count, tools)
             return move
 
@@ -159,7 +161,7 @@ class Conversation(Sender):
         Until then nothing happens, so that the prefix moves seldom. Turns go whole; the static part and the
         newest turn stay. Returns what it costs; `PrefixMove.moved` tells whether anything was dropped.
         """
-        with self._lock:
+        with self._step():
             self._state, move = moves.trim(self._state, self._count, to_tokens=to_tokens, at_tokens=at_tokens)
             return move
 
@@ -168,7 +170,7 @@ class Conversation(Sender):
 
         Ask a fork for the summary, so that the request for it reads the whole cache. Returns what it costs.
         """
-        with self._lock:
+        with self._step():
             self._state, move = moves.compact(self._state, self._count, summary, keep_turns=keep_turns)
             return move
 
@@ -226,6 +228,18 @@ class Conversation(Sender):
         self._state = state
         self._lock = threading.Lock()
         self._busy = threading.Lock()
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        """Let one step replace the state; while an answer is on its way none may, it would come between."""
+        with self._lock:
+            self._require_idle()
+            yield
+
+    def _append_answer(self, answer: Any) -> None:
+        entry = entry_of(answer)
+        with self._lock:
+            self._state = self._state.with_entry(entry)
 
     def _complete(self, model: str, parameters: Mapping[str, Any]) -> tuple[State, str, dict[str, Any]]:
         """Return what a request is made of; its schemas are pinned from now on."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Api", "Sender"]
 
 Api = Literal["openai", "responses", "anthropic", "gemini"]
+_BUSY: Final = "Wait for it, or use fork() for a second request and for what does not belong to this one."
 _METHODS: Final[dict[Api, tuple[str, ...]]] = {
     "openai": ("chat", "completions", "create"),
     "anthropic": ("messages", "create"),
@@ -33,11 +34,12 @@ _METHODS: Final[dict[Api, tuple[str, ...]]] = {
 class Sender(ProviderForms):
     """A conversation that can be sent: one request at a time."""
 
+    _lock: threading.Lock
     _busy: threading.Lock
 
     @abstractmethod
-    def assistant(self, answer: Any) -> None:
-        """Append what the model said."""
+    def _append_answer(self, answer: Any) -> None:
+        """Append the answer to the request that is on its way."""
 
     def send(self, client: Any, model: str, *, api: Api | None = None, **parameters: Any) -> Any:
         """Send with an OpenAI, Anthropic or Google client, append the answer and return the response.
@@ -50,7 +52,7 @@ class Sender(ProviderForms):
             if inspect.isawaitable(response):
                 _discard(response)
                 raise ConversationError("This client is asynchronous.", remedy="Await asend() instead.")
-            self.assistant(response)
+            self._append_answer(response)
             return response
 
     async def asend(self, client: Any, model: str, *, api: Api | None = None, **parameters: Any) -> Any:
@@ -58,7 +60,7 @@ class Sender(ProviderForms):
         with self._asking():
             create, request = _call(self, client, model, api, parameters)
             response = await _awaitable(create(**request))
-            self.assistant(response)
+            self._append_answer(response)
             return response
 
     def stream(self, client: Any, model: str, *, api: Api | None = None, **parameters: Any) -> Iterator[Any]:
@@ -69,7 +71,7 @@ class Sender(ProviderForms):
             for event in create(**request):
                 events.append(event)
                 yield event
-            self.assistant(events)
+            self._append_answer(events)
 
     async def astream(
         self, client: Any, model: str, *, api: Api | None = None, **parameters: Any
@@ -81,18 +83,22 @@ class Sender(ProviderForms):
             async for event in await _awaitable(create(**request)):
                 events.append(event)
                 yield event
-            self.assistant(events)
+            self._append_answer(events)
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        if not self._busy.acquire(blocking=False):
-            raise ConversationBusyError(
-                "This conversation is waiting for an answer.", remedy="Use fork() for a second request."
-            )
+        with self._lock:  # no step is half done when the request begins
+            self._require_idle()
+            self._busy.acquire()
         try:
             yield
         finally:
             self._busy.release()
+
+    def _require_idle(self) -> None:
+        """Raise `ConversationBusyError` while a request is on its way."""
+        if self._busy.locked():
+            raise ConversationBusyError("This conversation is waiting for an answer.", remedy=_BUSY)
 
 
 def _api_of(client: Any) -> Api:

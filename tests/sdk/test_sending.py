@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import ExitStack
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import anthropic
@@ -159,6 +160,31 @@ def test_a_second_request_at_once_is_refused_and_a_fork_is_not(
     twin = chat.fork()
     twin.send(clients["openai"], "m")
     assert (len(chat), len(twin)) == (1, 2)
+    server.gate.set()
+    list(events)
+    assert len(chat) == 2
+
+
+def test_no_step_comes_between_a_request_and_its_answer(server: Provider, clients: dict[str, Any]) -> None:
+    chat = new()
+    server.gate = threading.Event()
+    events = chat.stream(clients["openai"], "m")
+    next(events)
+    steps = [
+        lambda: chat.user("Too early"),
+        lambda: chat.assistant("Mine"),
+        lambda: chat.tool_result("c", "x"),
+        lambda: chat.note("News"),
+        lambda: chat.today(date(2031, 3, 4)),
+        lambda: chat.mask_tools("f"),
+        lambda: chat.add_tools([TOOL]),
+        lambda: chat.trim(to_tokens=1, at_tokens=2),
+        lambda: chat.compact("Short"),
+    ]
+    for step in steps:
+        with pytest.raises(ConversationBusyError):
+            step()
+    assert len(chat) == 1
     server.gate.set()
     list(events)
     assert len(chat) == 2
