@@ -12,12 +12,14 @@ import json
 import os
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from promptcache.errors import ProviderDataError
+from promptcache.providers_form import SEPARATORS, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,17 +39,15 @@ __all__ = [
 def load_data(own: str | None) -> Mapping[str, Any]:
     """Return the shipped data with the file ``own`` laid over it, objects into objects.
 
-    Raises `promptcache.errors.ProviderDataError` when the file cannot be read or used.
+    Raises `promptcache.errors.ProviderDataError` when the file cannot be read, or a key of it is not of the
+    form `promptcache.providers_form` gives it.
     """
     text = resources.files("promptcache").joinpath("data/providers.json").read_text("utf-8")
     data: dict[str, Any] = json.loads(text)
     if own:
         data = _laid_over(data, _read(own), own)
-        strange = [
-            name for name, model in data["models"].items() if model.get("provider") not in data["providers"]
-        ]
-        if strange:
-            raise ProviderDataError(own, f"the model {strange[0]!r} is of no provider that is known")
+        if problem := problem_of(data):
+            raise ProviderDataError(own, problem)
     return MappingProxyType(data)
 
 
@@ -56,20 +56,20 @@ def _read(path: str) -> dict[str, Any]:
         own = json.loads(Path(path).read_bytes())
     except OSError as error:
         raise ProviderDataError(path, error.strerror or "it cannot be read") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProviderDataError(path, f"it is not JSON ({error})") from error
     if not isinstance(own, dict):
         raise ProviderDataError(path, "it holds no object")
     return own
 
 
-def _laid_over(under: dict[str, Any], over: dict[str, Any], path: str) -> dict[str, Any]:
+def _laid_over(under: dict[str, Any], over: dict[str, Any], path: str, place: str = "") -> dict[str, Any]:
     merged = dict(under)
     for key, value in over.items():
         old = under.get(key)
         if isinstance(old, dict) != isinstance(value, dict) and old is not None:
-            raise ProviderDataError(path, f"{key!r} is not of the form it has in the shipped file")
-        merged[key] = _laid_over(old, value, path) if isinstance(old, dict) else value
+            raise ProviderDataError(path, f"{place + key!r} is not of the form it has in the shipped file")
+        merged[key] = _laid_over(old, value, path, f"{place}{key}.") if isinstance(old, dict) else value
     return merged
 
 
@@ -87,10 +87,10 @@ LOOKBACK_BLOCKS: int = _DATA["marks"]["lookback_blocks"]
 MARK_TTL_S: Mapping[str, int] = MappingProxyType(_DATA["marks"]["ttl_s"])
 """Seconds that each ``ttl`` of a mark stands for."""
 
-KEY_REQUESTS_PER_MINUTE: int = _DATA["cache_key"]["requests_per_minute"]
+KEY_REQUESTS_PER_MINUTE: float = _DATA["cache_key"]["requests_per_minute"]
 """Requests a minute that one ``prompt_cache_key`` should see at OpenAI."""
 
-_SEPARATORS = re.compile(r"[._]")
+_LONGEST_NAME = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,12 @@ class ModelFacts:
 
 def find_model(model: str) -> ModelFacts | None:
     """Return what is known of ``model`` in any spelling (``anthropic/claude-opus-4.5``), or None."""
-    spelled = _SEPARATORS.sub("-", model.lower().rpartition("/")[2])
+    return _find(model) if len(model) <= _LONGEST_NAME else None
+
+
+@lru_cache(maxsize=512)
+def _find(model: str) -> ModelFacts | None:
+    spelled = SEPARATORS.sub("-", model.lower().rpartition("/")[2])
     return next((_facts(name) for name, pattern in _MODEL_NAMES if pattern.search(spelled)), None)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from promptcache.errors import ProviderDataError
 from promptcache.providers import load_data
+from promptcache.providers_form import problem_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +60,34 @@ def test_a_file_of_the_users_is_laid_over_the_shipped_one(tmp_path: Path) -> Non
         ('{"models": []}', "'models' is not of the form"),
         ('{"models": {"x-1": {"provider": "nobody"}}}', "'x-1' is of no provider"),
         ('{"models": {"x-1": {}}}', "'x-1' is of no provider"),
+        ('{"models": {"mine": 5}}', "'models.mine' is 5, not an object"),
+        ('{"models": {"claude": 5}}', "'models.claude' is not of the form"),
+        (
+            '{"models": {"gpt-5": {"min_tokens": "4096"}}}',
+            "'models.gpt-5.min_tokens' is \"4096\", not a whole",
+        ),
+        ('{"models": {"gpt-5": {"min_tokens": true}}}', "'models.gpt-5.min_tokens' is true"),
+        ('{"models": {"gpt-5": {"ttl_s": 300}}}', "'models.gpt-5.ttl_s' is 300, not a list"),
+        ('{"models": {"gpt-5": {"ttl_s": ["300"]}}}', "'models.gpt-5.ttl_s' is .*, not a list"),
+        ('{"models": {"gpt-5": {"provider": ["openai"]}}}', "'models.gpt-5.provider' is .*, not text"),
+        ('{"models": {"gpt-5": {"control": []}}}', "'models.gpt-5.control' is "),
+        ('{"models": {"gpt-5": {"read": NaN}}}', "'models.gpt-5.read' is NaN, not a number"),
+        ('{"models": {"gpt-5": {"write": {"5m": "x"}}}}', "'models.gpt-5.write.5m' is "),
+        ('{"models": {"gpt-5": {"write": {"2d": 1}}}}', "'models.gpt-5.write.2d' is a lifetime"),
+        ('{"models": {"gpt-5": {"min_token": 5}}}', "'models.gpt-5.min_token' is no key"),
+        (
+            '{"models": {"gpt-5.9": {"provider": "openai"}}}',
+            "'gpt-5.9' would not be found; write it 'gpt-5-9'",
+        ),
+        ('{"providers": {"openai": {"step": 0}}}', "'providers.openai.step' is 0"),
+        ('{"marks": {"max": "four"}}', "'marks.max' is \"four\", not a whole number"),
+        ('{"marks": {"max": -1}}', "'marks.max' is -1"),
+        ('{"marks": {"ttl_s": {"5m": "300"}}}', "'marks.ttl_s.5m' is "),
+        ('{"marks": {"ttl_s": 300}}', "'marks.ttl_s' is not of the form"),
+        ('{"cache_key": {"requests_per_minute": 0}}', "'cache_key.requests_per_minute' is 0"),
+        ('{"cache_key": {"requests_per_minute": "15"}}', "'cache_key.requests_per_minute' is "),
+        ('{"parameters": {"any": {"x": "nowhere"}}}', "'parameters.any.x' is "),
+        ('{"dated": 5}', "'dated' is 5, not text"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_a_clear_error(content: str, words: str, tmp_path: Path) -> None:
@@ -69,3 +98,23 @@ def test_a_file_that_makes_no_sense_is_a_clear_error(content: str, words: str, t
     assert caught.value.path == str(path)
     with pytest.raises(ProviderDataError, match="No such file"):
         load_data(str(tmp_path / "nowhere.json"))
+
+
+def test_a_file_that_makes_no_sense_does_not_hinder_the_import(tmp_path: Path) -> None:
+    own = tmp_path / "own.json"
+    own.write_text('{"models": {"mine": 5}}')
+    program = (
+        "import promptcache\nfrom promptcache.errors import ProviderDataError\n"
+        "try:\n    from promptcache import Conversation\nexcept ProviderDataError as error:\n    print(error)"
+    )
+    environment = {**os.environ, "PROMPTCACHE_PROVIDERS": str(own)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert str(own) in done.stdout
+    assert "'models.mine'" in done.stdout
+    assert "unset PROMPTCACHE_PROVIDERS" in done.stdout
+
+
+def test_the_shipped_facts_have_the_form() -> None:
+    assert problem_of(load_data(None)) is None
