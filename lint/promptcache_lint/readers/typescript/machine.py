@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import count_words
 from promptcache_lint.prompts import Text, flatten
-from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
@@ -108,12 +107,15 @@ class Machine:
         """A module's variable as others see it: computed once."""
         if name == "*":
             return Ref(module.path.stem, module)
-        names = self.module_frame(module).names
+        frame = self.module_frame(module)
+        names = frame.names
         value = names.get(name) or names.get(f"exports.{name}")
         if value is None:
             whole = names.get("module.exports")
             value = whole.get(name) if isinstance(whole, Map) else whole if name == "export default" else None
-        return settled(value) if value is not None else Thing(name if name != "export default" else "")
+        if value is None:
+            return Thing(name if name != "export default" else "")
+        return frame.settle(name, value)
 
     def member_of_module(self, module: Module, name: str) -> Value:
         """A member of a module imported as a whole, through its re-exports."""
