@@ -1,27 +1,27 @@
 """The shapes in which providers report usage, read into plain counts.
 
 Knows the names of OpenAI (chat, completions, responses), Anthropic, Gemini, Bedrock, DeepSeek, OpenRouter,
-Qwen, vLLM, SGLang, llama.cpp and Together. What the counts mean together is `promptcache.usage`.
+Qwen, vLLM, SGLang, llama.cpp, Groq and Together. What the counts mean together is `promptcache.usage`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["Counts", "merge", "plain", "read_counts", "usage_of"]
 
 _USAGE_KEYS = ("usage", "usageMetadata", "usage_metadata", "meta_info")
-_CARRIERS = (
-    "response",
-    "message",
-    "metadata",
-)  # responses events, Anthropic's message_start, Bedrock's stream
+# Events of responses, Anthropic's message_start, the streams of Bedrock and Groq.
+_CARRIERS = ("response", "message", "metadata", "x_groq")
 _OTHER_MODELS = ("advisor_message",)  # iterations billed at another model's price
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
+_ADMIN = ("input_uncached_tokens", "input_cache_write_30m_tokens", "input_cache_write_12h_tokens")
 _TTL_NAMES = {
+    "input_cache_write_30m_tokens": "30m",
+    "input_cache_write_12h_tokens": "12h",
     "ephemeral_5m_input_tokens": "5m",
     "ephemeral_1h_input_tokens": "1h",
     "ttl_30m_tokens": "30m",
@@ -56,9 +56,17 @@ def plain(value: object) -> Mapping[str, Any]:
     for method in ("model_dump", "to_dict"):
         dump = getattr(value, method, None)
         if callable(dump):
-            dumped = dump()
+            dumped = _dumped(dump)
             return dumped if isinstance(dumped, Mapping) else {}
     return {key: _nested(item) for key, item in vars(value).items()} if hasattr(value, "__dict__") else {}
+
+
+def _dumped(dump: Callable[..., object]) -> object:
+    """Dump without pydantic's warnings: a parsed answer is not of the response's own type."""
+    try:
+        return dump(warnings=False)
+    except (TypeError, ValueError):  # another library's method
+        return dump()
 
 
 def usage_of(response: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,8 +101,10 @@ def read_counts(raw: Mapping[str, Any]) -> Counts:
         return _gemini(raw)
     if isinstance(iterations := raw.get("iterations"), list) and iterations:
         return _iterations(raw, iterations)
-    if "prompt_cache_hit_tokens" in raw or "prompt_cache_miss_tokens" in raw:
+    if _int(raw, "prompt_cache_hit_tokens", "prompt_cache_miss_tokens") is not None:
         return _deepseek(raw)
+    if any(key in raw for key in _ADMIN):
+        return _openai_admin(raw)
     if "cache_n" in raw or "prompt_n" in raw:
         return Counts(_int(raw, "prompt_n"), _int(raw, "cache_n"), 0, _int(raw, "predicted_n"), disjoint=True)
     if _is_anthropic(raw):
@@ -123,6 +133,17 @@ def _openai(raw: Mapping[str, Any]) -> Counts:
         total=_int(raw, "total_tokens"),
         writes=_writes(details.get("cache_write_tokens_details")),
     )
+
+
+def _openai_admin(raw: Mapping[str, Any]) -> Counts:
+    """A bucket of OpenAI's usage API; ``input_tokens`` holds reads and writes, where it is there."""
+    writes = _writes(raw)
+    write = _first(_int(raw, "input_cache_write_tokens"), sum(writes.values()) if writes else None)
+    prompt, read = _int(raw, "input_tokens"), _int(raw, "input_cached_tokens")
+    uncached, output = _int(raw, "input_uncached_tokens"), _int(raw, "output_tokens")
+    if uncached is not None and read is not None:
+        return Counts(uncached, read, write, output, disjoint=True, writes=writes)
+    return Counts(prompt, read, write, output, writes=writes)
 
 
 def _anthropic(raw: Mapping[str, Any]) -> Counts:
@@ -195,8 +216,10 @@ def _bedrock(raw: Mapping[str, Any]) -> Counts:
 
 
 def _deepseek(raw: Mapping[str, Any]) -> Counts:
-    hit, miss = _int(raw, "prompt_cache_hit_tokens"), _int(raw, "prompt_cache_miss_tokens")
-    prompt = _int(raw, "prompt_tokens")
+    miss, prompt = _int(raw, "prompt_cache_miss_tokens"), _int(raw, "prompt_tokens")
+    details = raw.get("prompt_tokens_details")
+    cached = _int(details, "cached_tokens") if isinstance(details, Mapping) else None
+    hit = _first(_int(raw, "prompt_cache_hit_tokens"), cached)
     output, total = _int(raw, "completion_tokens"), _int(raw, "total_tokens")
     if prompt is None or hit is None:
         return Counts(miss if prompt is None else prompt, hit, None, output, total, disjoint=prompt is None)
@@ -227,6 +250,7 @@ def _looks_like_usage(raw: Mapping[str, Any]) -> bool:
         "cache_read_input_tokens",
         "cacheReadInputTokens",
         "prompt_cache_hit_tokens",
+        "input_uncached_tokens",
     )
     return any(key in raw for key in known)
 

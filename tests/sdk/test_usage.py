@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -143,6 +144,55 @@ SHAPES: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
         {"prompt_tokens": 100, "prompt_tokens_details": None, "completion_tokens": 2},
         (None, 100, None, None, None, 2),
     ),
+    "deepseek, with nulls beside the details": (
+        {
+            "prompt_tokens": 100,
+            "prompt_cache_hit_tokens": None,
+            "prompt_cache_miss_tokens": None,
+            "prompt_tokens_details": {"cached_tokens": 64},
+        },
+        ("inclusive", 100, 36, 64, 0, None),
+    ),
+    "deepseek, misses beside the details": (
+        {
+            "prompt_tokens": 100,
+            "prompt_cache_hit_tokens": None,
+            "prompt_cache_miss_tokens": 36,
+            "prompt_tokens_details": {"cached_tokens": 64},
+        },
+        ("inclusive", 100, 36, 64, 0, None),
+    ),
+    "openai's usage api": (
+        {
+            "object": "organization.usage.completions.result",
+            "input_tokens": 100,
+            "input_uncached_tokens": 10,
+            "input_cached_tokens": 60,
+            "input_cache_write_tokens": 30,
+            "input_cache_write_30m_tokens": 20,
+            "input_cache_write_12h_tokens": 10,
+            "output_tokens": 5,
+        },
+        ("disjoint", 100, 10, 60, 30, 5),
+    ),
+    "openai's usage api, parts only": (
+        {
+            "input_uncached_tokens": 10,
+            "input_cached_tokens": 60,
+            "input_cache_write_30m_tokens": 20,
+            "input_cache_write_12h_tokens": 10,
+        },
+        ("disjoint", 100, 10, 60, 30, None),
+    ),
+    "openai's usage api, whole": (
+        {
+            "input_tokens": 100,
+            "input_cached_tokens": 60,
+            "input_cache_write_30m_tokens": 30,
+            "output_tokens": 5,
+        },
+        ("inclusive", 100, 10, 60, 30, 5),
+    ),
     "nothing": ({}, (None, None, None, None, None, None)),
 }
 
@@ -183,6 +233,11 @@ def test_lifetimes_of_writes_are_kept_apart() -> None:
     anthropic = Usage.from_response(SHAPES["anthropic"][0])
     assert (anthropic.cache_write_5m, anthropic.cache_write_1h) == (100, 400)
     assert Usage.from_response(SHAPES["bedrock"][0]).cache_write_1h == 25
+
+
+def test_lifetimes_of_writes_in_openais_usage_api_are_kept_apart() -> None:
+    usage = Usage.from_response(SHAPES["openai's usage api"][0])
+    assert (usage.cache_write_30m, usage.cache_write_12h, usage.cache_write_5m) == (20, 10, None)
 
 
 def test_llama_cpp_reports_beside_its_usage() -> None:
@@ -297,6 +352,27 @@ def test_a_response_stream_reports_at_its_end() -> None:
 
 def test_bedrocks_stream_carries_usage_as_metadata() -> None:
     assert read(Usage.from_stream([{"metadata": {"usage": SHAPES["bedrock"][0]}}])) == SHAPES["bedrock"][1]
+
+
+def test_groqs_stream_carries_usage_in_its_own_field() -> None:
+    events = [chunk(), chunk(x_groq={"id": "r", "usage": CHAT_USAGE})]
+    assert read(Usage.from_stream(events)) == ("inclusive", 50, 2, 48, 0, 2)
+
+
+def test_a_parsed_answer_in_a_stream_is_read_without_a_warning() -> None:
+    parsed = pytest.importorskip("openai.types.responses.parsed_response")
+    streaming = pytest.importorskip("openai.types.responses")
+    text = parsed.ParsedResponseOutputText.construct(
+        type="output_text", text="{}", annotations=[], parsed=SimpleNamespace()
+    )
+    message = parsed.ParsedResponseOutputMessage.construct(type="message", content=[text])
+    figures = {"input_tokens": 50, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 48}}
+    response = parsed.ParsedResponse.construct(id="r", output=[message], usage=figures)
+    event = streaming.ResponseCompletedEvent.construct(type="response.completed", response=response)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read(Usage.from_stream([event])) == ("inclusive", 50, 2, 48, 0, 2)
+        assert read(Usage.from_response(response)) == ("inclusive", 50, 2, 48, 0, 2)
 
 
 def test_a_stream_without_usage_is_unreported() -> None:
