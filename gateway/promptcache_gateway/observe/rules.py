@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from promptcache.providers import MARK_TTL_S, find_model
 if TYPE_CHECKING:
     from promptcache.segments import Segment
 
+_LONGEST_NAME = 256  # a longer one is no model's, and is not worth remembering
 _RETENTION_S = {"24h": 86_400.0}
 
 
@@ -57,6 +58,11 @@ def rules_for(kind: str, model: str, *, granularity: int | None = None, enabled:
 
     ``granularity`` is what the upstream itself says, and wins; ``enabled`` False: it reuses nothing.
     """
+    return _rules(kind, model if len(model) <= _LONGEST_NAME else "", granularity, enabled)
+
+
+@lru_cache(maxsize=512)
+def _rules(kind: str, model: str, granularity: int | None, enabled: bool) -> CacheRules:
     table = _table()
     facts = find_model(model) if kind not in table else None
     row = table.get(kind, table["unknown"])

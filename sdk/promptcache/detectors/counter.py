@@ -55,11 +55,20 @@ _ORDINAL_BEFORE = re.compile(
     re.IGNORECASE,
 )
 
+_LAST_LETTERS: Final = (
+    *("used", "consumed", "spent", "remaining", "usage", "so far", "left", " at", "using", " is", "now"),
+    *("step", "turn", "round", "iteration", "attempt", "try", "message", "request", "call", "task", "loop"),
+    *("cycle", "pass", "number", "no", "no.", "count", "index", "uptime", "elapsed"),
+)
+"""What the words in front of a counted number end with."""
+
 
 def from_digits(shape: str, text: str, start: int, end: int) -> Candidate | None:
     """Turn a match of one of `FRAGMENTS` into a candidate, or None when no word says that it moves."""
     before = text[max(0, start - 32) : start]
     before = before[before.rfind("\n") + 1 :]
+    if shape not in {"meter", "figure"} and not _may_be_counted(before):
+        return None
     moving = _MOVING_BEFORE.search(before)
     # A bare number needs the colon too: "used 10 times" is a fact, "used: 10" a reading.
     if shape in {"meter", "figure"} or (moving and (shape != "count" or moving["colon"])):
@@ -69,6 +78,11 @@ def from_digits(shape: str, text: str, start: int, end: int) -> Candidate | None
     if shape == "count" and _COUNT_BEFORE.search(before):
         return Candidate(start, end, "PC107", "counter", Grade.PLAIN)
     return None
+
+
+def _may_be_counted(before: str) -> bool:
+    """A cheap look at the last letters first: before most numbers stands none of the words."""
+    return before.rstrip(" \t:=#(").lower().endswith(_LAST_LETTERS)
 
 
 def is_ordinal_label(before: str) -> bool:

@@ -28,13 +28,15 @@ def parameter_findings(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> 
     Each finding's details hold ``parameter``, ``before``, ``after`` and ``reach``: the part of the prompt
     from which the change makes everything new (``tools``, ``system`` or ``messages``).
     """
-    findings = []
+    findings: list[Finding] = []
+    if earlier == later:
+        return findings  # the ordinary case, at the price of one comparison
     if _differs(earlier, later, "model"):
         findings.append(_finding("PC503", "model", earlier, later, "tools"))
     model = later.get("model")
     facts = find_model(model) if isinstance(model, str) else None
     for name, reach in prompt_parameters(facts.provider if facts else None).items():
-        if _differs(earlier, later, name):
+        if (name in earlier or name in later) and _differs(earlier, later, name):
             findings.append(_finding("PC504", name, earlier, later, reach))
     findings += [
         _finding("PC607", key, earlier, later, "tools") for key in _KEYS if _differs(earlier, later, key)

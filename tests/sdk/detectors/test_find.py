@@ -6,9 +6,11 @@ import time
 from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from promptcache.causes import CAUSES
-from promptcache.detectors import find_volatile
+from promptcache.detectors import counter, find_volatile
 
 FOUND = [
     ("Now: 2026-11-29T15:03:11Z.", "PC101", "2026-11-29T15:03:11Z"),
@@ -173,3 +175,18 @@ def test_hostile_repetition_stays_linear() -> None:
         began = time.process_time()
         find_volatile(piece * (60_000 // len(piece)))
         assert time.process_time() - began < 2, piece
+
+
+@given(st.text(alphabet="stepurnaquldcofi :=#(.-_", max_size=24))
+@settings(max_examples=300, deadline=None)
+def test_the_cheap_look_at_a_label_misses_none(words: str) -> None:
+    for label in (
+        words,
+        f"Step {words}",
+        f"{words} used: ",
+        f"tokens used is {words}",
+        f"retry count{words}",
+    ):
+        patterns = (counter._MOVING_BEFORE, counter._STEP_BEFORE, counter._COUNT_BEFORE)
+        if any(pattern.search(label) for pattern in patterns):
+            assert counter._may_be_counted(label)
