@@ -237,3 +237,26 @@ def test_no_prompt_text_reaches_the_log(
     assert answer.headers["x-promptcache-request-id"] in caplog.text
     assert "secret" not in caplog.text
     assert "secret" not in answer.text
+
+
+def test_others_are_answered_while_a_large_request_is_looked_at(
+    proxied: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observer, begun, seen = proxied.gateway.observer, threading.Event(), threading.Event()
+    really_open = observer.open
+
+    def slow(call):
+        begun.set()
+        assert seen.wait(10), "nobody else was answered"
+        return really_open(call)
+
+    monkeypatch.setattr(observer, "open", slow)
+    large = json.dumps({**GOOD, "x": "x" * 400_000}).encode()
+    answers: list[bytes] = []
+    caller = threading.Thread(target=lambda: answers.append(proxied.post(large).content))
+    caller.start()
+    assert begun.wait(10)
+    assert proxied.get("/health").status_code == 200
+    seen.set()
+    caller.join(10)
+    assert answers == [CHAT_BYTES]
