@@ -15,15 +15,14 @@ import copy
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from promptcache.canonical import canonical_json
 from promptcache.errors import ConversationError
 from promptcache.forms.parts import as_part
 from promptcache.sending import Sender
-from promptcache.turns import moves, pins, storage
-from promptcache.turns.entries import NoteEntry, ToolResult, UserEntry, compact
+from promptcache.turns import given, moves, pins, storage
+from promptcache.turns.entries import NoteEntry, ToolResult, UserEntry
 from promptcache.turns.facts import fact_line, with_facts
 from promptcache.turns.images import note_images
 from promptcache.turns.replay import entry_of
@@ -34,7 +33,6 @@ from promptcache.turns.static import StaticPart, check_static
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import date
 
     from promptcache.turns.moves import PrefixMove
 
@@ -77,10 +75,16 @@ class Conversation(Sender):
         strict: bool = False,
         count_tokens: Callable[[str], int] | None = None,
     ) -> None:
-        static = StaticPart.build(system, context or {}, tools, sort=sort_tools)
-        check_static(static.texts(), known=frozenset(known_static), strict=strict, stacklevel=2)
+        static = StaticPart.build(system, {} if context is None else context, tools, sort=sort_tools)
+        known = frozenset(given.texts(known_static, "known_static"))
+        state = State(
+            static,
+            template=given.header(template, "The template's name"),
+            tenant=None if tenant is None else given.text(tenant, "The tenant"),
+            requests_per_minute=given.rate(requests_per_minute, "requests_per_minute"),
+        )
+        check_static(static.texts(), known=known, strict=strict, stacklevel=2)
         self._count = Count(count_tokens)
-        state = State(static, template=template, tenant=tenant, requests_per_minute=requests_per_minute)
         self._hold(replace(state, strict=strict))
 
     def user(self, text: str, /, *parts: Any, **facts: Any) -> None:
@@ -90,8 +94,10 @@ class Conversation(Sender):
         provider's form. ``facts`` are what holds at this moment (``now=…``); they are written behind the
         text, once and for ever.
         """
-        written = compact([as_part(part) for part in parts]) if parts else None
-        entry = UserEntry(with_facts(text, facts), written)
+        content = [given.json_text(as_part(part), f"parts[{index}]") for index, part in enumerate(parts)]
+        written = f"[{','.join(content)}]" if content else None
+        said = with_facts(given.text(text, "The user's text"), facts)
+        entry = UserEntry(given.text(said, "The user's turn"), written)
         if not entry.text and not written:
             raise ConversationError("The user's turn is empty.", remedy="Give a text, a part or a fact.")
         with self._step():
@@ -115,20 +121,28 @@ class Conversation(Sender):
         Results may come in any order; they are kept in the order of the calls. Raises
         `promptcache.errors.ConversationError` when no open call has this id.
         """
-        text = result if isinstance(result, str) else canonical_json(result).decode()
+        given.text(call_id, "The call's id")
+        text = (
+            given.text(result, "The result") if isinstance(result, str) else given.canonical(result, "result")
+        )
         with self._step():
             self._state = self._state.with_result(ToolResult(call_id, text, failed))
 
     def note(self, text: str) -> None:
         """Append news for the model. Nothing before it changes."""
+        line = fact_line("note", given.text(text, "The note"))
         with self._step():
-            self._state = self._state.with_entry(NoteEntry(fact_line("note", text)))
+            self._state = self._state.with_entry(NoteEntry(line))
 
     def today(self, day: date) -> bool:
         """Tell the model today's date, once a day: a note when it is new, nothing when it is not.
 
         Returns whether a note was appended.
         """
+        if not isinstance(day, date):
+            raise ConversationError(
+                f"The day is a {type(day).__name__}.", remedy="Give a date: date.today()."
+            )
         told = f"{day:%Y-%m-%d}"
         with self._step():
             if told == self._state.day:
@@ -180,7 +194,7 @@ class Conversation(Sender):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the conversation to ``path``, exactly as it was sent; whole or not at all."""
-        storage.write(Path(path), self._state)
+        storage.write(storage.as_path(path), self._state)
 
     @classmethod
     def load(
@@ -188,7 +202,7 @@ class Conversation(Sender):
     ) -> Conversation:
         """Read a saved conversation; raises `promptcache.errors.StoredConversationError` if it is none."""
         loaded = cls.__new__(cls)
-        loaded.__setstate__((storage.read(Path(path)), Count(count_tokens)))
+        loaded.__setstate__((storage.read(storage.as_path(path)), Count(count_tokens)))
         return loaded
 
     @property

@@ -9,6 +9,7 @@
     │   └── ConversationBusyError  a second request of a conversation while its first is on its way
     ├── StoredConversationError    a saved conversation that cannot be read back
     ├── ProviderDataError          a file of facts about providers that cannot be used
+    ├── PriceListError             a price list with a value that is no price
     ├── TemplateError              a template that cannot be rendered as declared
     ├── VolatileContentError       a value that changes between calls, found in the static part (strict mode)
     ├── MissingExtraError          a command or function whose optional packages are not installed
@@ -32,6 +33,7 @@ __all__ = [
     "MalformedRequestError",
     "MissingExtraError",
     "PrefixMoveError",
+    "PriceListError",
     "PromptCacheError",
     "PromptCacheWarning",
     "ProviderDataError",
@@ -98,10 +100,10 @@ class ConversationBusyError(ConversationError):
 
 
 class StoredConversationError(PromptCacheError):
-    """A saved conversation that cannot be read back; ``path`` is the file."""
+    """A saved conversation that cannot be read back, or not be written; ``path`` is the file."""
 
-    def __init__(self, path: str, problem: str, *, remedy: str = "") -> None:
-        super().__init__(f"Cannot load the conversation in {path}: {problem}.", remedy=remedy)
+    def __init__(self, path: str, problem: str, *, remedy: str = "", step: str = "load") -> None:
+        super().__init__(f"Cannot {step} the conversation in {path}: {problem}.", remedy=remedy)
         self.path = path
         self.problem = problem
 
@@ -115,6 +117,18 @@ class ProviderDataError(PromptCacheError):
             remedy="Give it the form of promptcache/data/providers.json, or unset PROMPTCACHE_PROVIDERS.",
         )
         self.path = path
+        self.problem = problem
+
+
+class PriceListError(PromptCacheError, ValueError):
+    """A price list that cannot be used; ``key`` names the culprit, as ``tiers[0].input``."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(
+            f"Cannot use the price list: {key!r} {problem}.",
+            remedy="Prices are numbers from 0, in USD per million tokens; leave out what is not known.",
+        )
+        self.key = key
         self.problem = problem
 
 

@@ -81,8 +81,26 @@ class ToolCall:
 
 
 def compact(value: Any) -> str:
-    """Write JSON in the order its keys have, without spaces; reads back as the same value."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """Write JSON in the order its keys have, without spaces; reads back as the same value.
+
+    Raises ValueError for NaN, infinities and lone surrogates, which are no JSON that could be sent.
+    """
+    written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    found = surrogate_in(written)
+    if found:
+        raise ValueError(f"it holds {found}")
+    return written
+
+
+def surrogate_in(text: str) -> str | None:
+    """Return words for the first lone surrogate in a text; None when there is none."""
+    if text.isascii():
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"the lone surrogate U+{ord(text[error.start]):04X}"
+    return None
 
 
 def calls_of(entry: AssistantEntry) -> tuple[ToolCall, ...]:

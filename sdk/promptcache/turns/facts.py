@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from promptcache.canonical import canonical_json
+from promptcache.turns import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,11 +29,11 @@ def with_facts(text: str, facts: Mapping[str, Any]) -> str:
 
 def fact_line(name: str, value: Any) -> str:
     """Return one fact as a line: ``[name: value]``."""
-    return f"[{name}: {_value(value)}]"
+    return f"[{name}: {_value(name, value)}]"
 
 
-def _value(value: Any) -> str:
-    written = canonical_json(value).decode()
+def _value(name: str, value: Any) -> str:
+    written = given.canonical(value, name)
     if written.startswith('"') and "\\" not in written:
         return written[1:-1]  # a string or date that needs no escape reads better bare
     return written

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.canonical import canonical_json
 from promptcache.errors import ConversationError, PrefixMoveError
+from promptcache.turns import given
 from promptcache.turns.entries import (
     AssistantEntry,
     Entry,
@@ -63,6 +64,8 @@ def trim(state: State, count: Count, *, to_tokens: int, at_tokens: int) -> tuple
 
     Turns are dropped whole, calls with their results. The newest turn always stays.
     """
+    given.whole(to_tokens, "to_tokens")
+    given.whole(at_tokens, "at_tokens")
     if not 0 < to_tokens < at_tokens:
         raise ConversationError(
             f"trim(to_tokens={to_tokens}, at_tokens={at_tokens}) would trim at every turn or never.",
@@ -93,7 +96,8 @@ def trim(state: State, count: Count, *, to_tokens: int, at_tokens: int) -> tuple
 
 def compact(state: State, count: Count, summary: str, *, keep_turns: int) -> tuple[State, PrefixMove]:
     """Put a summary in the place of all turns but the last ``keep_turns``; static part and tools stay."""
-    if not summary.strip():
+    given.whole(keep_turns, "keep_turns")
+    if not given.text(summary, "The summary").strip():
         raise ConversationError("The summary is empty.", remedy="Ask the model for one in a fork.")
     state.require_results()
     blocks = _turns(state.entries)
@@ -119,7 +123,7 @@ def add_tools(state: State, count: Count, tools: Iterable[Any]) -> tuple[State, 
     """
     known = {tool_name(json.loads(text)): text for text in all_tools(state)}
     new: list[str] = []
-    for index, tool in enumerate(tools):
+    for index, tool in enumerate(given.each(tools, "tools")):
         text = tool_text(tool, index)
         name = tool_name(json.loads(text))
         if name not in known:
@@ -145,7 +149,7 @@ def add_tools(state: State, count: Count, tools: Iterable[Any]) -> tuple[State, 
 def mask(state: State, names: Sequence[str]) -> State:
     """Return the state in which the model may call all tools but ``names``, and a note has said so."""
     known = {tool_name(json.loads(text)) for text in all_tools(state)}
-    unknown = sorted(set(names) - known)
+    unknown = sorted(set(given.texts(names, "names")) - known)
     if unknown:
         raise ConversationError(f"There is no tool {unknown[0]!r}.", remedy="Name tools that were declared.")
     masked = tuple(sorted(set(names)))

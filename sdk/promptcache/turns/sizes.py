@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from promptcache.errors import ConversationError
 from promptcache.turns.entries import (
     AssistantEntry,
     Entry,
@@ -29,6 +30,11 @@ class Count:
     """Counts the tokens of texts with ``tokenizer``, or estimates them when it is None."""
 
     def __init__(self, tokenizer: Callable[[str], int] | None = None) -> None:
+        if tokenizer is not None and not callable(tokenizer):
+            raise ConversationError(
+                f"count_tokens is a {type(tokenizer).__name__}.",
+                remedy="Give a function from text to number.",
+            )
         self.estimated = tokenizer is None
         self._tokenizer = tokenizer or _estimate
 

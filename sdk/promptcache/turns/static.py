@@ -17,7 +17,7 @@ from promptcache.canonical import canonical_json
 from promptcache.causes import get_cause
 from promptcache.detectors import VolatileSpan, find_volatile
 from promptcache.errors import ConversationError, PromptCacheWarning, VolatileContentError
-from promptcache.turns.entries import compact
+from promptcache.turns import given
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -36,11 +36,12 @@ class StaticPart:
         cls, system: str, context: Mapping[str, Any], tools: Iterable[Any], *, sort: bool
     ) -> StaticPart:
         """Freeze what was given; ``sort`` puts tools in order of their names, context always is."""
-        written = [tool_text(tool, index) for index, tool in enumerate(tools)]
+        written = [tool_text(tool, index) for index, tool in enumerate(given.each(tools, "tools"))]
         if sort:
             written.sort(key=lambda text: (tool_name(json.loads(text)), text))
-        pairs = ((name, _text(context[name])) for name in sorted(context))
-        return cls(system, tuple(pairs), tuple(written))
+        named = given.mapping(context, "context")
+        pairs = ((name, _text(named[name], f"context.{name}")) for name in sorted(named))
+        return cls(given.text(system, "The system prompt"), tuple(pairs), tuple(written))
 
     @property
     def text(self) -> str:
@@ -109,13 +110,8 @@ def tool_text(tool: Any, index: int) -> str:
             f"tools[{index}] is a {type(tool).__name__}.",
             remedy="Give each tool as the dict its provider documents.",
         )
-    try:
-        return compact(dict(tool))
-    except (TypeError, ValueError) as error:
-        raise ConversationError(
-            f"tools[{index}] is not JSON ({error}).", remedy="Use plain data only."
-        ) from None
+    return given.json_text(dict(tool), f"tools[{index}]")
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else canonical_json(value).decode()
+def _text(value: Any, where: str) -> str:
+    return given.text(value, where) if isinstance(value, str) else given.canonical(value, where)

@@ -87,10 +87,9 @@ def test_answers_of_gemini_read_elsewhere() -> None:
 def test_answers_of_anthropic_read_at_gemini() -> None:
     chat = Conversation()
     chat.user("Hi")
-    chat.assistant(anthropic_message({"type": "thinking", "thinking": "x", "signature": "s"}))
-    assert chat.to_gemini("m")["contents"][1] == {"role": "model", "parts": [{"text": ""}]}
-    chat.assistant(anthropic_message({"type": "text", "text": "Hello"}))
-    assert chat.to_gemini("m")["contents"][2]["parts"] == [{"text": "Hello"}]
+    thought = {"type": "thinking", "thinking": "x", "signature": "s"}
+    chat.assistant(anthropic_message(thought, {"type": "text", "text": "Hello"}))
+    assert chat.to_gemini("m")["contents"][1] == {"role": "model", "parts": [{"text": "Hello"}]}
 
 
 def test_what_cannot_be_written_is_refused() -> None:
