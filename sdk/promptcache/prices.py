@@ -4,22 +4,27 @@ A price list is a mapping of USD per million tokens: ``input``, ``output``, ``ca
 (any lifetime) or ``cache_write_5m``, ``_1h``, ``_30m``, ``_12h``. It may hold ``tiers``: a list of mappings
 with ``above_input_tokens`` and the prices that replace the others there; and ``multiplier``, which scales
 everything (batch, fast mode, region) on top of the tier.
-A count without a price makes the cost unknown, never zero. Known factors by model: `promptcache.providers`.
+A count without a price, or a price without a count, makes the cost unknown, never zero. Known factors by
+model: `promptcache.providers`.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from promptcache.errors import PriceListError
 
+if TYPE_CHECKING:
     from promptcache.usage import Usage
 
 __all__ = ["Cost", "cost_usd", "effective_prices", "price_usage"]
 
 _MILLION = 1_000_000
+_NAMES = frozenset({"input", "output", "cache_read"})
 _TTLS = ("5m", "1h", "30m", "12h")
 _DEFAULT_TTLS = ("5m", "30m")  # writes a provider does not split have its default lifetime; each has one
 
@@ -43,7 +48,10 @@ class Cost:
 
 
 def cost_usd(usage: Usage, prices: Mapping[str, Any]) -> float | None:
-    """Return the cost of a request in USD, or None when a price or a count is not known."""
+    """Return the cost of a request in USD, or None when a price or a count is not known.
+
+    Raises `promptcache.errors.PriceListError`, which names the key, for a value that is no price.
+    """
     return price_usage(usage, prices).usd
 
 
@@ -61,19 +69,26 @@ def price_usage(usage: Usage, prices: Mapping[str, Any]) -> Cost:
 
 
 def effective_prices(prices: Mapping[str, Any], total_input: int) -> dict[str, float]:
-    """Return the plain prices for a request of ``total_input`` tokens: its tier, then the multiplier."""
-    rates = {name: float(price) for name, price in prices.items() if _is_price(name, price)}
-    tiers = sorted(prices.get("tiers", ()), key=lambda tier: float(tier["above_input_tokens"]))
-    for tier in tiers:
-        if total_input > tier["above_input_tokens"]:
-            rates.update({name: float(price) for name, price in tier.items() if _is_price(name, price)})
-    multiplier = float(prices.get("multiplier", 1.0))
+    """Return the plain prices for a request of ``total_input`` tokens: its tier, then the multiplier.
+
+    A price of None is one that is not known. Raises `promptcache.errors.PriceListError`, which names the key,
+    for a value that is no price.
+    """
+    rates = _plain(prices, "")
+    for above, tier in _tiers(prices):
+        if total_input > above:
+            rates.update(tier)
+    multiplier = _number(prices.get("multiplier", 1.0), "multiplier")
     return {name: price * multiplier for name, price in rates.items()}
 
 
 def _counts(usage: Usage, rates: Mapping[str, float]) -> dict[str, int] | None:
     """Return the tokens to pay under each price's name; None when the counts do not tell."""
     if usage.total_input is None:
+        return None
+    if usage.output is None and rates.get("output") != 0:
+        return None
+    if usage.reported and (usage.uncached is None or usage.cache_read is None):
         return None
     counts = {"input": usage.uncached or 0, "output": usage.output or 0}
     if not usage.reported:
@@ -108,10 +123,44 @@ def _add(counts: dict[str, int], name: str, tokens: int) -> None:
 
 
 def _upper(usage: Usage, rates: Mapping[str, float]) -> float | None:
-    if usage.total_input is None or "input" not in rates or (usage.output and "output" not in rates):
+    if usage.total_input is None or "input" not in rates:
+        return None
+    if usage.output is None and rates.get("output") != 0:
+        return None
+    if usage.output and "output" not in rates:
         return None
     return (usage.total_input * rates["input"] + (usage.output or 0) * rates.get("output", 0.0)) / _MILLION
 
 
-def _is_price(name: str, price: object) -> bool:
-    return name not in {"multiplier", "above_input_tokens"} and isinstance(price, int | float)
+def _plain(prices: object, path: str) -> dict[str, float]:
+    """Return the prices of a list or tier by name; words about them, such as a currency, are passed over."""
+    if not isinstance(prices, Mapping):
+        raise PriceListError(path.rstrip(".") or "$", f"is {prices!r}, not a mapping")
+    rates = {}
+    for name, price in prices.items():
+        is_known = isinstance(name, str) and (name in _NAMES or name.startswith("cache_write"))
+        if is_known and price is not None:
+            rates[name] = _number(price, path + name)
+    return rates
+
+
+def _tiers(prices: Mapping[str, Any]) -> list[tuple[float, dict[str, float]]]:
+    """Return the tiers with the input each begins above, the lowest first."""
+    tiers = prices.get("tiers", ())
+    if not isinstance(tiers, list | tuple):
+        raise PriceListError("tiers", f"is {tiers!r}, not a list")
+    found = []
+    for index, tier in enumerate(tiers):
+        path = f"tiers[{index}]."
+        rates = _plain(tier, path)
+        found.append((_number(tier.get("above_input_tokens"), f"{path}above_input_tokens"), rates))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _number(value: object, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise PriceListError(key, f"is {value!r}, not a number")
+    number = float(value)
+    if not 0 <= number < math.inf:
+        raise PriceListError(key, f"is {value!r}, which is no price")
+    return number

@@ -14,8 +14,7 @@ from typing import Any
 __all__ = ["Counts", "merge", "plain", "read_counts", "usage_of"]
 
 _USAGE_KEYS = ("usage", "usageMetadata", "usage_metadata", "meta_info")
-# Events of responses, Anthropic's message_start, the streams of Bedrock and Groq.
-_CARRIERS = ("response", "message", "metadata", "x_groq")
+_CARRIERS = ("response", "message", "metadata", "x_groq")  # events of OpenAI, Anthropic, Bedrock, Groq
 _OTHER_MODELS = ("advisor_message",)  # iterations billed at another model's price
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
 _ADMIN = ("input_uncached_tokens", "input_cache_write_30m_tokens", "input_cache_write_12h_tokens")

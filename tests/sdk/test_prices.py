@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptcache.prices import cost_usd, effective_prices, price_usage
+from promptcache.errors import PriceListError
+from promptcache.prices import Cost, cost_usd, effective_prices, price_usage
 from promptcache.providers import find_model
 from promptcache.usage import Usage
 from tests.sdk.bodies import sampled
@@ -106,3 +109,39 @@ def test_reading_never_costs_more_than_sending(uncached: int, read: int, output:
     assert cost.usd is not None
     assert cost.upper_usd is not None
     assert cost.usd <= cost.upper_usd + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("prices", "key"),
+    [
+        (None, "$"),
+        ({"multiplier": "x"}, "multiplier"),
+        ({"multiplier": None}, "multiplier"),
+        ({"multiplier": float("nan")}, "multiplier"),
+        ({"tiers": [{}]}, "tiers[0].above_input_tokens"),
+        ({"tiers": [{"above_input_tokens": 1, "input": "3"}]}, "tiers[0].input"),
+        ({"tiers": [5]}, "tiers[0]"),
+        ({"tiers": None}, "tiers"),
+        ({"input": float("nan")}, "input"),
+        ({"input": "3.0"}, "input"),
+        ({"output": -1.0}, "output"),
+        ({"cache_read": True}, "cache_read"),
+        ({"cache_write_1h": float("inf")}, "cache_write_1h"),
+    ],
+)
+def test_a_price_list_that_makes_no_sense_is_a_clear_error(prices: Any, key: str) -> None:
+    with pytest.raises(PriceListError) as caught:
+        cost_usd(USAGE, prices)
+    assert caught.value.key == key
+    assert repr(key) in str(caught.value)
+
+
+def test_a_price_of_none_is_not_known() -> None:
+    assert price_usage(USAGE, {**PRICES, "cache_read": None, "currency": "USD"}).missing == ("cache_read",)
+
+
+def test_output_that_was_not_counted_costs_nobody_knows_what() -> None:
+    usage = Usage(total_input=5, uncached=5, cache_read=0, cache_write=0, reported=True)
+    assert price_usage(usage, {"input": 2.0, "output": 8.0}) == Cost(None)
+    assert cost_usd(usage, {"input": 2.0, "output": 0}) == pytest.approx(1e-5)
+    assert cost_usd(Usage(total_input=5, output=1, reported=True), {"input": 2.0, "output": 8.0}) is None
