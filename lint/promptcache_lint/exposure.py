@@ -78,6 +78,8 @@ class Exposed:
 
     def costs(self, trait: Trait) -> bool:
         """Whether a value with this trait costs hits here."""
+        if self.segment.role == "tool" and not self.segment.path.startswith("tools"):
+            return False  # a result: new when it is added, and kept as it is from then on
         if self.segment.role != "prompt":
             return True
         if self.turn_before:

@@ -28,6 +28,8 @@ def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Findin
     for prompt, finding in sorted(checked, key=lambda pair: _preference(*pair)):
         places = [place for place in (finding.place, finding.source) if place is not None]
         keys = {(finding.code, *place.start) for place in places}
+        if finding.source is not None:  # ``now(zone) if zone else now()`` is one clock
+            keys.add((finding.code, finding.source.path, finding.source.row, 0))
         same_name = (finding.code, finding.subject, prompt.place)
         if keys & taken or (finding.source is None and same_name in said) or _is_known_graver(finding, kept):
             continue

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Interpreter"]
 
 _DEEPEST = 6
-_MOST_CALLS = 1500
+_MOST_CALLS = 600
 _MOST_RESULTS = 30_000
 _LARGEST_PROGRAM = 12_000_000
 _SHALLOW = (Str, Thing)

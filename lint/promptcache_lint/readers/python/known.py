@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python import strings
 from promptcache_lint.readers.python.program import Function
@@ -47,6 +48,7 @@ _CONSUMING = {
     "range",
     "type",
 }
+_WRITTEN_IN_CODE = re.compile(r"schema|propert|field|model_description|signature", re.IGNORECASE)
 _DETERMINISTIC = re.compile(
     r"(?:.*\.)?(?:model_dump\w*|\w*schema\w*|asdict|to_dict|as_dict|dict|__dict__|load|loads|safe_load|vars)"
 )
@@ -216,6 +218,8 @@ def _dumps(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Valu
     mark = machine.vocabulary.call(made.dotted)
     if mark is None or any(trait.mark.order for trait in traits) or not _of_unknown_order(value, made):
         return Thing(label, traits, settled=True)
+    if made.arguments and _WRITTEN_IN_CODE.search(strings.naming(made.arguments[0][1])):
+        mark = replace(mark, severity=Severity.INFO)  # generated from classes, in the order of the source
     return Thing(label, (*traits, Trait(mark, place, label)))
 
 

@@ -112,7 +112,7 @@ def _by_index(
     if isinstance(index, int):
         severity = sure if index < 0 else _weight(message.value, target, sure, facts)
     elif _is_aged(target, facts):
-        severity = sure
+        severity = sure if message is not target else Severity.WARNING
     yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))
 
 
