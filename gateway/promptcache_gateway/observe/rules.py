@@ -58,11 +58,11 @@ def rules_for(kind: str, model: str, *, granularity: int | None = None, enabled:
 
     ``granularity`` is what the upstream itself says, and wins; ``enabled`` False: it reuses nothing.
     """
-    return _rules(kind, model if len(model) <= _LONGEST_NAME else "", granularity, enabled)
+    return _rules(kind, model if len(model) <= _LONGEST_NAME else "", granularity, enabled=enabled)
 
 
 @lru_cache(maxsize=512)
-def _rules(kind: str, model: str, granularity: int | None, enabled: bool) -> CacheRules:
+def _rules(kind: str, model: str, granularity: int | None, *, enabled: bool) -> CacheRules:
     table = _table()
     facts = find_model(model) if kind not in table else None
     row = table.get(kind, table["unknown"])
