@@ -47,8 +47,8 @@ class _Declaration(Rule):
 class DeclaredVocabulary(Vocabulary):
     """Declared names are looked up before the rules' own, declared calls replace theirs.
 
-    ``sinks`` are the dotted names of calls that send a prompt, ``source_words`` the last words of the
-    declared sources, by which a reader may recognise text worth reading.
+    ``sinks`` are the dotted names of calls that send a prompt; ``source_words`` and ``sink_words`` the last
+    words of declared calls, by which a reader may recognise text worth reading.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -57,9 +57,12 @@ class DeclaredVocabulary(Vocabulary):
         calls = tuple(_called(dotted, usual.mark(code)) for dotted, code in settings.sources)
         super().__init__((_Declaration("", names), *all_rules(), _Declaration("", calls)))
         self._usual = usual
-        self._static = tuple(re.compile(_as_pattern(name)) for name in settings.static_names)
+        # Of a call that nobody knows, a reader has the last word only.
+        last = tuple(name.rpartition(".")[2] for name in settings.static_names if _PLAIN_NAME.fullmatch(name))
+        self._static = tuple(re.compile(_as_pattern(name)) for name in (*settings.static_names, *last))
         self._static_calls = frozenset(settings.static_names)
         self.sinks = frozenset(settings.sinks)
+        self.sink_words = frozenset(dotted.rpartition(".")[2] for dotted in settings.sinks)
         self.source_words = frozenset(dotted.rpartition(".")[2] for dotted, _ in settings.sources)
 
     def mark(self, code: str) -> Mark | None:

@@ -41,7 +41,7 @@ def dependencies_of(file: InputFile, reader: Reader, workspace: Workspace) -> li
     text = file.source.text
     if isinstance(reader, PythonReader):
         if not may_hold_prompt(text):
-            return None  # ruled out as fast as it is looked up
+            return None  # ruled out about as fast as it is looked up
         graph = workspace.shared.setdefault("dependencies", _Imports(workspace.roots))
         assert isinstance(graph, _Imports)
         return graph.closure(file.path, text)

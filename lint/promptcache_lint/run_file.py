@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.declared import vocabulary_of
+from promptcache_lint.declared_python import prepare_python
 from promptcache_lint.errors import MissingExtraError, UnreadableFileError
 from promptcache_lint.faults import one_for_each_fault
 from promptcache_lint.findings import Finding, Severity
@@ -88,6 +89,7 @@ class FileLinter:
 
     def _found(self, file: InputFile, reader: Reader, settings: Settings) -> list[Finding]:
         source = file.source
+        prepare_python(file, self.workspace)
         try:
             prompts = list(reader.read(file, self.workspace))
         except UnreadableFileError as error:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from importlib.machinery import ModuleSpec
 
 __all__ = ["RequestCaughtError", "catch_requests"]
 
