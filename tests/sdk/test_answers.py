@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from promptcache.conversation import Conversation
-from promptcache.errors import ReplayError
+from promptcache.errors import ConversationError, ReplayError
 from tests.sdk.answers import anthropic_message, openai_completion
 
 
@@ -145,6 +145,34 @@ def test_an_empty_answer_is_refused(answer: Any) -> None:
     with pytest.raises(ReplayError):
         chat.assistant(answer)
     assert len(chat) == 1
+
+
+CUSTOM = {"id": "c", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"role": "assistant", "content": None, "tool_calls": [CUSTOM]},
+        {"output": [{"type": "custom_tool_call", "call_id": "c", "name": "sql", "input": "select 1"}]},
+    ],
+)
+def test_a_custom_tool_call_waits_for_its_result(answer: Any) -> None:
+    chat = asked()
+    chat.assistant(answer)
+    with pytest.raises(ConversationError, match="without a result: c"):
+        chat.to_responses("m")
+    chat.tool_result("c", "1")
+    assert chat.to_openai("m")["messages"][2:] == [
+        {"role": "assistant", "content": None, "tool_calls": [CUSTOM]},
+        {"role": "tool", "tool_call_id": "c", "content": "1"},
+    ]
+    assert chat.to_responses("m")["input"][1:] == [
+        {"type": "custom_tool_call", "call_id": "c", "name": "sql", "input": "select 1"},
+        {"type": "custom_tool_call_output", "call_id": "c", "output": "1"},
+    ]
+    assert chat.to_anthropic("m")["messages"][1]["content"][0]["input"] == {"input": "select 1"}
+    assert chat.to_gemini("m")["contents"][1]["parts"][0]["functionCall"]["args"] == {"input": "select 1"}
 
 
 def test_a_stream_cut_inside_a_thought_is_refused() -> None:

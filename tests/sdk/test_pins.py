@@ -48,6 +48,29 @@ def test_in_every_form(form: str, name: str) -> None:
     assert json.dumps(getattr(chat, form)("m", **{name: other})) == first
 
 
+@pytest.mark.parametrize(
+    ("form", "name", "inside", "beside"),
+    [
+        ("to_responses", "text", "format", {"verbosity": "low"}),
+        ("to_anthropic", "output_config", "format", {"effort": "low"}),
+        ("to_openai", "response_format", "json_schema", {"strict": True}),
+    ],
+)
+def test_what_stands_beside_a_schema_may_change(
+    form: str, name: str, inside: str, beside: dict[str, Any]
+) -> None:
+    def order(*names: str, **neighbours: Any) -> list[str]:
+        held = {"schema": {"type": "object", "properties": {one: {} for one in names}}}
+        request = getattr(chat, form)("m", **{name: {inside: held, **neighbours}})
+        assert request[name].items() >= neighbours.items()
+        return list(request[name][inside]["schema"]["properties"])
+
+    chat = Conversation()
+    chat.user("Hi")
+    assert order("b", "a") == ["b", "a"]
+    assert order("a", "b", **beside) == ["b", "a"]
+
+
 def test_what_is_no_schema_is_left_alone() -> None:
     class Format:
         pass

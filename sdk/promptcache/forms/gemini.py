@@ -66,7 +66,7 @@ def _model_parts(entry: AssistantEntry) -> list[dict[str, Any]]:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     try:
-        arguments = json.loads(call.arguments or "{}")
+        arguments = {"input": call.arguments} if call.custom else json.loads(call.arguments or "{}")
     except ValueError:
         arguments = None
     if not isinstance(arguments, dict):

@@ -10,6 +10,7 @@ from promptcache.turns.entries import (
     AssistantEntry,
     Entry,
     ResultsEntry,
+    ToolCall,
     ToolsEntry,
     UserEntry,
     calls_of,
@@ -57,11 +58,14 @@ def _assistant(entry: AssistantEntry) -> dict[str, Any]:
     if entry.dialect == "openai":
         message: dict[str, Any] = entry.value()
         return message
-    calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for call in calls_of(entry)
-    ]
+    calls = [_call(call) for call in calls_of(entry)]
     text = text_of(entry)
     if not calls:
         return {"role": "assistant", "content": text}
     return {"role": "assistant", "content": text or None, "tool_calls": calls}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    if call.custom:
+        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": call.arguments}}
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

@@ -10,6 +10,7 @@ from promptcache.turns.entries import (
     AssistantEntry,
     Entry,
     ResultsEntry,
+    ToolCall,
     ToolsEntry,
     UserEntry,
     calls_of,
@@ -45,7 +46,11 @@ def _items(entry: Entry) -> list[dict[str, Any]]:
         return _assistant(entry)
     if isinstance(entry, ResultsEntry):
         return [
-            {"type": "function_call_output", "call_id": result.call_id, "output": result.text}
+            {
+                "type": "custom_tool_call_output" if result.custom else "function_call_output",
+                "call_id": result.call_id,
+                "output": result.text,
+            }
             for result in entry.results
         ]
     if isinstance(entry, ToolsEntry):
@@ -67,8 +72,11 @@ def _assistant(entry: AssistantEntry) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = entry.value()
         return items
     text = text_of(entry)
-    calls: list[dict[str, Any]] = [
-        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
-        for call in calls_of(entry)
-    ]
+    calls = [_call(call) for call in calls_of(entry)]
     return ([{"role": "assistant", "content": text}] if text or not calls else []) + calls
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    if call.custom:
+        return {"type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": call.arguments}
+    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}

@@ -46,12 +46,16 @@ class AssistantEntry:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to one tool call; ``text`` is what the model reads, ``name`` the tool that was called."""
+    """The answer to one tool call; ``text`` is what the model reads, ``name`` the tool that was called.
+
+    ``custom`` tells that the call was of OpenAI's kind that takes free text.
+    """
 
     call_id: str
     text: str
     failed: bool = False
     name: str = ""
+    custom: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +77,15 @@ Entry: TypeAlias = UserEntry | NoteEntry | AssistantEntry | ResultsEntry | Tools
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call the model asks for; ``arguments`` is the JSON text of its arguments."""
+    """One call the model asks for; ``arguments`` is the JSON text of its arguments.
+
+    For a ``custom`` tool of OpenAI's it is free text.
+    """
 
     id: str
     name: str
     arguments: str
+    custom: bool = False
 
 
 def compact(value: Any) -> str:
@@ -107,16 +115,13 @@ def calls_of(entry: AssistantEntry) -> tuple[ToolCall, ...]:
     """Return the tool calls in an assistant entry that await a result, in order."""
     value = entry.value()
     if entry.dialect == "openai":
-        return tuple(
-            ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
-            for call in value.get("tool_calls") or ()
-            if isinstance(call.get("function"), dict)
-        )
+        return tuple(_openai_call(call) for call in value.get("tool_calls") or ())
     if entry.dialect == "responses":
+        kinds = {"function_call": "arguments", "custom_tool_call": "input"}
         return tuple(
-            ToolCall(item["call_id"], item["name"], item["arguments"])
+            ToolCall(item["call_id"], item["name"], item[kinds[kind]], custom=kind == "custom_tool_call")
             for item in value
-            if item.get("type") == "function_call"
+            if (kind := item.get("type")) in kinds
         )
     if entry.dialect == "anthropic" and isinstance(value, list):
         return tuple(
@@ -125,6 +130,12 @@ def calls_of(entry: AssistantEntry) -> tuple[ToolCall, ...]:
             if item.get("type") == "tool_use"
         )
     return _gemini_calls(value) if entry.dialect == "gemini" else ()
+
+
+def _openai_call(call: dict[str, Any]) -> ToolCall:
+    if call.get("type") == "custom":
+        return ToolCall(call["id"], call["custom"]["name"], call["custom"]["input"], custom=True)
+    return ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
 
 
 def _gemini_calls(parts: list[dict[str, Any]]) -> tuple[ToolCall, ...]:

@@ -18,29 +18,37 @@ from promptcache.turns.entries import compact
 if TYPE_CHECKING:
     from promptcache.turns.state import State
 
-_WITH_SCHEMAS: Final = frozenset(
-    {
-        "output_config",
-        "output_format",
-        "response_format",
-        "responseJsonSchema",
-        "responseSchema",
-        "response_json_schema",
-        "response_schema",
-        "text",
-    }
+_SCHEMAS: Final = frozenset(
+    {"responseJsonSchema", "responseSchema", "response_json_schema", "response_schema", "schema"}
 )
-"""Parameters that hold schemas, at OpenAI, Anthropic and Gemini."""
+"""Names of what is a schema itself: parameters at Gemini, and what stands inside the others."""
+_AROUND: Final = frozenset({"output_config", "output_format", "response_format", "text"})
+"""Parameters that hold a schema, at OpenAI and Anthropic."""
+_INSIDE: Final = frozenset({"format", "json_schema"})
+"""The way to the schema in those; what stands beside it (a verbosity, an effort) may change."""
 
 
 def pin(state: State, parameters: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
     """Return the parameters with their schemas in the order first seen, and the state that remembers it."""
     pinned = dict(parameters)
-    for name in parameters.keys() & _WITH_SCHEMAS:
-        value = parameters[name]
-        if isinstance(value, Mapping):
-            state, pinned[name] = _pinned(state, value)
+    for name in sorted(parameters):
+        if name in _SCHEMAS - {"schema"} | _AROUND:
+            state, pinned[name] = _found(state, name, parameters[name])
     return state, pinned
+
+
+def _found(state: State, name: str, value: Any) -> tuple[State, Any]:
+    """Pin the schema that ``value`` is or holds; what holds none is returned as it is."""
+    if not isinstance(value, Mapping):
+        return state, value
+    if name in _SCHEMAS:
+        return _pinned(state, value)
+    changed: dict[str, Any] = {}
+    for inner in sorted(value.keys() & (_INSIDE | {"schema"})):
+        state, new = _found(state, inner, value[inner])
+        if new is not value[inner]:
+            changed[inner] = new
+    return state, {**value, **changed} if changed else value
 
 
 def _pinned(state: State, value: Mapping[str, Any]) -> tuple[State, Any]:

@@ -63,14 +63,16 @@ class State:
 
     def with_result(self, result: ToolResult) -> State:
         """Return the state with one call answered; the last answer ends the turn, in the order of calls."""
-        names = {call.id: call.name for call in self.open_calls()}
-        if result.call_id not in names:
+        calls = {call.id: call for call in self.open_calls()}
+        if result.call_id not in calls:
             raise ConversationError(
                 f"No tool call {result.call_id!r} is waiting for a result.",
                 remedy="Append the assistant's answer first, and answer each call once.",
             )
-        given = {one.call_id: one for one in (*self.results, replace(result, name=names[result.call_id]))}
-        if len(names) > 1:
+        call = calls[result.call_id]
+        result = replace(result, name=call.name, custom=call.custom)
+        given = {one.call_id: one for one in (*self.results, result)}
+        if len(calls) > 1:
             return replace(self, results=tuple(given.values()))
         answer = self.entries[-1]
         assert isinstance(answer, AssistantEntry)

@@ -160,6 +160,7 @@ def _result(values: Mapping[str, Any]) -> ToolResult:
     for text in (result.call_id, result.text, result.name):
         _string(text)
     _boolean(result.failed)
+    _boolean(result.custom)
     return result
 
 
