@@ -8,7 +8,9 @@ answer is appended when it is whole; a request that fails leaves the conversatio
 from __future__ import annotations
 
 import inspect
+import re
 from abc import abstractmethod
+from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -17,11 +19,13 @@ from promptcache.forms.provider_forms import ProviderForms
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
 __all__ = ["Api", "Sender"]
 
 Api = Literal["openai", "responses", "anthropic", "gemini"]
+_RAW: Final = re.compile("With(Raw|Stream(ed|ing))Response$")
+"""How the SDKs name a client that returns what came over the wire."""
 _BUSY: Final = "Wait for it, or use fork() for a second request and for what does not belong to this one."
 _METHODS: Final[dict[Api, tuple[str, ...]]] = {
     "openai": ("chat", "completions", "create"),
@@ -67,8 +71,12 @@ class Sender(ProviderForms):
         """Send and yield the events of the answer as they come; it is appended when the last has come."""
         with self._asking():
             create, request = _call(self, client, model, api, parameters, streamed=True)
+            response = create(**request)
+            if inspect.isawaitable(response) or not isinstance(response, Iterable):
+                _discard(response)
+                raise ConversationError("This client is asynchronous.", remedy="Use astream() instead.")
             events = []
-            for event in create(**request):
+            for event in response:
                 events.append(event)
                 yield event
             self._append_answer(events)
@@ -121,6 +129,7 @@ def _call(
     *,
     streamed: bool = False,
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
+    _check(client, api, parameters, streamed=streamed)
     chosen = api or _api_of(client)
     create = _method(client, chosen)
     if not callable(create):
@@ -139,6 +148,19 @@ def _call(
     if chosen == "gemini":
         return client.models.generate_content_stream, write(model, **parameters)
     return create, write(model, **{**parameters, "stream": True})
+
+
+def _check(client: Any, api: Any, parameters: Mapping[str, Any], *, streamed: bool) -> None:
+    """Refuse, before anything is sent, what could not be appended when it comes back."""
+    if api is not None and api not in _METHODS:
+        raise ConversationError(f"There is no api {api!r}.", remedy=f"Known are {', '.join(_METHODS)}.")
+    if parameters.get("stream") and not streamed:
+        raise ConversationError("send() takes no stream=True.", remedy="Use stream() or astream() instead.")
+    if _RAW.search(type(client).__name__):
+        raise ConversationError(
+            "A raw response is no answer that can be appended.",
+            remedy="Give the client itself, without with_raw_response or with_streaming_response.",
+        )
 
 
 def _method(client: Any, api: Api) -> Any:

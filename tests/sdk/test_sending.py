@@ -204,6 +204,25 @@ async def test_the_wrong_kind_of_client_is_a_clear_error(server: Provider, clien
     assert len(chat) == 1
 
 
+async def test_what_could_not_be_appended_is_refused_before_it_is_sent(
+    server: Provider, clients: dict[str, Any]
+) -> None:
+    chat = new()
+    async with aclient("openai", server) as client:
+        with pytest.raises(ConversationError, match=r"is asynchronous.*astream"):
+            list(chat.stream(client, "m"))
+    with pytest.raises(ConversationError, match="no api 'zzz'"):
+        chat.send(clients["openai"], "m", api="zzz")  # type: ignore[arg-type]
+    with pytest.raises(ConversationError, match=r"stream\(\)"):
+        chat.send(clients["openai"], "m", stream=True)
+    for client in (clients["openai"], clients["anthropic"]):
+        for raw in (client.with_raw_response, client.with_streaming_response):
+            with pytest.raises(ConversationError, match="raw response"):
+                chat.send(raw, "m")
+    assert server.seen == []
+    assert len(chat) == 1
+
+
 def test_a_google_client_by_its_form() -> None:
     asked: list[dict[str, Any]] = []
     answer = {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hello"}]}}]}
