@@ -1,12 +1,14 @@
 """Canonical JSON: one value, one sequence of bytes, in every process and on every machine.
 
 The bytes are those of RFC 8785 wherever it defines the value: keys in order of UTF-16 code units, numbers as
-ECMAScript writes them, no spaces, UTF-8. Beyond it: integers of any size keep their digits; sets are sorted;
-data classes and pydantic models become objects; dates and times are ISO 8601 (``Z`` for UTC); a Decimal is a
-string of plain digits, a UUID its usual string, an Enum its value; numpy scalars and arrays are their Python
-values. What has no faithful form (NaN, lone surrogates, bytes, colliding keys) is an error that names its
-path. The order of the input never shows. Where order has meaning (a tool call's arguments, a schema's
-properties), do not canonicalize: keep the text as it came.
+ECMAScript writes them, no spaces, UTF-8. Beyond it: integers of any size keep their digits; sets are arrays
+in the order of their members' canonical JSON as text, so 10 stands before 2 and ``"a"`` before both; data
+classes and pydantic models become objects; dates and times are ISO 8601 (``Z`` for UTC; an offset's seconds
+are kept, as ``+01:00:30``); a Decimal is a string of plain digits, a UUID its usual string, an Enum its
+value; numpy scalars, also as keys, and arrays are their Python values. What has no faithful form (NaN, lone
+surrogates, bytes, colliding keys, a long double, a field never set) is an error that names its path. The
+order of the input never shows. Where order has meaning (a tool call's arguments, a schema's properties), do
+not canonicalize: keep the text as it came.
 
 This module is the door and the fast way: orjson, and what its bytes need to be ours. The forms themselves are
 in `promptcache.faithful`.

@@ -160,7 +160,7 @@ def simpler(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _fields(value)
     return _plain(value)
 
 
@@ -176,6 +176,8 @@ def name_of(key: Any, *, strict: bool) -> str:
         return _written(key, strict=strict, checked=False)
     if isinstance(key, (date, time, UUID, Decimal)):
         return str(_plain(key))
+    if _is_numpy(key):
+        return name_of(_from_numpy(key), strict=strict)
     raise UnfaithfulError(f"a key is a {type(key).__name__}", "Use strings as keys.")
 
 
@@ -200,7 +202,8 @@ def in_utf16(text: str) -> bytes:
 def _plain(value: Any) -> Any:
     """Return the JSON form of a scalar JSON does not know, or of an object that can say what it holds."""
     if isinstance(value, (datetime, time)):
-        return value.isoformat().replace("+00:00", "Z")
+        text = value.isoformat()
+        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, UUID):
@@ -211,13 +214,38 @@ def _plain(value: Any) -> Any:
         return format(value, "f")
     if callable(getattr(value, "model_dump", None)) and not isinstance(value, type):
         return value.model_dump()  # pydantic, known by its form
-    if getattr(getattr(value, "dtype", None), "kind", "") in "biufU" and callable(
-        getattr(value, "tolist", None)
-    ):
-        return value.tolist()  # numpy, known by its form
+    if _is_numpy(value):
+        return _from_numpy(value)
     raise UnfaithfulError(
         f"a {type(value).__name__} has no JSON form", "Convert it to text or plain data first."
     )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    names = [field.name for field in dataclasses.fields(value)]
+    unset = [name for name in names if not hasattr(value, name)]
+    if unset:
+        raise UnfaithfulError(
+            f"the field {unset[0]!r} of a {type(value).__name__} is not set",
+            "Set it, or give it a default.",
+        )
+    return {name: getattr(value, name) for name in names}
+
+
+def _is_numpy(value: Any) -> bool:
+    """Tell a numpy scalar or array with a JSON form by its form."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return isinstance(kind, str) and kind in "biufU" and callable(getattr(value, "tolist", None))
+
+
+def _from_numpy(value: Any) -> Any:
+    found = value.tolist()
+    if type(found) is type(value):  # a longdouble, for which Python has no number
+        raise UnfaithfulError(
+            f"a {type(value).__name__} may hold more digits than a number in JSON",
+            "Convert it with float(), or to text.",
+        )
+    return found
 
 
 def _in_order(names: dict[str, Any]) -> list[str]:

@@ -367,3 +367,63 @@ def test_the_same_bytes_in_every_process(seed: str) -> None:
     )
     golden = '{"d":{"e":[2,3],"é":1},"f":[0.1,1e+22,5e-324],"o":["x","x"],"s":["a","b","q","z","ü"]}'
     assert run.stdout.decode() == golden
+
+
+@pytest.mark.parametrize(
+    ("offset", "written"),
+    [
+        (timedelta(hours=1, seconds=30), "+01:00:30"),
+        (timedelta(seconds=30), "+00:00:30"),
+        (timedelta(seconds=30, microseconds=5), "+00:00:30.000005"),
+        (-timedelta(hours=1, seconds=30), "-01:00:30"),
+        (timedelta(0), "Z"),
+    ],
+)
+def test_an_offset_keeps_its_seconds(offset: timedelta, written: str) -> None:
+    moment = datetime(2031, 3, 4, 5, 6, 7, tzinfo=timezone(offset))
+    assert canonical_json([moment]).decode() == f'["2031-03-04T05:06:07{written}"]'
+    assert datetime.fromisoformat(json.loads(canonical_json(moment))) == moment
+
+
+@dataclasses.dataclass
+class HalfSet:
+    there: int
+    later: int = dataclasses.field(init=False)
+
+
+@dataclasses.dataclass(slots=True)
+class HalfSetSlots:
+    there: int
+    later: int = dataclasses.field(init=False)
+
+
+@pytest.mark.parametrize("kind", [HalfSet, HalfSetSlots])
+def test_a_field_that_was_never_set_is_named_with_its_place(kind: Any) -> None:
+    value = kind(1)
+    with pytest.raises(CanonicalJSONError, match=rf"\$\.a\[0\] .* 'later' of a {kind.__name__} is not set"):
+        canonical_json({"a": [value]})
+    value.later = 2
+    assert canonical_json(value) == b'{"later":2,"there":1}'
+
+
+def test_numpy_keys_are_treated_alike() -> None:
+    numpy = pytest.importorskip("numpy")
+    keys = {numpy.int64(3): 1, numpy.float64(1.5): 2, numpy.float32(0.5): 3, numpy.bool_(True): 4}
+    assert canonical_json(keys) == b'{"0.5":3,"1.5":2,"3":1,"true":4}'
+    assert canonical_json(keys) == write_text(keys, strict=False).encode()
+    with pytest.raises(CanonicalJSONError, match="both written '3'"):
+        canonical_json({numpy.int64(3): 1, "3": 2})
+    with pytest.raises(CanonicalJSONError, match="beyond"):
+        canonical_json({numpy.int64(2**60): 1}, strict=True)
+
+
+def test_a_long_double_is_refused_with_its_place() -> None:
+    numpy = pytest.importorskip("numpy")
+    value = numpy.longdouble("1.5")
+    for holder in ({"a": value}, {"a": {value: 1}}, {"a": numpy.array([value])}):
+        with pytest.raises(CanonicalJSONError, match=r"\$\.a.* a longdouble may hold more digits"):
+            canonical_json(holder)
+
+
+def test_members_of_a_set_stand_in_the_order_of_their_text() -> None:
+    assert canonical_json({2, 10, "a", 1.5}) == b'["a",1.5,10,2]'
