@@ -50,13 +50,12 @@ class CompletionEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
         """Answer one request; never raises."""
         request_id = self._ids.next()
-        own = as_headers({"request_id": request_id})
         try:
             call = await self._call(scope, receive, request_id, dialect)
         except CallerGoneError:
             return
         except ApiError as error:
-            await send_error(send, error, own)
+            await send_error(send, error, as_headers({"request_id": request_id}))
             return
         headers = self._access.without_credentials(scope["headers"])
         inbound = Inbound("POST", headers, scope.get("query_string", b""))

@@ -29,6 +29,7 @@ _HEADER_FIELDS = (
     "lost_tokens",
     "remedy",
 )
+_HEADERS = tuple((field, b"x-promptcache-" + field.replace("_", "-").encode()) for field in _HEADER_FIELDS)
 # Everything printable in ASCII stays as it is; the rest is percent-encoded, so that a header can hold it.
 _SAFE = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~ "
 _MAX_HEADER_VALUE = 256
@@ -50,11 +51,7 @@ def final_summary(record: RequestRecord) -> dict[str, Any]:
 
 def as_headers(summary: Mapping[str, Any]) -> RawHeaders:
     """The summary's head as ``x-promptcache-*`` headers, in printable ASCII."""
-    return [
-        (b"x-promptcache-" + field.replace("_", "-").encode(), _header_value(summary[field]))
-        for field in _HEADER_FIELDS
-        if field in summary
-    ]
+    return [(name, _header_value(summary[field])) for field, name in _HEADERS if field in summary]
 
 
 def as_comment(summary: Mapping[str, Any]) -> bytes:
