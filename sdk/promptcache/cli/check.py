@@ -1,18 +1,19 @@
 """``promptcache check REQUEST.json``: will this request be accepted and cached at its provider?
 
-The check is `promptcache.check`; this module reads the file and writes words.
+The check is `promptcache.check`; this module writes words.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from promptcache.cli.files import UnreadableError, read_object
+from promptcache.cli.output import show, show_json
 from promptcache.cli.style import Style
-from promptcache.errors import PromptCacheError
+from promptcache.errors import MalformedRequestError, PromptCacheError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,15 +25,6 @@ FINDINGS: Final = 1
 COULD_NOT_RUN: Final = 2
 
 
-class UnreadableFileError(PromptCacheError):
-    """The file given on the command line holds no request; ``path`` is the file."""
-
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(f"{path}: {problem}.", remedy="Give a file that holds one request body as JSON.")
-        self.path = path
-        self.problem = problem
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Check one request file; return 0 when nothing is wrong, 1 on errors or warnings, 2 on bad input."""
     options = _parser().parse_args(argv)
@@ -42,9 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"promptcache check: {error}", file=sys.stderr)
         return COULD_NOT_RUN
     if options.output_format == "json":
-        print(json.dumps(report.to_dict(), ensure_ascii=False, indent=2))
+        show_json(report.to_dict())
     else:
-        print(describe(report, Style.for_stream(sys.stdout)))
+        show(describe(report, Style.for_stream(sys.stdout)))
     return FINDINGS if any(finding.severity != "info" for finding in report.findings) else CLEAN
 
 
@@ -64,20 +56,11 @@ def describe(report: CheckReport, style: Style) -> str:
 def _check(path: Path, model: str | None) -> CheckReport:
     from promptcache.check import check_request  # noqa: PLC0415 - `check --help` must not pay for it
 
-    body = _read(path)
-    return check_request({**body, "model": model} if model else body)
-
-
-def _read(path: Path) -> dict[str, Any]:
+    body = read_object(path)
     try:
-        body = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UnreadableFileError(path, error.strerror or "cannot be read") from error
-    except (ValueError, RecursionError) as error:
-        raise UnreadableFileError(path, f"not JSON ({error})") from error
-    if not isinstance(body, dict):
-        raise UnreadableFileError(path, f"holds a JSON {type(body).__name__}, not an object")
-    return body
+        return check_request({**body, "model": model} if model else body)
+    except MalformedRequestError as error:
+        raise UnreadableError(path, f"not a request ({error.path}: {error.problem})") from error
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,6 +1,7 @@
 """``promptcache diff A.json B.json``: says where request B leaves request A, and why.
 
-The comparison is `promptcache.divergence`; this module reads files and writes words.
+The comparison is `promptcache.divergence`; this module writes words. A model or a parameter
+that changed ends the reuse as well, though the text goes on: only no cause at all is status 0.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from promptcache.causes import get_cause
+from promptcache.cli.files import UnreadableError, read_object
+from promptcache.cli.output import show, show_json
 from promptcache.cli.style import Style
 from promptcache.errors import MalformedRequestError, PromptCacheError
 
@@ -26,17 +29,11 @@ DIVERGED: Final = 1
 COULD_NOT_RUN: Final = 2
 
 
-class UnreadableRequestError(PromptCacheError):
-    """A file given on the command line that holds no request; ``path`` is the file."""
-
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(f"{path}: {problem}.", remedy="Give a file that holds one request body as JSON.")
-        self.path = path
-        self.problem = problem
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Compare two request files; return 0 when the second extends the first, 1 when not, 2 on bad input."""
+    """Compare two request files.
+
+    Returns 0 when the second extends the first and nothing else ends the reuse, 1 when not, 2 on bad input.
+    """
     options = _parser().parse_args(argv)
     try:
         result = _compare(options.earlier, options.later, options.usage)
@@ -44,10 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"promptcache diff: {error}", file=sys.stderr)
         return COULD_NOT_RUN
     if options.output_format == "json":
-        print(json.dumps(result, ensure_ascii=False, indent=2))
+        show_json(result)
     else:
-        print(describe(result, Style.for_stream(sys.stdout)))
-    return APPEND_ONLY if result["append_only"] else DIVERGED
+        show(describe(result, Style.for_stream(sys.stdout)))
+    return APPEND_ONLY if result["append_only"] and not result["cause"] else DIVERGED
 
 
 def describe(result: dict[str, Any], style: Style) -> str:
@@ -62,6 +59,8 @@ def describe(result: dict[str, Any], style: Style) -> str:
 
 
 def _headline(result: dict[str, Any], style: Style) -> str:
+    if result["append_only"] and result.get("cause"):
+        return style.red("The second request extends the first, and yet may not reuse it.")
     if result["append_only"]:
         return style.green("The second request extends the first; its prefix is unchanged.")
     where = f" at {style.cyan(result['path'])}" if result.get("path") else ""
@@ -100,12 +99,12 @@ def _plain(value: object) -> str:
 def _compare(earlier: Path, later: Path, usage_file: Path | None) -> dict[str, Any]:
     from promptcache.divergence import compare_requests  # noqa: PLC0415 - `rule` must not pay for it
 
-    bodies = [_read(path) for path in (earlier, later)]
+    bodies = [read_object(path) for path in (earlier, later)]
     usage = _usage(usage_file) if usage_file else None
     try:
         return compare_requests(bodies[0], bodies[1], usage=usage).to_dict()
     except MalformedRequestError as error:
-        raise UnreadableRequestError(
+        raise UnreadableError(
             _culprit(earlier, later, bodies), f"not a request ({error.path}: {error.problem})"
         ) from error
 
@@ -124,25 +123,18 @@ def _culprit(earlier: Path, later: Path, bodies: list[dict[str, Any]]) -> Path:
 def _usage(path: Path) -> Usage:
     from promptcache.usage import Usage  # noqa: PLC0415 - only with --usage
 
-    return Usage.from_response(_read(path))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        body = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UnreadableRequestError(path, error.strerror or "cannot be read") from error
-    except (ValueError, RecursionError) as error:
-        raise UnreadableRequestError(path, f"not JSON ({error})") from error
-    if not isinstance(body, dict):
-        raise UnreadableRequestError(path, f"holds a JSON {type(body).__name__}, not an object")
-    return body
+    remedy = "Give a file that holds a response, or its usage object, as JSON."
+    usage = Usage.from_response(read_object(path, remedy=remedy))
+    if usage.total_input is None and usage.cache_read is None and usage.output is None:
+        raise UnreadableError(path, "holds no usage", remedy=remedy)
+    return usage
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "promptcache diff",
-        description="Say where one request leaves another, and why. Exit: 0 append-only, 1 diverged.",
+        description="Say where one request leaves another, and why. Exit: 0 append-only, 1 diverged (text, "
+        "model, parameters or another cause), 2 could not run.",
     )
     parser.add_argument("earlier", metavar="A.json", type=Path, help="the earlier request body")
     parser.add_argument("later", metavar="B.json", type=Path, help="the later request body")

@@ -58,3 +58,20 @@ def test_bad_input_is_one_line_and_exits_two(
 def test_a_missing_file_exits_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "none.json")]) == 2
     assert "none.json" in capsys.readouterr().err
+
+
+def test_a_malformed_request_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.json"
+    path.write_text('{"messages": 5}')
+    assert main([str(path)]) == 2
+    assert f"{path}: not a request (messages" in capsys.readouterr().err
+
+
+def test_a_lone_surrogate_is_shown_as_its_escape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.json"
+    mark = {"type": "ephemeral", "ttl": "\ud800"}
+    system = [{"type": "text", "text": "x", "cache_control": mark}]
+    path.write_text(json.dumps({"model": "m", "system": system, "messages": []}))
+    for output_format in ("text", "json"):
+        assert main([str(path), "--output-format", output_format]) == 1
+        assert "\\ud800" in capsys.readouterr().out

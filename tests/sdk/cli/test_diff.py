@@ -88,3 +88,39 @@ def test_usage_is_read_beside_the_requests(write: Any, capsys: pytest.CaptureFix
     assert main([a, b, "--usage", write("usage.json", usage)]) == 0
     assert main([a, b, "--usage", write("broken.json", "{")]) == 2
     assert "broken.json: not JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change", [{"model": "other"}, {"reasoning_effort": "high"}])
+def test_what_ends_the_reuse_beside_the_text_is_status_1(
+    change: dict[str, Any], write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    earlier = body("now", "hi")
+    a = write("a.json", {"reasoning_effort": "low", **earlier})
+    b = write("b.json", {"reasoning_effort": "low", **body("now", "hi", "hello", "bye"), **change})
+    assert main([a, b, "--output-format", "json"]) == 1
+    result = json.loads(capsys.readouterr().out)
+    assert (result["append_only"], bool(result["cause"])) == (True, True)
+    assert main([a, b]) == 1
+    assert "yet may not reuse it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_a_lone_surrogate_is_shown_as_its_escape(
+    output_format: str, write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = write("a.json", body("x\ud800", "hi")), write("b.json", body("y\udfff", "hi", "hello", "bye"))
+    assert main([a, b, "--output-format", output_format]) == 1
+    out = capsys.readouterr().out
+    assert "\\ud800" in out
+    assert "\\udfff" in out
+
+
+@pytest.mark.parametrize("content", [{}, {"id": "r", "usage": None}, {"usage": {"words": 5}}])
+def test_a_file_without_usage_is_status_2(
+    content: Any, write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = write("a.json", body("x", "hi")), write("b.json", body("x", "hi", "hello", "bye"))
+    assert main([a, b, "--usage", write("u.json", content)]) == 2
+    err = capsys.readouterr().err
+    assert "u.json: holds no usage." in err
+    assert "usage object" in err
