@@ -67,12 +67,26 @@ def test_every_rendering_begins_with_the_prefix(name: str, now: str) -> None:
         ("a {% include shop ignore missing %} {{ now }}", "a "),
         ("a {% filter upper %}{{ now }}{% endfilter %}", "a "),
         ("a {% set ns = namespace(t=now) %}b{{ ns.t }}", "a b"),
+        ("a {% set ns = namespace(t=1) %}b {% set ns.t = now %}c {{ ns.t }}", "a b "),
+        ("a {% set ns = namespace(t=1) %}{% set o = ns %}{% set ns.t = now %}c {{ o.t }}", "a "),
+        ("a {% set xs = [] %}{% set _ = xs.append(now) %}b{{ xs }}", "a "),
+        ("a {% if now %}{% set m = 1 %}{% endif %}{% set k = m + 1 %}b{{ k }}", "a "),
+        ("a {% macro m() %}{{ t }}{% endmacro %}{% set t = now %}b {{ m() }}", "a b "),
+        ("a {% import 'told' as c with context %}b {{ c.text }}", "a "),
+        ("a {% from 'told' import text with context %}b {{ text }}", "a "),
+        ("a {% import 'calm' as c %}b {{ c.text }} {{ now }}", "a b fine "),
+        ("a {{ self.b() }} {% block b %}{{ now }}{% endblock %}", "a "),
         ("no volatile {{ shop }}", "no volatile Lark Bikes"),
         ("{# note #}a {{- now }}", "a"),
     ],
 )
 def test_where_the_prefix_ends(source: str, prefix: str) -> None:
-    includes = {"clock": "It is {{ now }}", "rules": "Be kind."}
+    includes = {
+        "clock": "It is {{ now }}",
+        "rules": "Be kind.",
+        "told": "{% set text = now %}",
+        "calm": "{% set text = 'fine' %}",
+    }
     template = Template("t", source, static=["shop"], volatile=["now"], includes=includes)
     assert template.prefix(shop="Lark Bikes") == prefix
     assert template.render(shop="Lark Bikes", now="5").startswith(prefix)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _Kind = TypeVar("_Kind", bound=nodes.Node)
+_Reading = nodes.Include | nodes.Import | nodes.FromImport
+_MAKERS = frozenset({"namespace", "dict", "range", "cycler", "joiner"})
+"""Functions that make something new and change nothing that is there."""
 _DEFINING = (nodes.Assign, nodes.AssignBlock, nodes.Macro, nodes.Import, nodes.FromImport)
 
 
@@ -42,7 +45,7 @@ class Splitter:
 
     def __init__(self, environment: Environment, volatile: frozenset[str]) -> None:
         self._environment = environment
-        self._changing = set(volatile)
+        self._changing = {*volatile, "self"}  # what blocks write stands elsewhere
 
     def split(self, name: str) -> Layout:
         """Split the template ``name`` of the environment's loader."""
@@ -50,12 +53,15 @@ class Splitter:
         head: list[nodes.Node] = []
         tail: list[nodes.Node] = []
         for node in self._pieces(tree):
-            if isinstance(node, _DEFINING):
-                self._define(node, head)
-            elif tail or self._changes(node):
+            defines = isinstance(node, _DEFINING)
+            if defines and tail:
+                continue  # what is defined there cannot shape what stands before
+            if not tail and not self._changes(node):
+                head.append(node)
+            elif tail or not defines or _reaches_out(node):
                 tail.append(node)
             else:
-                head.append(node)
+                self._define(node, head)
         top = nodes.Template(head, lineno=1)
         top.set_environment(self._environment)
         return Layout(
@@ -83,21 +89,22 @@ class Splitter:
                 yield node
 
     def _define(self, node: nodes.Node, head: list[nodes.Node]) -> None:
-        if self._changes(node):
-            self._changing.update(_defined_names(node))
-        else:
-            head.append(node)
+        """Mark what a volatile node defines, and the macros before it that use that."""
+        self._changing.update(_defined_names(node))
+        for macro in [earlier for earlier in head if isinstance(earlier, nodes.Macro)] * 2:
+            if self._changes(macro):
+                self._changing.add(macro.name)
 
     def _changes(self, node: nodes.Node) -> bool:
         if any(name.name in self._changing for name in _with_itself(node, nodes.Name)):
             return True
-        return any(self._include_changes(include) for include in _with_itself(node, nodes.Include))
+        return any(self._include_changes(include) for include in _reading(node))
 
-    def _include_changes(self, include: nodes.Include) -> bool:
+    def _include_changes(self, include: _Reading) -> bool:
         trees = self._included(include)
         return trees is None or any(self._changes(tree) for tree in trees)
 
-    def _included(self, include: nodes.Include) -> list[nodes.Template] | None:
+    def _included(self, include: _Reading) -> list[nodes.Template] | None:
         """Return the trees an include may bring; None when its name is computed."""
         if not isinstance(include.template, nodes.Const):
             return None
@@ -114,7 +121,7 @@ class Splitter:
     def _undeclared(self, tree: nodes.Template, defined: set[str]) -> set[str]:
         defined = defined | {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
         found = meta.find_undeclared_variables(tree) - defined
-        for include in tree.find_all(nodes.Include):
+        for include in _reading(tree):
             for included in self._included(include) or ():
                 found |= self._undeclared(included, defined)
         return found
@@ -124,6 +131,22 @@ def _with_itself(node: nodes.Node, kind: type[_Kind]) -> Iterator[_Kind]:
     if isinstance(node, kind):
         yield node
     yield from node.find_all(kind)
+
+
+def _reading(node: nodes.Node) -> Iterator[_Reading]:
+    """Yield what brings in other templates that see the variables of this one."""
+    yield from _with_itself(node, nodes.Include)
+    yield from (found for found in _with_itself(node, nodes.Import) if found.with_context)
+    yield from (found for found in _with_itself(node, nodes.FromImport) if found.with_context)
+
+
+def _reaches_out(node: nodes.Node) -> bool:
+    """Tell whether a definition may change more than the names it defines."""
+    if isinstance(node, nodes.Macro):
+        return False  # that happens where it is called
+    calls = (call.node for call in node.find_all(nodes.Call))
+    makes = all(isinstance(called, nodes.Name) and called.name in _MAKERS for called in calls)
+    return not makes or next(node.find_all(nodes.NSRef), None) is not None or any(_reading(node))
 
 
 def _defined_names(node: nodes.Node) -> Iterator[str]:
