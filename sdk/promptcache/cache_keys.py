@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+from promptcache.errors import ConversationError
 from promptcache.providers import KEY_REQUESTS_PER_MINUTE
 
 __all__ = ["cache_key", "session_key"]
@@ -31,12 +32,14 @@ def cache_key(
     ``requests_per_minute`` is the rate of the template and tenant; where one key takes less, ``spread`` (what
     stays the same in one conversation, such as its id) chooses among as many keys as needed.
 
+    Raises `promptcache.errors.ConversationError` for a rate that is not a finite number from 0.
+
     >>> cache_key("support") == cache_key("support", spread="another conversation")
     True
     >>> cache_key("support", tenant="a") == cache_key("support", tenant="b")
     False
     """
-    shards = max(1, math.ceil((requests_per_minute or 0) / KEY_REQUESTS_PER_MINUTE))
+    shards = max(1, math.ceil(_rate(requests_per_minute) / KEY_REQUESTS_PER_MINUTE))
     shard = int.from_bytes(_digest(spread), "big") % shards
     return f"pc-{_digest(template, tenant or '', str(shard)).hex()}"
 
@@ -57,5 +60,18 @@ def session_key(body: Mapping[str, Any]) -> str | None:
     return f"pc-{_digest('session', str(named)).hex()}" if session else None
 
 
+def _rate(value: object) -> float:
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ConversationError(
+            f"{value!r} is no rate of requests a minute.", remedy="Give a finite number from 0, or None."
+        )
+    return value
+
+
 def _digest(*parts: str) -> bytes:
-    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    """Hash the parts with their lengths, so that no two ways of dividing a text are alike."""
+    written = [part.encode("utf-8", "surrogatepass") for part in parts]
+    whole = b"".join(len(part).to_bytes(8, "big") + part for part in written)
+    return blake2b(whole, digest_size=12).digest()

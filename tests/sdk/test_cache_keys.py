@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache import Conversation, cache_key
 from promptcache.cache_keys import session_key
+from promptcache.errors import ConversationError
 from promptcache.providers import KEY_REQUESTS_PER_MINUTE
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -83,6 +86,17 @@ names = st.text(max_size=80)
 
 @given(names, names, names, names)
 def test_names_are_never_mixed_up_or_cut_off(one: str, tenant: str, other: str, another: str) -> None:
-    if (one, tenant) != (other, another) and "\0" not in one + tenant + other + another:
+    if (one, tenant) != (other, another):
         assert cache_key(one, tenant=tenant) != cache_key(other, tenant=another)
     assert len(cache_key(one, tenant=tenant)) == 27
+
+
+def test_a_template_and_a_tenant_are_kept_apart_whatever_they_hold() -> None:
+    assert cache_key("a\0b", tenant="c") != cache_key("a", tenant="b\0c")
+    assert cache_key("a\0", tenant="b") != cache_key("a", tenant="\0b")
+
+
+@pytest.mark.parametrize("rate", [math.nan, math.inf, -math.inf, -1, "15", True])
+def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
+    with pytest.raises(ConversationError, match="is no rate of requests a minute"):
+        cache_key("support", requests_per_minute=rate)
