@@ -1,4 +1,4 @@
-"""How often a diagnosis is right: ``python -m benchmarks.diagnosis [PAIRS]``.
+"""How often a diagnosis is right: ``python benchmarks/diagnosis.py [PAIRS]``.
 
 Plays generated conversations, each fault alone and none, against a simulated provider's cache, and
 prints precision and recall for every cause. A pair is right when its cause comes first and its path,
@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds the tests' traffic too
 
 from tests.gateway.observe.scenes import Stage
 from tests.gateway.observe.traffic import FAULTS, SCENES, Author, Pair

@@ -1,4 +1,4 @@
-"""What observing costs on the request's path: ``python -m benchmarks.observe``.
+"""What observing costs on the request's path: ``python benchmarks/observe.py``.
 
 For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history, the median
 time of `Observer.open` (before the request is forwarded) and of `Observer.preview` (after it).
