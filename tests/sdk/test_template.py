@@ -150,6 +150,59 @@ def test_objects_without_a_stable_text_are_refused(value: Any) -> None:
         Template("t", "{{ x }}", static=["x"]).render(x=value)
 
 
+class Shop:
+    tags = frozenset({"b", "a", "c"})
+    parts = (1, {"y", "x"})
+
+    def open_days(self) -> set[str]:
+        return {"tue", "mon"}
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ x.tags|join(',') }}", "a,b,c"),
+        ("{{ ','.join(x.tags) }}", "a,b,c"),
+        ("{% for t in x.tags %}{{ t }}{% endfor %}", "abc"),
+        ("{% for t in x.open_days() %}{{ t }} {% endfor %}", "mon tue "),
+        ("{{ x.open_days()|list }}", "['mon', 'tue']"),
+        ("{{ [x]|map(attribute='tags')|first }}", "['a', 'b', 'c']"),
+        ("{{ x.parts[1]|first }}{{ x.tags ~ '' }}", "x['a', 'b', 'c']"),
+    ],
+)
+def test_sets_have_an_order_wherever_they_come_from(source: str, text: str) -> None:
+    assert Template("t", source, static=["x"]).render(x=Shop()) == text
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ [x] }}",
+        "{{ {'a': (x,)} }}",
+        "{{ 'a' ~ x }}",
+        "{{ 'a' ~ [x] }}",
+        "{{ '%s' % x }}",
+        "{{ '{}'.format(x) }}",
+        "{{ x|string }}",
+        "{{ [x]|join }}",
+        "{{ [x]|map('string')|join }}",
+        "{{ 'a'|replace('a', x) }}",
+        "{{ ['a']|map('upper') }}",
+        "{{ x.open_days }}",
+        "{{ [x.open_days()] }}",
+        "{{ 'a' ~ x.open_days() }}",
+    ],
+)
+def test_nothing_without_a_stable_text_is_written(source: str) -> None:
+    with pytest.raises(TemplateError, match=r"has no stable (text \(PC106\)|order \(PC202\))"):
+        Template("t", source, static=["x"]).render(x=Shop())
+
+
+def test_a_list_that_a_template_fills_is_filled() -> None:
+    source = "{% set ns = namespace(xs=[]) %}{% set _ = ns.xs.append(x) %}{{ ns.xs }}"
+    assert Template("t", source, static=["x"]).render(x=1) == "[1]"
+
+
 def test_tojson_refuses_what_has_no_faithful_form() -> None:
     with pytest.raises(TemplateError, match="nan"):
         Template("t", "{{ x|tojson }}", static=["x"]).render(x=float("nan"))
