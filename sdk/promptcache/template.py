@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 
 from promptcache.causes import get_cause
-from promptcache.errors import CanonicalJSONError, PromptCacheWarning, TemplateError
+from promptcache.errors import CanonicalJSONError, ConversationError, PromptCacheWarning, TemplateError
 from promptcache.rendering.environment import make_environment, settled
 from promptcache.rendering.layout import Layout, Splitter
+from promptcache.turns import given
 from promptcache.turns.static import check_static
 
 if TYPE_CHECKING:
@@ -60,10 +61,16 @@ class Template:
         known_static: Iterable[str] = (),
         strict: bool = False,
     ) -> None:
+        for where, value in (("name", name), ("source", source)):
+            if not isinstance(value, str):
+                raise TemplateError(
+                    str(name), f"its {where} is a {type(value).__name__}", remedy="Give a str."
+                )
         self.name = name
         self.source = source
-        self.static = frozenset(static)
-        self.volatile = frozenset(volatile)
+        self.static = self._names("static", static)
+        self.volatile = self._names("volatile", volatile)
+        known = self._names("known_static", known_static)
         self._includes = dict(includes or {})
         self._environment = make_environment(jinja2.DictLoader({**self._includes, name: source}))
         try:
@@ -75,7 +82,7 @@ class Template:
         self._check_names(layout)
         self._check_order(layout, strict=strict)
         texts = [(f"the template {name!r}", text) for text in layout.literals]
-        check_static(texts, known=frozenset(known_static), strict=strict, stacklevel=2)
+        check_static(texts, known=known, strict=strict, stacklevel=2)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **declarations: Any) -> Template:
@@ -138,6 +145,13 @@ class Template:
             return template.render({name: settled(variables[name]) for name in needed})
         except (jinja2.TemplateError, CanonicalJSONError) as error:
             raise self._failure(error) from error
+
+    def _names(self, where: str, names: Iterable[str]) -> frozenset[str]:
+        """Return names given as a list or the like; one text is refused, not taken apart."""
+        try:
+            return frozenset(given.texts(names, where))
+        except ConversationError as error:
+            raise TemplateError(self.name, error.message.rstrip("."), remedy=error.remedy) from None
 
     def _check_names(self, layout: Layout) -> None:
         both = sorted(self.static & self.volatile)

@@ -227,6 +227,15 @@ def test_static_text_behind_the_volatile_part_warns_or_raises() -> None:
         Template("t", source, volatile=["now"], strict=True)
 
 
+@pytest.mark.parametrize("where", ["static", "volatile", "known_static"])
+def test_one_text_is_no_list_of_names(where: str) -> None:
+    with pytest.raises(TemplateError, match=f"{where} is a str") as caught:
+        Template("t", "a", **{where: "abc"})
+    assert caught.value.remedy
+    with pytest.raises(TemplateError, match="its source is a int"):
+        Template("t", 5)  # type: ignore[arg-type]
+
+
 def test_both_static_and_volatile_is_an_error() -> None:
     with pytest.raises(TemplateError, match="'x' is declared both"):
         Template("t", "{{ x }}", static=["x"], volatile=["x"])
