@@ -149,7 +149,7 @@ class Template:
     def _names(self, where: str, names: Iterable[str]) -> frozenset[str]:
         """Return names given as a list or the like; one text is refused, not taken apart."""
         try:
-            return frozenset(given.texts(names, where))
+            return frozenset(given.texts(list(names) if isinstance(names, dict) else names, where))
         except ConversationError as error:
             raise TemplateError(self.name, error.message.rstrip("."), remedy=error.remedy) from None
 
