@@ -1,7 +1,9 @@
 """Which other files the findings in a file may depend on: those that its imports lead to, in the same tree.
 
-Rather one too many than one too few: every file that an import could mean counts. None where this cannot be
-told from the text, as for templates that include others; such files are read in every run.
+Rather one too many than one too few: every file that an import could mean counts. What they hold is summed up
+in one digest: modules that import each other in a ring share theirs, which covers what the ring imports.
+None where this cannot be told from the text, as for templates that include others; such files are read in
+every run.
 """
 
 from __future__ import annotations
@@ -36,19 +38,19 @@ _REFERS = re.compile(r"\bfile:|!include")
 _LARGEST = 2_000_000
 
 
-def dependencies_of(file: InputFile, reader: Reader, workspace: Workspace) -> list[tuple[str, str]] | None:
-    """Paths and content hashes of the other files; None where the file is not worth keeping results of."""
+def dependencies_of(file: InputFile, reader: Reader, workspace: Workspace) -> str | None:
+    """A digest of the other files; None where the file is not worth keeping results of."""
     text = file.source.text
     if isinstance(reader, PythonReader):
         if not may_hold_prompt(text):
             return None  # ruled out about as fast as it is looked up
         graph = workspace.shared.setdefault("dependencies", _Imports(workspace.roots))
         assert isinstance(graph, _Imports)
-        return graph.closure(file.path, text)
+        return graph.digest(str(file.path), text)
     if isinstance(reader, JinjaReader):
-        return None if _OPENS_OTHERS.search(text) else []
+        return None if _OPENS_OTHERS.search(text) else ""
     if isinstance(reader, DataReader | TextReader):
-        return None if _REFERS.search(text) or _OPENS_OTHERS.search(text) else []
+        return None if _REFERS.search(text) or _OPENS_OTHERS.search(text) else ""
     return None
 
 
@@ -60,20 +62,50 @@ class _Imports:
         self._known: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._files: dict[tuple[str, str], tuple[str, ...]] = {}
         self._folders: dict[str, tuple[str, ...]] = {}
+        self._digests: dict[str, str] = {}
 
-    def closure(self, path: Path, text: str) -> list[tuple[str, str]]:
-        """The files that ``path`` imports, directly or not, with the hashes of their content; sorted."""
-        start = str(path)
-        reached: dict[str, str] = {}
-        waiting = list(self._targets(start, text))
+    def digest(self, path: str, text: str) -> str:
+        """A digest of all files that ``path``, which holds ``text``, imports, directly or not."""
+        parts = []
+        for target in self._targets(path, text):
+            if target not in self._digests:
+                self._sum_up(target)
+            parts.append(self._digests[target])
+        return _together(parts)
+
+    def _sum_up(self, start: str) -> None:
+        """Give every file that can be reached from ``start`` its digest: Tarjan's components, in a loop."""
+        index: dict[str, int] = {start: 0}
+        low: dict[str, int] = {start: 0}
+        ring: list[str] = [start]
+        waiting = [(start, iter(self._read(start)[1]))]
         while waiting:
-            other = waiting.pop()
-            if other in reached or other == start:
-                continue
-            content, targets = self._read(other)
-            reached[other] = content
-            waiting += targets
-        return sorted(reached.items())
+            path, targets = waiting[-1]
+            for target in targets:
+                if target in self._digests:
+                    continue
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    ring.append(target)
+                    waiting.append((target, iter(self._read(target)[1])))
+                    break
+                low[path] = min(low[path], index[target])
+            else:
+                waiting.pop()
+                if waiting:
+                    above = waiting[-1][0]
+                    low[above] = min(low[above], low[path])
+                if low[path] == index[path]:
+                    self._close(ring[ring.index(path) :])
+                    del ring[ring.index(path) :]
+
+    def _close(self, members: list[str]) -> None:
+        """One digest for the files of a ring: of what they hold, and of what they import outside of it."""
+        outside = {target for path in members for target in self._read(path)[1]}.difference(members)
+        parts = [f"{path}\0{self._read(path)[0]}" for path in members]
+        parts += {self._digests[target] for target in outside}
+        digest = _together(parts)
+        self._digests.update(dict.fromkeys(members, digest))
 
     def _read(self, path: str) -> tuple[str, tuple[str, ...]]:
         if path not in self._known:
@@ -131,6 +163,10 @@ class _Imports:
                         above = os.path.dirname(above)  # noqa: PTH120
             self._folders[folder] = tuple(dict.fromkeys(found))
         return self._folders[folder]
+
+
+def _together(parts: list[str]) -> str:
+    return sha256("\0".join(sorted(parts)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _imported(text: str) -> Iterator[str]:

@@ -56,10 +56,8 @@ class ResultCache:
         if others is None:
             return None
         digest = sha256(f"{_own_version()}\0{settings.fingerprint()}\0{file.asked}\0{file.path}\0".encode())
-        digest.update(f"{file.source.path}\0{workspace.roots}\0".encode())
+        digest.update(f"{file.source.path}\0{workspace.roots}\0{others}\0".encode())
         digest.update(file.source.text.encode("utf-8", "surrogatepass"))
-        for path, content in others:
-            digest.update(f"\0{path}\0{content}".encode())
         key = digest.hexdigest()
         return Cached(key, self._read(key))
 

@@ -56,6 +56,21 @@ def test_what_an_import_leads_to_counts(tree):
     assert lint_paths(["agent0.py"], cache=cache).findings == ()
 
 
+@pytest.mark.parametrize("changed", ["a", "b", "c", "d"])
+def test_rings_of_imports_count(tree, changed):
+    imports = {"a": "b", "b": "c", "c": "a, d", "d": "b"}
+    for name, others in imports.items():
+        (tree / f"{name}.py").write_text(f"import {others}\n")
+    (tree / "agent0.py").write_text("import a\n" + (tree / "agent0.py").read_text())
+    cache = tree / "cache"
+    lint_paths(["agent0.py"], cache=cache)
+    lint_paths(["agent0.py"], cache=cache)
+    assert len(entries(cache)) == 1
+    (tree / f"{changed}.py").write_text("import json\n")
+    lint_paths(["agent0.py"], cache=cache)
+    assert len(entries(cache)) == 2
+
+
 def test_what_a_template_includes_counts(tree):
     cache = tree / "cache"
     assert len(lint_paths(["system.j2"], cache=cache).findings) == 1

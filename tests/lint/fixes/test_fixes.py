@@ -232,3 +232,17 @@ def test_every_fix_that_is_offered_works(tmp_path, monkeypatch):
     assert all(finding.fix is not None and finding.fix.safe for finding in before)
     main(["agent.py", "--fix"])
     assert lint_paths(["agent.py"], Settings(severity=Severity.INFO)).findings == ()
+
+
+TEMPLATES = {
+    "{% for name, text in tools.items() %}": "{% for name, text in tools|dictsort %}",
+    "{%- for name, text in tools.items() -%}": "{%- for name, text in tools|dictsort -%}",
+    "{% for name, text in agent.tools | items %}": "{% for name, text in agent.tools|dictsort %}",
+}
+
+
+@pytest.mark.parametrize("loop", TEMPLATES)
+def test_orders_in_templates(fixed, loop):
+    inner = "\n- {{ name }}: {{ text }}\n{% endfor %}\nAlways answer in the language of the user.\n"
+    after = fixed(f"{RULES}\n{loop}{inner}", "prompt.j2")
+    assert after == f"{RULES}\n{TEMPLATES[loop]}{inner}"
