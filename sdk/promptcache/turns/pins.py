@@ -33,7 +33,9 @@ def pin(state: State, parameters: Mapping[str, Any]) -> tuple[State, dict[str, A
     pinned = dict(parameters)
     for name in sorted(parameters):
         if name in _SCHEMAS - {"schema"} | _AROUND:
-            state, pinned[name] = _found(state, name, parameters[name])
+            state, found = _found(state, name, parameters[name])
+            # The whole keeps its order too, as long as nothing in it changes.
+            state, pinned[name] = _pinned(state, found) if isinstance(found, Mapping) else (state, found)
     return state, pinned
 
 
