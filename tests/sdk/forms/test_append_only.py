@@ -13,6 +13,7 @@ from promptcache.conversation import Conversation
 from promptcache.forms.marks import block_at
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+said = texts.filter(lambda text: bool(text.strip()))  # an answer without words is refused
 facts = st.dictionaries(st.sampled_from(["now", "place"]), st.integers() | texts, max_size=2)
 images = st.lists(st.sampled_from([b"\xff\xd8\xffa", b"\x89PNG\r\n\x1a\nb", "attached"]), max_size=2)
 arguments = st.dictionaries(texts, st.integers() | texts, max_size=3)
@@ -64,7 +65,7 @@ def gemini_answer(text: str, calls: list[dict[str, Any]], tag: int) -> Any:
 answers = st.sampled_from([openai_answer, anthropic_answer, responses_answer, gemini_answer])
 turns = st.one_of(
     st.tuples(st.just("user"), texts, images, facts),
-    st.tuples(st.just("answer"), answers, texts, st.lists(arguments, max_size=3), st.randoms()),
+    st.tuples(st.just("answer"), answers, said, st.lists(arguments, max_size=3), st.randoms()),
     st.tuples(st.just("note"), texts),
     st.tuples(st.just("mask"), st.booleans()),
 )
