@@ -29,7 +29,13 @@ def worker_count(jobs: int, files: int) -> int:
     """How many processes to use when ``jobs`` are asked for; 0 asks for as many as are worth it."""
     if jobs > 0:
         return min(jobs, max(files, 1))
-    return max(1, min(len(os.sched_getaffinity(0)), files // _WORTH_A_PROCESS))
+    return max(1, min(_processors(), files // _WORTH_A_PROCESS))
+
+
+def _processors() -> int:
+    """How many processors this process may use, where the system says so."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 def run_in_processes(

@@ -152,7 +152,8 @@ def test_documents_in_a_folder_are_no_prompts(tree, capsys):
 def test_light_install_is_enough():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'numpy', 'fastapi', 'openai']));"
-        "from promptcache_lint.cli import main; sys.exit(main(['examples/prompts', '--output-format=json', '--no-cache']))"
+        "from promptcache_lint.cli import main;"
+        "sys.exit(main(['examples/prompts', '--output-format=json', '--no-cache']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
