@@ -51,6 +51,7 @@ KEYS: dict[str, dict[str, type]] = {
         "database": str,
     },
 }
+OTHERS = frozenset({"lint"})  # tables of the same file that another command reads
 _TYPE_NAMES = {
     str: "a string",
     int: "a whole number",
@@ -74,7 +75,7 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
         raise StartupError(f"cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StartupError(f"{path} is not valid TOML: {error}.") from error
-    return {name: _table(path, name, value) for name, value in tables.items()}
+    return {name: _table(path, name, value) for name, value in tables.items() if name not in OTHERS}
 
 
 def _table(path: Path, name: str, value: object) -> dict[str, Any]:

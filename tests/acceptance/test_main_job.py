@@ -122,6 +122,9 @@ def test_a_clock_is_found_in_traffic_and_in_the_source(
     assert diagnosis["char_offset"] == earlier.index("3:11")
     assert diagnosis["lost_tokens"] > 1400
     assert diagnosis["remedy"]
+    assert headers["x-promptcache-char-offset"] == str(diagnosis["char_offset"])
+    assert headers["x-promptcache-lost-tokens"] == str(diagnosis["lost_tokens"])
+    assert headers["x-promptcache-remedy"]
     templates = {row["name"]: row for row in served.get("/promptcache/v1/templates").json()}
     support = templates["support"]
     assert support["hit_rate"] == pytest.approx(support["cached_tokens"] / support["prompt_tokens"])

@@ -68,6 +68,12 @@ def test_every_spelling_of_no_reuse(spelling: str) -> None:
     assert not settings(spelling).engine.enable_prefix_caching
 
 
+def test_the_linter_s_table_in_the_same_file_is_none_of_the_gateway_s(tmp_path: Path) -> None:
+    file = tmp_path / "promptcache.toml"
+    file.write_text('[lint]\nselect = ["PC1"]\n[serve]\nport = 9002\n', encoding="utf-8")
+    assert settings("--config", str(file)).port == 9002
+
+
 def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     template = tmp_path / "chat.jinja"
     template.write_text("{{ messages }}")

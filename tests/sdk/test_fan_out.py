@@ -124,7 +124,8 @@ class Provider:
         await asyncio.sleep(self.scenario["first_byte_after_s"] * self.seconds)
         self.written_at = time.monotonic()
         cached = {"cache_read_input_tokens": tokens if warm else 0}
-        yield {"usage": {"input_tokens": 0, "cache_creation_input_tokens": 0 if warm else tokens, **cached}}
+        counts = {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0 if warm else tokens}
+        yield {"usage": counts | cached}
         rest = self.scenario["full_answer_after_s"] - self.scenario["first_byte_after_s"]
         await asyncio.sleep(rest * self.seconds)
 
@@ -138,7 +139,8 @@ async def test_b079_one_write_and_seven_reads() -> None:
     assert sum(1 for usage in usages if usage.cache_write) == expected["writes"]
     assert sum(1 for usage in usages if usage.cache_read) == expected["reads"]
     costs = [cost_usd(usage, scenario["prices"]) for usage in usages]
-    assert sum(cost for cost in costs if cost is not None) == pytest.approx(expected["prefix_cost_usd"])
+    assert None not in costs
+    assert sum(cost or 0 for cost in costs) == pytest.approx(expected["prefix_cost_usd"])
     assert None not in costs
     released = min(provider.starts[1:])
     assert expected["follower_release_at_s"] <= released < expected["not_at_s"] / 2
