@@ -120,9 +120,19 @@ class FileLinter:
         return fresh.lint_source(file)
 
 
+LARGEST_FILE = 8 << 20
+"""Bytes beyond which a file is data, not a prompt."""
+
+
 def read_source(path: Path, shown: str) -> Source:
-    """The text of a file. Raises `UnreadableFileError` with the place where it is not UTF-8."""
+    """The text of a file. Raises `UnreadableFileError`: too large, or the place where it is not UTF-8."""
     try:
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            limit = f"{LARGEST_FILE >> 20} MiB"
+            raise UnreadableFileError(
+                f"Not read: {size / 2**20:.1f} MiB, and no prompt is larger than {limit}."
+            )
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = error.object[: error.start]

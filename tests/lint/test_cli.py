@@ -160,3 +160,19 @@ def test_light_install_is_enough():
     assert [(item["code"], item["filename"]) for item in json.loads(done.stdout)] == [
         ("PC101", "examples/prompts/support.j2")
     ]
+
+
+def test_a_file_too_large_for_a_prompt_is_named_and_not_read(tree, capsys):
+    (tree / "prompts" / "dump.txt").write_bytes(b"It is {now}. " * 700_000)
+    status, out, _ = run(capsys, "prompts/dump.txt", "--output-format", "json")
+    (finding,) = json.loads(out)
+    assert status == 1
+    assert (finding["code"], "8.7 MiB" in finding["message"]) == ("PC900", True)
+
+
+def test_python_nested_too_deeply_is_not_called_invalid(tree, capsys):
+    (tree / "prompts" / "deep.py").write_text("SYSTEM = " + " + ".join(['"x"'] * 20_000) + "\n")
+    _, out, _ = run(capsys, "prompts/deep.py", "--output-format", "json")
+    assert [finding["message"] for finding in json.loads(out)] == [
+        "Nested too deeply for Python's own parser."
+    ]

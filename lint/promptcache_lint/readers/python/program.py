@@ -126,7 +126,9 @@ def parse_module(path: Path, source: Source) -> Module:
         raise UnreadableFileError(
             f"Not valid Python: {error.msg}.", row=error.lineno or 1, column=max(error.offset or 1, 1)
         ) from error
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (RecursionError, MemoryError) as error:
+        raise UnreadableFileError("Nested too deeply for Python's own parser.") from error
+    except ValueError as error:
         raise UnreadableFileError(f"Not valid Python: {error}.") from error
     module = Module(path, source, tree, ascii=source.text.isascii())
     _define(module, tree.body)
