@@ -19,7 +19,11 @@ _CLOSE_TIMES: Final = 400 * 86_400
 """Two unlabelled epochs further apart than this (in seconds) are taken for other numbers."""
 _TOKEN_LEFT = re.compile(r"[^\s\"'`<>(){}\[\],;|]*$")
 _TOKEN_RIGHT = re.compile(r"[^\s\"'`<>(){}\[\],;|]*")
-_NUMBER = re.compile(r"\d{1,3}(?:,?\d{3})?(?:\.\d+)?%?$")
+_NUMBER = re.compile(r"[$€£]?\d{1,3}(?:,?\d{3})?(?:\.\d+)?%?$")
+_FIGURE = re.compile(r"[\d.,]+")
+_PLAIN_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_COMMAS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_POINTS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _HEX = re.compile(r"[0-9a-f]{16,64}|[0-9A-F]{16,64}")
 
 _ENVIRONMENT_LABEL = re.compile(
@@ -68,7 +72,7 @@ def classify_change(before: str, after: str, offset: int) -> str | None:
     low = _left_edge(before, offset)
     left, right = before[low : offset + _REACH], after[low : offset + _REACH]
     at = offset - low
-    return _same_shape(left, right, at) or _same_label(left, right, at)
+    return _same_number(left, right, at) or _same_shape(left, right, at) or _same_label(left, right, at)
 
 
 def _left_edge(text: str, offset: int) -> int:
@@ -125,6 +129,33 @@ def _same_label(left: str, right: str, at: int) -> str | None:
     if not one or not other or one == other:
         return None
     return _by_label(label, one, other) or _by_look(one, other)
+
+
+def _same_number(left: str, right: str, at: int) -> str | None:
+    """PC205 where one number is written in another locale's way."""
+    start = at
+    while start and (left[start - 1].isdigit() or left[start - 1] in ".,"):
+        start -= 1
+    one, other = (_figure_at(side, start) for side in (left, right))
+    if one == other or (_PLAIN_NUMBER.fullmatch(one) and _PLAIN_NUMBER.fullmatch(other)):
+        return None  # without a grouped number on either side, nothing shows a locale
+    standing_alone = not (start and left[start - 1].isalnum())
+    return "PC205" if standing_alone and _readings(one) & _readings(other) else None
+
+
+def _figure_at(text: str, start: int) -> str:
+    found = _FIGURE.match(text, start)
+    return found.group().rstrip(".,") if found else ""
+
+
+def _readings(number: str) -> set[float]:
+    """The values a grouped or plain number can stand for; empty where it is no number."""
+    found = {float(number)} if _PLAIN_NUMBER.fullmatch(number) else set[float]()
+    if _COMMAS.fullmatch(number):
+        found.add(float(number.replace(",", "")))
+    if _POINTS.fullmatch(number):
+        found.add(float(number.replace(".", "").replace(",", ".")))
+    return found
 
 
 def _match_left(text: str) -> str:

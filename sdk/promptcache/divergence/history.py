@@ -25,6 +25,7 @@ __all__ = ["history_findings", "newest_turn_findings"]
 
 _THINK = re.compile(r"<(think|thinking|reasoning)>.*?</\1>\s*", re.DOTALL)
 _REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks")
+_SEALS = ("signature", "encrypted_content", "data")
 _REASONING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
 _SUMMARY = re.compile(
     r"\b(summar(?:y|ies|i[sz]ed?|i[sz]ing)|compact(?:ed|ion)|condensed|recap|conversation so far"
@@ -143,6 +144,8 @@ def _reasoning_finding(earlier: Sequence[Segment], later: Sequence[Segment], ind
     block, other = _object(before.body), _object(after.body)
     if block and _is_reasoning(block) and not (other and _is_reasoning(other)):
         return Finding("PC505", {"dropped": block["type"]})
+    if block and other and (sealed := _lost_seal(block, other)):
+        return Finding("PC505", {"dropped": sealed})
     extra, kept = _object(before.extra) or {}, _object(after.extra) or {}
     lost = [key for key in _REASONING_KEYS if key in extra and key not in kept]
     if lost and before.text == after.text:
@@ -150,6 +153,13 @@ def _reasoning_finding(earlier: Sequence[Segment], later: Sequence[Segment], ind
     if _THINK.search(before.body) and _THINK.sub("", before.body).strip() == after.body.strip():
         return Finding("PC505", {"dropped": "think"})
     return None
+
+
+def _lost_seal(block: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
+    """The signature or cipher text of a thought that came back without it."""
+    if not (_is_reasoning(block) and _is_reasoning(other)):
+        return None
+    return next((key for key in _SEALS if block.get(key) and not other.get(key)), None)
 
 
 def _is_reasoning(block: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from promptcache.providers import find_model, prompt_parameters
 __all__ = ["parameter_findings"]
 
 _KEYS = ("prompt_cache_key", "cache_salt", "prompt_cache_options")
+_SCHEMAS = ("response_format", "text", "output_config", "output_format")
 _SAME_AS_ABSENT: Mapping[str, tuple[object, ...]] = {
     "tool_choice": ("auto", {"type": "auto"}),
     "parallel_tool_calls": (True,),
@@ -25,10 +27,11 @@ _SAME_AS_ABSENT: Mapping[str, tuple[object, ...]] = {
 def parameter_findings(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[Finding]:
     """Return what changed around the text: PC503 for the model, PC504 for settings, PC607 for cache keys.
 
-    Each finding's details hold ``parameter``, ``before``, ``after`` and ``reach``: the part of the prompt
-    from which the change makes everything new (``tools``, ``system`` or ``messages``).
+    A schema of the output that is equal but for the order of its keys is PC201. Each finding's details hold
+    ``parameter``, ``before``, ``after`` and ``reach``: the part of the prompt from which the change makes
+    everything new (``tools``, ``system`` or ``messages``).
     """
-    findings: list[Finding] = []
+    findings = _reordered(earlier, later)
     if earlier == later:
         return findings  # the ordinary case, at the price of one comparison
     if _differs(earlier, later, "model"):
@@ -42,6 +45,21 @@ def parameter_findings(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> 
         _finding("PC607", key, earlier, later, "tools") for key in _KEYS if _differs(earlier, later, key)
     ]
     return findings
+
+
+def _reordered(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[Finding]:
+    """Settings with a schema in them whose keys came in another order: other bytes, the same meaning."""
+    return [
+        _finding("PC201", name, earlier, later, "tools")
+        for name in _SCHEMAS
+        if earlier.get(name)
+        and earlier.get(name) == later.get(name)
+        and _written(earlier, name) != _written(later, name)
+    ]
+
+
+def _written(body: Mapping[str, Any], name: str) -> str:
+    return json.dumps(body[name], default=str)
 
 
 def _differs(earlier: Mapping[str, Any], later: Mapping[str, Any], name: str) -> bool:

@@ -7,6 +7,9 @@ import pytest
 from promptcache.detectors import classify_change
 
 CHANGES = [
+    ("Total of the order: 1,234.50", "Total of the order: 1.234,50", "PC205"),
+    ("Seats: 12,500", "Seats: 12500", "PC205"),
+    ("Remaining budget: $4.21", "Remaining budget: $3.98", "PC107"),
     ("Today's date: Tue Mar 04 2031\n</env>", "Today's date: Wed Mar 05 2031\n</env>", "PC109"),
     ("Thursday, March 4", "Tuesday, March 2", "PC109"),
     ("Now 2031-03-04 18:04:11 x", "Now 2031-03-04 18:05:40 x", "PC101"),
@@ -40,6 +43,7 @@ CHANGES = [
 ]
 
 EDITS = [
+    ("At most 1,500 guests may come", "At most 1,500 visitors may come"),
     ("Use version 1.2.3", "Use version 1.2.4"),
     ("costs $12", "costs $13"),
     ("Be kind.", "Be brief."),

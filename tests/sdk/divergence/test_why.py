@@ -73,6 +73,8 @@ SHUFFLED_ARRAY = tools_with(1, parameters={**PARAMETERS, "required": ["limit", "
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "s"}
 SUMMARY = {"role": "user", "content": "Summary of the conversation so far: we spoke about topics."}
 
+THOUGHT = {"type": "thinking", "thinking": "Let me see."}
+
 SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     # nothing to blame
     "a new question": (chat(RULES, "about cats"), chat(RULES, "what of dogs"), []),
@@ -368,6 +370,20 @@ SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         chat(RULES, user(image(url="https://x/y.png", detail="low"))),
         chat(RULES, *grown(user(image(url="https://x/y.png", detail="high")))),
         ["PC702"],
+    ),
+    "an output schema whose keys came in another order": (
+        chat(RULES, user("hi"))
+        | {"response_format": {"type": "json_schema", "json_schema": {"a": 1, "b": 2}}},
+        chat(RULES, user("hi"))
+        | {"response_format": {"type": "json_schema", "json_schema": {"b": 2, "a": 1}}},
+        ["PC201"],
+    ),
+    "a thought that came back without its signature": (
+        chat(
+            RULES, user("hi"), {"role": "assistant", "content": [THOUGHT | {"signature": "c2ln"}, text("a")]}
+        ),
+        chat(RULES, *grown(user("hi"), {"role": "assistant", "content": [THOUGHT, text("a")]})),
+        ["PC505"],
     ),
     "an image replaced by words": (
         chat(RULES, user(image(url="https://x/y.png"), text("what is it, please?"))),
