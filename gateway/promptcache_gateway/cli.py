@@ -82,6 +82,7 @@ promptcache serves {gateway.upstream.name} on {address}
   answer = client.chat.completions.create(
       model="{model}",
       messages=[{{"role": "user", "content": "What is a radix tree?"}}],
+      max_tokens=60,
   )
   print(answer.choices[0].message.content)
   print(answer.usage.prompt_tokens_details)
