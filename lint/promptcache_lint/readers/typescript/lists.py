@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.frame import Frame
     from promptcache_lint.readers.typescript.machine import Machine
 
-__all__ = ["change", "filled_messages", "of_list", "with_callback"]
+__all__ = ["CALLBACKS", "change", "filled_messages", "of_list", "with_callback"]
 
 _FILLING = {"format", "formatMessages", "formatPromptValue", "invoke", "partial", "stream"}
-_CALLBACKS = {
+CALLBACKS = {
     "map",
     "flatMap",
     "filter",
@@ -41,6 +41,7 @@ _CALLBACKS = {
     "toSorted",
     "reduce",
 }
+"""The methods of an array that call a function for its items."""
 _MOST_ITEMS = 12
 
 
@@ -121,7 +122,7 @@ def _reduced(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Val
 def of_list(machine: Machine, made: Call, receiver: Seq, frame: Frame) -> Value | None:
     """The result of a method of a list or set; None where nothing is known of it."""
     name, first = made.name, made.first
-    if name in _CALLBACKS:
+    if name in CALLBACKS:
         return with_callback(machine, made, receiver, frame)
     match name:
         case "push" | "add" | "unshift" if made.arguments:

@@ -55,19 +55,6 @@ _ASKING = {
     ),
     *("every", "findIndex", "charCodeAt", "localeCompare", "length", "isBefore", "isAfter", "isSame"),
 }
-_CALLBACKS = {
-    "map",
-    "flatMap",
-    "filter",
-    "forEach",
-    "find",
-    "findLast",
-    "some",
-    "every",
-    "sort",
-    "toSorted",
-    "reduce",
-}
 _ADDING = {"push", "unshift", "add", "append"}
 
 
@@ -76,7 +63,7 @@ def method(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value
     name = made.name
     if name in {"then", "finally", "catch"}:
         return _then(machine, made, receiver, frame)
-    if name in _ASKING and name not in _CALLBACKS:
+    if name in _ASKING and name not in lists.CALLBACKS:
         return Thing(frame.module.label(made.node), settled=True)
     match receiver:
         case Str():
@@ -178,7 +165,7 @@ def _of_map(machine: Machine, made: Call, receiver: Map, frame: Frame) -> Value 
 
 def _of_thing(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Value | None:
     name, label = made.name, frame.module.label(made.node)
-    if name in _CALLBACKS and isinstance(made.first, Ref):
+    if name in lists.CALLBACKS and isinstance(made.first, Ref):
         return lists.with_callback(machine, made, receiver, frame)
     if receiver.type.startswith("Intl:"):
         return _international(machine, made, receiver, frame)
