@@ -14,11 +14,16 @@ class SequenceSlice(NamedTuple):
 
     ``context_slots`` (int64) are the KV slots of its whole context in order: what was cached, then this
     chunk. Row i of the slice attends to the first ``len(context_slots) - length + i + 1`` of them.
+
+    ``window_slots`` are the same for the layers with a sliding window, one tensor for each of the model's
+    ``windows``, as long as ``context_slots``; empty when all layers share their slots. Left of the first
+    row's window they name some slot that has been written, whose content must not matter.
     """
 
     start: int
     length: int
     context_slots: Tensor
+    window_slots: tuple[Tensor, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +32,9 @@ class ForwardBatch:
 
     ``token_ids``, ``positions`` and ``write_slots`` are int64 tensors of T values: tokens, their places in
     their sequences, and the KV slots that receive their keys and values. ``sequences`` cover the T rows.
-    ``logit_rows`` are the rows whose next-token logits are wanted.
+    ``logit_rows`` are the rows whose next-token logits are wanted. ``window_writes`` are the write slots of
+    the layers with a sliding window, one tensor for each of the model's ``windows``; empty when all layers
+    share their slots.
     """
 
     token_ids: Tensor
@@ -35,6 +42,18 @@ class ForwardBatch:
     write_slots: Tensor
     sequences: list[SequenceSlice]
     logit_rows: Tensor
+    window_writes: tuple[Tensor, ...] = ()
+
+    def writes(self, window: int | None) -> Tensor:
+        """The slots that receive the step's keys and values in layers with the model's ``window``-th window;
+        None: in layers that attend to everything."""
+        return self.write_slots if window is None or not self.window_writes else self.window_writes[window]
+
+    def slices(self, window: int | None) -> list[tuple[int, int, Tensor]]:
+        """(first row, rows, context slots) of every sequence in those layers."""
+        if window is None or not self.window_writes:
+            return [(start, length, slots) for start, length, slots, _ in self.sequences]
+        return [(start, length, windows[window]) for start, length, _, windows in self.sequences]
 
     def __post_init__(self) -> None:
         rows = self.token_ids.shape[0]
@@ -43,8 +62,13 @@ class ForwardBatch:
                 f"a step of {rows} tokens has {tuple(self.positions.shape)} positions "
                 f"and {tuple(self.write_slots.shape)} write slots"
             )
+        if any(slots.shape != (rows,) for slots in self.window_writes):
+            raise ValueError(f"a step of {rows} tokens has window writes of another length")
         covered = 0
-        for start, length, context_slots in self.sequences:
+        for start, length, context_slots, window_slots in self.sequences:
+            sizes = {slots.shape[0] for slots in window_slots}
+            if len(window_slots) != len(self.window_writes) or not sizes <= {context_slots.shape[0]}:
+                raise ValueError(f"the slice at row {start} has window slots that do not fit its context")
             if start != covered or length < 1 or context_slots.shape[0] < length:
                 raise ValueError(
                     f"the slice at row {start} ({length} rows over {context_slots.shape[0]} context slots) "

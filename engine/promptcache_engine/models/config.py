@@ -11,6 +11,9 @@ class ModelConfig:
     ``num_heads`` query heads share ``num_kv_heads`` key/value heads of ``head_dim`` values each.
     ``rope_theta`` is the base of the rotary frequencies, ``rope_scale`` the factor by which they are divided
     (1.0: none). ``context_length`` is in tokens. ``name`` is what the file calls the model.
+
+    ``layer_windows`` has an entry a layer, or none at all where every layer attends to the whole context:
+    with a window of w, a token attends to itself and the w - 1 tokens before it.
     """
 
     architecture: str
@@ -29,6 +32,7 @@ class ModelConfig:
     bos_token_id: int | None = None
     tied_embeddings: bool = False
     name: str = "model"
+    layer_windows: tuple[int | None, ...] = ()
 
     def __post_init__(self) -> None:
         sizes = (self.num_layers, self.hidden_size, self.num_heads, self.num_kv_heads, self.head_dim)
@@ -43,6 +47,21 @@ class ModelConfig:
             )
         if self.head_dim % 2:
             raise ValueError(f"rotary embedding needs an even head size, not {self.head_dim}")
+        if self.layer_windows and len(self.layer_windows) != self.num_layers:
+            raise ValueError(f"{len(self.layer_windows)} windows for {self.num_layers} layers")
+        if min(self.windows, default=1) < 1:
+            raise ValueError("a sliding window holds a token at least")
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The sliding windows of the layers, in tokens, ascending and each once."""
+        return tuple(sorted({window for window in self.layer_windows if window is not None}))
+
+    @property
+    def layer_groups(self) -> tuple[int | None, ...]:
+        """For each layer where its window stands in ``windows``; None where it has none."""
+        windows = self.layer_windows or (None,) * self.num_layers
+        return tuple(None if window is None else self.windows.index(window) for window in windows)
 
     @property
     def group_size(self) -> int:

@@ -87,14 +87,14 @@ class LlamaModel:
 
         Positions must lie below the model's context length; tokens, slots and rows must exist.
         """
-        limit = max(context.shape[0] for _, _, context in batch.sequences)
+        limit = max(context.shape[0] for _, _, context in batch.slices(None))
         angles = self._rope.at(batch.positions, max(limit, int(batch.positions.max()) + 1))
         # Summed up in float32: layer after layer, rounding would add up.
         hidden = self._pad(functional.embedding(batch.token_ids, self.weights.embedding)).float()
         for index, layer in enumerate(self.weights.layers):
             normed = reference.rms_norm(hidden, layer.attention_norm, self.config.rms_eps)
             projected = layer.qkv(normed)[: batch.token_ids.shape[0]]
-            mixed = self._attention(projected, angles, batch, pool.k[index], pool.v[index])
+            mixed = self._attention(projected, angles, batch, *pool.layer(index))
             hidden = hidden + layer.output(self._pad(mixed))
             normed = reference.rms_norm(hidden, layer.mlp_norm, self.config.rms_eps)
             hidden = hidden + layer.down(reference.silu_mul(layer.gate_up(normed)))
@@ -117,7 +117,7 @@ class LlamaModel:
             reference.rotary(query, *angles),
             keys,
             values,
-            batch.sequences,
+            batch.slices(None),
             scale=self._scale,
             deterministic=self.deterministic,
         )
