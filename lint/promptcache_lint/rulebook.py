@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
     from promptcache_lint.prompts import Mark
 
-__all__ = ["Vocabulary", "all_rules", "documentation_of", "in_words", "rule_modules", "vocabulary"]
+__all__ = [
+    "Vocabulary",
+    "all_rules",
+    "documentation_of",
+    "documentation_of_code",
+    "in_words",
+    "rule_modules",
+    "vocabulary",
+]
 
 
 @cache
@@ -43,6 +51,21 @@ def all_rules() -> tuple[Rule, ...]:
 def documentation_of(rule: Rule) -> str:
     """The rule's documentation: its module's docstring, as Markdown."""
     return inspect.cleandoc(inspect.getmodule(type(rule)).__doc__ or "")
+
+
+def documentation_of_code(code: str) -> str | None:
+    """What ``promptcache rule`` adds to a cause: how the linter finds it, and examples.
+
+    Args:
+        code: a cause's code (``PC101``).
+
+    Returns:
+        Markdown from the documentation's first heading on, without its title; None where no rule finds it.
+    """
+    rule = next((rule for rule in all_rules() if rule.code == code), None)
+    if rule is None:
+        return None
+    return documentation_of(rule).partition("\n\n")[2]
 
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

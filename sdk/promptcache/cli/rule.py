@@ -1,4 +1,8 @@
-"""``promptcache rule [CODE]``: explains one cause of a cache miss, a family of them, or lists all."""
+"""``promptcache rule [CODE]``: explains one cause of a cache miss, a family of them, or lists all.
+
+How a cause looks in source, with a bad and a good example, is known to the linter: it says so through the
+entry-point group ``promptcache.documentation``, each a ``(code) -> str | None`` that returns Markdown.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ import json
 import sys
 import textwrap
 from dataclasses import asdict
+from importlib.metadata import entry_points
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from promptcache.causes import CAUSES, FAMILIES, Cause, get_cause
 from promptcache.cli.style import Style
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _WIDTH = 88
+_GROUP: Final = "promptcache.documentation"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,8 +39,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(json.dumps([asdict(cause) for cause in causes], ensure_ascii=False, indent=2))
     else:
         style = Style.for_stream(sys.stdout)
-        print(_list(causes, style) if code in FAMILIES or not code else explain(causes[0], style))
+        print(_list(causes, style) if code in FAMILIES or not code else _page(causes[0], style))
     return 0
+
+
+def _page(cause: Cause, style: Style) -> str:
+    """The explanation, then what others have to say of the cause, in their own headings."""
+    return "\n\n".join([explain(cause, style), *_documentation(cause.code, style)])
+
+
+def _documentation(code: str, style: Style) -> list[str]:
+    texts = [entry.load()(code) for entry in entry_points(group=_GROUP)]
+    return [_headed(text, style) for text in texts if text]
+
+
+def _headed(text: str, style: Style) -> str:
+    """Markdown with its headings as this page has them; those inside fenced code are comments and stay."""
+    fenced, lines = False, []
+    for line in text.splitlines():
+        fenced ^= line.startswith("```")
+        lines.append(style.bold(line.lstrip("# ")) if line.startswith("## ") and not fenced else line)
+    return "\n".join(lines)
 
 
 def explain(cause: Cause, style: Style) -> str:

@@ -34,6 +34,21 @@ def test_explains_each(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert " ".join(cause.remedy.split()) in " ".join(words)
 
 
+def test_what_the_linter_knows_follows_with_a_bad_and_a_good_example(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["PC101"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    places = [lines.index(heading) for heading in ("Instead", "What it does", "Example", "Use instead")]
+    assert places == sorted(places)
+    assert any("datetime.now()" in line for line in lines[places[2] : places[3]])
+
+
+def test_a_cause_seen_only_in_traffic_has_no_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["PC801"]) == 0
+    assert "Example" not in capsys.readouterr().out
+
+
 def test_an_unknown_code_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["PC999"]) == 2
     captured = capsys.readouterr()
