@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+
+from promptcache_gateway.tallies import Tallies, Tally
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -72,6 +74,7 @@ class Metrics:
 
     def __init__(self, *, dropped: Callable[[], int] = lambda: 0, max_templates: int = 200) -> None:
         self.registry = CollectorRegistry()
+        self._tallies = Tallies()
         self._template = _Bounded(max_templates)
         self._upstream = _Bounded(50)
         self._requests = self._counter(
@@ -96,35 +99,34 @@ class Metrics:
         self._unreported = self._counter(
             "unreported_requests", "Requests whose upstream did not say what it read", "template", "upstream"
         )
-        self._ttft = Histogram(
-            "promptcache_ttft_seconds",
-            "Time to the first output",
-            ("result",),
-            buckets=_TTFT_SECONDS,
-            registry=self.registry,
+        self._ttft = self._tallies.histogram(
+            "promptcache_ttft_seconds", "Time to the first output", "result", bounds=_TTFT_SECONDS
         )
+        self.registry.register(self._tallies)
         self.registry.register(_Dropped(dropped))
 
     def count(self, record: RequestRecord) -> None:
-        """Count one record. Unknown counts are left out, not counted as zero."""
+        """Count one record. Unknown counts are left out, not counted as zero. Safe from any thread."""
+        with self._tallies.lock:
+            self._count(record)
+
+    def _count(self, record: RequestRecord) -> None:
         template, upstream = self._template(record.template), self._upstream(record.upstream)
-        self._requests.labels(template, upstream, f"{record.status // 100}xx").inc()
+        self._requests.add((template, upstream, f"{record.status // 100}xx"))
         if record.failed:
-            self._failed.labels(template, upstream).inc()
-        kinds = {
-            "uncached": record.uncached_tokens,
-            "read": record.cached_tokens,
-            "write": record.cache_write_tokens,
-        }
-        for kind, tokens in kinds.items():
+            self._failed.add((template, upstream))
+        for kind, tokens in (
+            ("uncached", record.uncached_tokens),
+            ("read", record.cached_tokens),
+            ("write", record.cache_write_tokens),
+        ):
             if tokens is not None:
-                self._tokens.labels(template, upstream, kind).inc(tokens)
+                self._tokens.add((template, upstream, kind), tokens)
         if not record.reported and record.status < 400:
-            self._unreported.labels(template, upstream).inc()
+            self._unreported.add((template, upstream))
         self._count_misses(record, template)
         if record.ttft_ms is not None and record.diagnosis.hit is not None:
-            result = "hit" if record.diagnosis.hit else "miss"
-            self._ttft.labels(result).observe(record.ttft_ms / 1000.0)
+            self._ttft.add(("hit" if record.diagnosis.hit else "miss",), record.ttft_ms / 1000.0)
 
     def watch_engines(self, stats: EngineStats) -> None:
         """Add the engines' own numbers, read whenever the page is."""
@@ -137,15 +139,15 @@ class Metrics:
     def _count_misses(self, record: RequestRecord, template: str) -> None:
         diagnosis = record.diagnosis
         if diagnosis.hit is False and diagnosis.cause is not None:
-            self._misses.labels(template, diagnosis.cause).inc()
+            self._misses.add((template, diagnosis.cause))
         for code, tokens in diagnosis.losses.items():
-            self._lost.labels(template, code).inc(tokens)
+            self._lost.add((template, code), tokens)
             if diagnosis.lost_usd is not None and diagnosis.lost_tokens:
                 share = diagnosis.lost_usd * tokens / diagnosis.lost_tokens
-                self._lost_usd.labels(template, code).inc(share)
+                self._lost_usd.add((template, code), share)
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"promptcache_{name}", text, labels, registry=self.registry)
+    def _counter(self, name: str, text: str, *labels: str) -> Tally:
+        return self._tallies.counter(f"promptcache_{name}", text, *labels)
 
 
 class _Dropped(Collector):

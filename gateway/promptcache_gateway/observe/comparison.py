@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from promptcache.divergence import Divergence, compare_segments
@@ -31,14 +32,15 @@ _SENTENCE = re.compile(r"[^\n.!?;]*[\n.!?;]\s*|[^\n.!?;]+$")
 _SHARED_CHARS = 8  # fewer leading characters than this are shared by chance
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """A request against its predecessor. All lengths are bytes of the later request.
 
     Attributes:
-        divergence: the SDK's account of the difference.
+        earlier: the predecessor.
+        later: the request.
+        depth: how many leading segments are the same.
         broken: something diverges before the newest user turn that both were meant to share.
-        same_conversation: they share messages, not only instructions.
         shares_nothing: they begin differently; comparing them further says nothing.
         shared_bytes: identical prefix with the predecessor, to the character.
         matching_bytes: what of the predecessor would have matched had the differing spans been equal;
@@ -50,15 +52,29 @@ class Comparison:
             then what can be read. None where no such request is known.
     """
 
-    divergence: Divergence
+    earlier: Prompt
+    later: Prompt
+    depth: int
     broken: bool
-    same_conversation: bool
     shares_nothing: bool
     shared_bytes: int
     matching_bytes: int
     matching_full: Entry | None
     living_bytes: int
     living_full: Entry | None
+
+    @cached_property
+    def divergence(self) -> Divergence:
+        """The SDK's account of the difference; made when it is asked for, which a hit never does."""
+        earlier, later = self.earlier, self.later
+        return compare_segments(
+            earlier.segments, later.segments, earlier_body=earlier.parameters, later_body=later.parameters
+        )
+
+    @cached_property
+    def same_conversation(self) -> bool:
+        """Whether they share messages, not only instructions."""
+        return _shares_messages(self.earlier, self.later, self.depth)
 
 
 def compare(later: Prompt, match: Match, route: tuple[str, str], masker: Masker) -> Comparison | None:
@@ -78,11 +94,10 @@ def compare(later: Prompt, match: Match, route: tuple[str, str], masker: Masker)
         depth = match.living_segments
         living = max(living, later.offsets[depth] + _partial(match.living.prompt, later, depth))
     return Comparison(
-        divergence=compare_segments(
-            earlier.segments, later.segments, earlier_body=earlier.parameters, later_body=later.parameters
-        ),
+        earlier=earlier,
+        later=later,
+        depth=at,
         broken=broken,
-        same_conversation=_shares_messages(earlier, later, at),
         shares_nothing=nothing,
         shared_bytes=shared,
         matching_bytes=_matching(earlier, later, at, masker) if broken else min(shared, later.offsets[at]),

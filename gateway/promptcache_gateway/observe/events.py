@@ -9,22 +9,31 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Kind = Literal["request", "template", "alert"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Event:
-    """One event: its number (ascending from 1), its kind, and what it tells."""
+    """One event: its number (ascending from 1), its kind, and what it tells.
+
+    ``told`` is that or what makes it: most events are read by nobody.
+    """
 
     number: int
     kind: Kind
-    data: Mapping[str, Any]
+    told: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """What it tells."""
+        return self.told() if callable(self.told) else self.told
 
 
 class EventRing:
@@ -41,13 +50,13 @@ class EventRing:
         """The number of the newest event, 0 before the first."""
         return self._last
 
-    def publish(self, kind: Kind, data: Mapping[str, Any]) -> Event:
-        """Add an event and wake whoever waits."""
+    def publish(self, kind: Kind, data: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> Event:
+        """Add an event and wake whoever waits; ``data`` may be a function that makes it when it is read."""
         with self._lock:
             self._last += 1
             event = Event(self._last, kind, data)
             self._events.append(event)
-            waiters = list(self._waiters)
+            waiters = tuple(self._waiters)
         for loop, waiter in waiters:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(waiter.set)

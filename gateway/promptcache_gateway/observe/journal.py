@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from promptcache.causes import get_cause
@@ -65,7 +66,7 @@ class Journal:
         for template in self._templates.take_learned() if self._templates is not None else ():
             self.store.keep_learned(_row(template))
         self.store.record(record)
-        self.events.publish("request", record.to_dict(excerpts=False))
+        self.events.publish("request", partial(record.to_dict, excerpts=False))
         self.events.publish("template", {"name": record.template, "tenant": record.tenant})
         self._alert(record)
 

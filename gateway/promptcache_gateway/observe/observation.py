@@ -1,11 +1,12 @@
 """One request while it is under way: what the observer noted when it came in.
 
-Made by `Observer.open`, handed back to it with the outcome. The comparison with the predecessor is
-made when it is first asked for, after the request has been forwarded.
+Made by `Observer.open`, handed back to it with the outcome. It is looked at a moment later (`arrivals`), and
+the comparison with the predecessor is made when it is first asked for, after the request has been forwarded.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from promptcache_gateway.observe.comparison import Comparison, compare
 from promptcache_gateway.observe.evidence import Evidence
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.observe.history import Entry, Match
     from promptcache_gateway.observe.masking import Masker
@@ -21,64 +24,81 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.templates import TemplateName
 
 
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was seen of a request.
+
+    Attributes:
+        name: its template.
+        rules: what the upstream's cache promises.
+        prompt: the request, cut; None where its shape is unknown.
+        match: what history found; None where the prompt is.
+        entry: what history keeps of it; None where nothing is kept.
+        emptied_at: Unix time at which that cache was last emptied on demand, or None.
+    """
+
+    name: TemplateName
+    rules: CacheRules
+    prompt: Prompt | None = None
+    match: Match | None = None
+    entry: Entry | None = None
+    emptied_at: float | None = None
+
+
 class Observation:
     """A request under way.
 
     Attributes:
         call: the request.
-        name: its template.
-        prompt: the request, cut; None where its shape is unknown.
-        match: what history found; None where the prompt is.
-        entry: what history keeps of it; None where nothing is kept.
-        rules: what the upstream's cache promises.
-        emptied_at: Unix time at which that cache was last emptied on demand, or None.
     """
 
-    def __init__(
-        self,
-        call: Call,
-        name: TemplateName,
-        *,
-        prompt: Prompt | None = None,
-        match: Match | None = None,
-        entry: Entry | None = None,
-        rules: CacheRules,
-        emptied_at: float | None = None,
-    ) -> None:
+    __slots__ = ("_catch_up", "_evidence", "_lock", "_sight", "call")
+
+    def __init__(self, call: Call, catch_up: Callable[[], None]) -> None:
+        """``catch_up`` has the request looked at."""
         self.call = call
-        self.name = name
-        self.prompt = prompt
-        self.match = match
-        self.entry = entry
-        self.rules = rules
-        self.emptied_at = emptied_at
+        self._catch_up = catch_up
+        self._sight: Sight | None = None
         self._evidence: Evidence | None = None
         self._lock = Lock()
 
     @property
+    def sight(self) -> Sight:
+        """What was seen of it."""
+        if self._sight is None:
+            self._catch_up()
+        assert self._sight is not None, "a look always leaves a sight"
+        return self._sight
+
+    def see(self, sight: Sight) -> None:
+        """Keep what a look found."""
+        self._sight = sight
+
+    @property
     def template(self) -> str:
         """The template's name."""
-        return self.name.name
+        return self.sight.name.name
 
     def evidence(self, masker: Masker) -> Evidence:
         """Everything a diagnosis may rest on; the comparison is made once."""
+        sight = self.sight
         with self._lock:
             if self._evidence is None:
-                self._evidence = self._gather(masker)
+                self._evidence = self._gather(sight, masker)
             return self._evidence
 
-    def _gather(self, masker: Masker) -> Evidence:
+    def _gather(self, sight: Sight, masker: Masker) -> Evidence:
         route = (self.call.upstream, self.call.model)
         comparison: Comparison | None = None
-        if self.prompt is not None and self.match is not None:
-            comparison = compare(self.prompt, self.match, route, masker)
+        if sight.prompt is not None and sight.match is not None:
+            comparison = compare(sight.prompt, sight.match, route, masker)
         return Evidence(
-            prompt=self.prompt,
-            match=self.match,
+            prompt=sight.prompt,
+            match=sight.match,
             comparison=comparison,
-            rules=self.rules,
+            rules=sight.rules,
             route=route,
             received_at=self.call.received_at,
-            emptied_at=self.emptied_at,
+            emptied_at=sight.emptied_at,
             use_cache=self.call.use_cache,
         )

@@ -1,7 +1,7 @@
 """Watches every request: names its template, finds its predecessor, says why it missed, records it.
 
-`open` is on the request's path: it cuts, keys and looks up, nothing more. The comparison itself waits
-until the request is on its way. Whatever goes wrong in here is logged without any prompt text and
+`open` is on the request's path and only notes that it came; the look at it, and the comparison, wait until
+it is on its way. Whatever goes wrong in here is logged without any prompt text and
 never reaches the caller: a request that cannot be observed is still served.
 """
 
@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from promptcache.errors import PromptCacheError
+from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.history import Entry, History
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.money import Money
-from promptcache_gateway.observe.observation import Observation
+from promptcache_gateway.observe.observation import Observation, Sight
 from promptcache_gateway.observe.plausible import believed
-from promptcache_gateway.observe.prompt import Prompt, read_prompt
+from promptcache_gateway.observe.prompt import Prompt, read_prompt, share_texts
 from promptcache_gateway.observe.record import RequestRecord
 from promptcache_gateway.observe.rules import CacheRules, rules_for, with_marks
 from promptcache_gateway.observe.templates import UNSTRUCTURED, TemplateName, Templates
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _FOREVER = float("-inf")
+_UNSTRUCTURED_DIALECTS = frozenset({"openai.embeddings"})
+"""Calls that no provider keeps prefixes for: they are counted, and nothing is said of their prompts."""
 
 
 class CachedUpstream(Protocol):
@@ -80,6 +83,7 @@ class Observer:
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
         self._emptied: dict[str, float] = {}
         self._open: set[str] = set()
+        self._arrivals = Arrivals(self._look, self._prepare)
 
     async def start(self) -> None:
         """Open the journal, if there is one; raises `StartupError` where its database is unusable."""
@@ -94,24 +98,31 @@ class Observer:
     def open(self, call: Call) -> Observation:
         """Note a request that has come in."""
         self._open.add(call.id)
-        try:
-            return self._observe(call)
-        except PromptCacheError:
-            pass  # no known shape: the route says so to the caller
-        except Exception as error:  # noqa: BLE001 - observing must never cost a request
-            _report("open", call, error)
-        return Observation(call, self._unread_name(call), rules=self._rules(call))
+        observation = Observation(call, self._arrivals.catch_up)
+        self._arrivals.add(observation)
+        return observation
+
+    def move(self, observation: Observation, call: Call) -> Observation:
+        """Note that a request goes to another upstream after all; ``call`` is what goes there."""
+        sight = observation.sight
+        if sight.entry is not None:
+            self._history.discard(call.tenant, sight.name.family, sight.entry)
+        return self.open(call)
 
     def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis:
         """What is known before the answer's body; ``engine`` where the built-in engine serves it."""
-        if observation.entry is not None and observation.entry.answered_at is None:
-            observation.entry.answered_at = max(self._clock(), observation.call.received_at)
+        self._arrivals.catch_up()
+        entry = observation.sight.entry
+        if entry is not None and entry.answered_at is None:
+            entry.answered_at = max(self._clock(), observation.call.received_at)
         return self._diagnose(observation, None, engine)
 
     def close(self, observation: Observation, outcome: Outcome) -> RequestRecord:
         """The final record; it is handed to every listener. Call it once for each observation."""
+        self._arrivals.catch_up()
         if outcome.engine is None:
-            outcome = replace(outcome, usage=believed(outcome.usage, observation.prompt))
+            usage = believed(outcome.usage, observation.sight.prompt)
+            outcome = outcome if usage is outcome.usage else replace(outcome, usage=usage)
         diagnosis = self._diagnose(observation, outcome, outcome.engine)
         record = self._record(observation, outcome, diagnosis)
         try:
@@ -128,9 +139,9 @@ class Observer:
 
     def warmed(self, call: Call) -> None:
         """Note that an upstream has computed and kept a call's prompt without answering it."""
-        observation = self.open(call)
-        if observation.entry is not None:
-            observation.entry.answered_at = max(self._clock(), call.received_at)
+        entry = self.open(call).sight.entry
+        if entry is not None:
+            entry.answered_at = max(self._clock(), call.received_at)
         self._open.discard(call.id)
 
     def is_open(self, request_id: str) -> bool:
@@ -139,11 +150,31 @@ class Observer:
 
     def cache_was_emptied(self, upstream: str) -> None:
         """Note that an upstream's cache holds nothing any more."""
+        self._arrivals.catch_up()
         self._emptied[upstream] = self._clock()
 
     # --- opening ---
 
-    def _observe(self, call: Call) -> Observation:
+    def _look(self, observation: Observation) -> None:
+        call = observation.call
+        try:
+            if call.dialect not in _UNSTRUCTURED_DIALECTS:
+                observation.see(self._observe(call))
+                return
+        except PromptCacheError:
+            pass  # no known shape: the route says so to the caller
+        except Exception as error:  # noqa: BLE001 - observing must never cost a request
+            _report("open", call, error)
+        observation.see(Sight(self._unread_name(call), self._rules(call)))
+
+    def _prepare(self, observation: Observation) -> None:
+        """Compare while the upstream still works, so that its answer need not wait for it."""
+        try:
+            observation.evidence(self._masker)
+        except Exception as error:  # noqa: BLE001 - as above
+            _report("compare", observation.call, error)
+
+    def _observe(self, call: Call) -> Sight:
         prompt = read_prompt(call.payload, self._masker)
         name = self._templates.name(call.tenant, call.template, prompt)
         rules = with_marks(self._rules(call), prompt.segments, prompt.parameters)
@@ -152,10 +183,10 @@ class Observer:
         since = _FOREVER if rules.lifetime_s is None else call.received_at - rules.lifetime_s
         since = since if emptied is None else max(since, emptied)
         match = self._history.find(call.tenant, name.family, prompt, route=route, not_before=since)
+        if match.predecessor is not None:
+            prompt = share_texts(prompt, match.predecessor.prompt)
         entry = self._remember(call, name, prompt) if call.use_cache else None
-        return Observation(
-            call, name, prompt=prompt, match=match, entry=entry, rules=rules, emptied_at=emptied
-        )
+        return Sight(name, rules, prompt, match, entry, emptied)
 
     def _remember(self, call: Call, name: TemplateName, prompt: Prompt) -> Entry:
         entry = Entry(call.id, prompt, call.model, call.upstream, call.received_at)
@@ -185,7 +216,7 @@ class Observer:
         try:
             usage = outcome.usage if outcome is not None else None
             diagnosis = diagnose(observation.evidence(self._masker), usage, engine)
-            if observation.rules.reports_exactly:
+            if observation.sight.rules.reports_exactly:
                 return diagnosis  # the built-in engine has no prices
             total = usage.total_input if usage is not None else None
             return self._money.price_loss(diagnosis, observation.call.model, total)
@@ -195,11 +226,11 @@ class Observer:
 
     def _settle(self, observation: Observation, outcome: Outcome) -> None:
         """Tell history how it ended: what no upstream worked on is no predecessor."""
-        entry, call = observation.entry, observation.call
+        entry, call = observation.sight.entry, observation.call
         if entry is None:
             return
         if not _was_computed(outcome) and outcome.status >= 400:
-            self._history.discard(call.tenant, observation.name.family, entry)
+            self._history.discard(call.tenant, observation.sight.name.family, entry)
             return
         wait_s = (outcome.ttft_ms if outcome.ttft_ms is not None else outcome.duration_ms) / 1000.0
         entry.prompt_tokens = outcome.usage.total_input
@@ -214,7 +245,7 @@ class Observer:
             id=call.id,
             time=call.received_at,
             template=observation.template,
-            learned=observation.name.learned,
+            learned=observation.sight.name.learned,
             tenant=call.tenant,
             upstream=call.upstream,
             model=call.model,
@@ -235,7 +266,7 @@ class Observer:
         )
 
     def _saved(self, observation: Observation, usage: Usage) -> float | None:
-        if observation.rules.reports_exactly:
+        if observation.sight.rules.reports_exactly:
             return None
         return self._money.saved(usage, observation.call.model)
 

@@ -80,6 +80,32 @@ def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
     )
 
 
+def share_texts(prompt: Prompt, known: Prompt) -> Prompt:
+    """The prompt with the leading segments it has in common with a known one being that one's own.
+
+    Thousands of requests that repeat an instruction then keep it once, and two texts that are one object are
+    equal without being read.
+    """
+    depth = 0
+    for one, other in zip(known.segments, prompt.segments, strict=False):
+        if one.text != other.text or one != other:
+            break
+        depth += 1
+    if not depth:
+        return prompt
+    segments = known.segments[:depth] + prompt.segments[depth:]
+    return Prompt(
+        segments,
+        prompt.exact,
+        prompt.masked,
+        prompt.keys,
+        prompt.offsets,
+        prompt.head,
+        prompt.turn,
+        prompt.parameters,
+    )
+
+
 def _budget(index: int, head: int, turn: int) -> tuple[int, int]:
     """How much of a segment is masked. The newest turn is new anyway, volatile or not."""
     if index >= turn:

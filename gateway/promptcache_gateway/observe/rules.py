@@ -87,10 +87,12 @@ def _rules(kind: str, model: str, granularity: int | None, *, enabled: bool) -> 
 
 def with_marks(rules: CacheRules, segments: Sequence[Segment], parameters: Mapping[str, Any]) -> CacheRules:
     """The rules with the lifetime the request itself asked for, where it asked for a longer one."""
-    asked = [_ttl(segment.breakpoint) for segment in segments if segment.breakpoint]
-    asked.append(_ttl(parameters.get("prompt_cache_options")))
-    asked.append(_RETENTION_S.get(str(parameters.get("prompt_cache_retention")), 0.0))
-    longest = max(asked)
+    asked = [_ttl(segment.breakpoint) for segment in segments if segment.breakpoint is not None]
+    if "prompt_cache_options" in parameters:
+        asked.append(_ttl(parameters["prompt_cache_options"]))
+    if "prompt_cache_retention" in parameters:
+        asked.append(_RETENTION_S.get(str(parameters["prompt_cache_retention"]), 0.0))
+    longest = max(asked, default=0.0)
     if rules.lifetime_s is None or longest <= rules.lifetime_s:
         return rules
     return replace(rules, lifetime_s=longest)

@@ -91,6 +91,7 @@ class Templates:
         self._max_learned = max_learned
         self._max_named = max_named
         self._tenants: dict[str, _Tenant] = {}
+        self._fresh = False
         self._lock = Lock()
 
     def recall(self, known: Iterable[LearnedTemplate]) -> None:
@@ -115,7 +116,10 @@ class Templates:
 
     def take_learned(self) -> list[LearnedTemplate]:
         """The templates learned since the last call, for the store."""
+        if not self._fresh:
+            return []
         with self._lock:
+            self._fresh = False
             taken = [template for owner in self._tenants.values() for template in owner.fresh]
             for owner in self._tenants.values():
                 owner.fresh.clear()
@@ -176,6 +180,7 @@ class Templates:
             return OVERFLOW
         name = _free_name(owner, key)
         self._remember(owner, name, signature)
+        self._fresh = True
         owner.fresh.append(LearnedTemplate(tenant, name, signature))
         return name
 

@@ -64,6 +64,12 @@ _OWN = (
 )
 _TIMES = ("ttft_ms", "duration_ms", "response_id", "saved_usd")
 
+OWN_COLUMNS = (*_OWN, *_USAGE, *_TIMES)
+"""Columns of a request that are a record's own fields."""
+
+DIAGNOSIS_COLUMNS = tuple(name for name in _DIAGNOSIS if name not in {"before", "after"})
+"""Columns of a request that are its diagnosis's fields; ``causes`` and ``losses`` are written as text."""
+
 
 class Reader:
     """Questions to the database."""

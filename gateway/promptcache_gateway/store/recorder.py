@@ -19,6 +19,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
 from promptcache_gateway.store.learned import LearnedRow
+from promptcache_gateway.store.reader import DIAGNOSIS_COLUMNS, OWN_COLUMNS
 from promptcache_gateway.store.schema import hours, learned_templates, requests
 from promptcache_gateway.store.totals import add_totals
 
@@ -163,12 +164,11 @@ def _insert_learned(connection: Connection, templates: Sequence[LearnedRow]) -> 
 
 
 def _row(record: RequestRecord) -> dict[str, object]:
-    """A record as a row; the excerpts stay behind."""
+    """A record as a row; the excerpts stay behind. Read field by field: this runs for every request."""
     diagnosis = record.diagnosis
-    plain = record.to_dict(excerpts=False)
-    row = {**plain, **plain["usage"], **plain["diagnosis"]}
+    row: dict[str, object] = {name: getattr(record, name) for name in OWN_COLUMNS}
+    for name in DIAGNOSIS_COLUMNS:
+        row[name] = getattr(diagnosis, name)
     row["causes"] = "," + ",".join(diagnosis.causes) + "," if diagnosis.causes else ""
-    row["losses"] = orjson.dumps(dict(diagnosis.losses)).decode()
-    for nested in ("usage", "diagnosis", "before", "after"):
-        del row[nested]
+    row["losses"] = orjson.dumps(dict(diagnosis.losses)).decode() if diagnosis.losses else "{}"
     return row

@@ -1,0 +1,74 @@
+"""Requests that have come in and wait to be looked at, in the order in which they came.
+
+Forwarding a request must not wait for its diagnosis. On an event loop a look is therefore taken a moment
+later, while the upstream works; whoever needs one sooner has all that wait taken first, so that each request
+is compared with exactly those that came before it. Where no loop runs (a large body is observed in a thread
+of its own) there is nothing to wait for. What a look is, is the observer's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from threading import RLock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from promptcache_gateway.observe.observation import Observation
+
+_MOMENT_S = 0.001
+"""How long a request waits: it is on its way to the upstream by then."""
+
+
+class Arrivals:
+    """The queue. Safe to share between threads.
+
+    Args:
+        look: takes one look; never raises.
+        prepare: called after a look that nobody waited for, to have ready what is asked next; never raises.
+    """
+
+    def __init__(self, look: Callable[[Observation], None], prepare: Callable[[Observation], None]) -> None:
+        self._look = look
+        self._prepare = prepare
+        self._waiting: deque[Observation] = deque()
+        self._lock = RLock()
+        self._due = False
+
+    def add(self, observation: Observation) -> None:
+        """Have a request looked at, soon."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._look(observation)
+            return
+        self._waiting.append(observation)
+        if not self._due:
+            self._due = True
+            loop.call_later(_MOMENT_S, self._when_due)
+
+    def catch_up(self) -> None:
+        """Look at everything that waits; what another thread is looking at has been seen then, too."""
+        with self._lock:  # one after the other, or their order would be lost
+            while self._waiting:
+                self._look(self._waiting.popleft())
+
+    def _take_one(self) -> Observation | None:
+        with self._lock:
+            if not self._waiting:
+                return None
+            observation = self._waiting.popleft()
+            self._look(observation)
+            return observation
+
+    def _when_due(self) -> None:
+        """Take one look at a time, so that a burst of requests does not hold up the answers of others."""
+        observation = self._take_one()
+        if observation is not None:
+            self._prepare(observation)
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._when_due)
+        else:
+            self._due = False

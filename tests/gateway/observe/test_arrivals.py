@@ -1,0 +1,129 @@
+"""Requests on an event loop are looked at a moment later, and still in the order in which they came."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from promptcache.usage import Usage
+from promptcache_gateway.observe.history import History
+from promptcache_gateway.observe.prompt import read_prompt, share_texts
+from tests.gateway.observe.scenes import Stage, chat, outcome, rules_text
+
+RULES = rules_text()
+
+
+class Counted(History):
+    """A history that says how many requests it was asked about."""
+
+    looks = 0
+
+    def find(self, *arguments: object, **known: object) -> object:  # type: ignore[override]
+        self.looks += 1
+        return super().find(*arguments, **known)  # type: ignore[arg-type]
+
+
+def test_opening_on_a_loop_leaves_the_look_for_later() -> None:
+    async def play() -> None:
+        history = Counted()
+        stage = Stage(history=history)
+        stage.observer.open(stage.call(chat(RULES, "One?")))
+        stage.observer.open(stage.call(chat(RULES, "Two?")))
+        assert history.looks == 0
+
+        await asyncio.sleep(0.05)
+
+        assert history.looks == 2
+
+    asyncio.run(play())
+
+
+def test_without_a_loop_the_look_is_at_once() -> None:
+    history = Counted()
+    stage = Stage(history=history)
+
+    stage.observer.open(stage.call(chat(RULES, "One?")))
+
+    assert history.looks == 1
+
+
+def test_a_later_request_answered_first_is_compared_with_the_earlier_one() -> None:
+    async def play() -> None:
+        stage = Stage()
+        first = stage.observer.open(stage.call(chat(RULES, "One?")))
+        second = stage.observer.open(stage.call(chat(RULES, "Two?")))
+        usage = stage.provider.usage(2_000, 0)
+
+        late = stage.observer.close(second, outcome(usage))
+        early = stage.observer.close(first, outcome(usage))
+
+        assert early.diagnosis.cause == "PC801"
+        assert late.diagnosis.compared_with == early.id
+        assert late.diagnosis.cause == "PC608"  # the first had not begun to be answered as it came
+
+    asyncio.run(play())
+
+
+def test_an_answer_counts_only_for_those_that_came_after_it() -> None:
+    async def play() -> None:
+        stage = Stage()
+        first = stage.observer.open(stage.call(chat(RULES, "One?")))
+        second = stage.observer.open(stage.call(chat(RULES, "Two?")))
+        usage = stage.provider.usage(2_000, 0)
+
+        stage.observer.close(first, outcome(usage))
+        late = stage.observer.close(second, outcome(usage))
+
+        assert late.diagnosis.cause == "PC608"
+
+    asyncio.run(play())
+
+
+def test_a_request_of_no_known_shape_has_a_sight_too() -> None:
+    async def play() -> None:
+        stage = Stage()
+        observation = stage.observer.open(stage.call({"model": "m"}))
+
+        assert observation.template == "learned-unstructured"
+        assert stage.observer.close(observation, outcome(Usage.unreported())).diagnosis.cause is None
+
+    asyncio.run(play())
+
+
+def test_many_threads_lose_nobody() -> None:
+    stage = Stage()
+    records = []
+
+    def play(number: int) -> None:
+        async def exchange() -> None:
+            observation = stage.observer.open(stage.call(chat(RULES, f"Question {number}?")))
+            await asyncio.sleep(0)
+            records.append(stage.observer.close(observation, outcome(stage.provider.usage(2_000, 1_900))))
+
+        asyncio.run(exchange())
+
+    threads = [threading.Thread(target=play, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len({record.id for record in records}) == 8
+    assert sum(record.diagnosis.compared_with is None for record in records) == 1
+
+
+def test_equal_texts_are_kept_once_and_marks_stay_with_their_request() -> None:
+    stage = Stage()
+    masker = stage.observer._masker
+    marked = [{"type": "text", "text": RULES, "cache_control": {"type": "ephemeral"}}]
+    plain = [{"type": "text", "text": "".join(list(RULES))}]
+    talk = [{"role": "user", "content": "Hello there, who is it?"}]
+    known = read_prompt({"system": marked, "messages": talk}, masker)
+    again = read_prompt({"system": [dict(marked[0], text="".join(list(RULES)))], "messages": talk}, masker)
+    other = read_prompt({"system": plain, "messages": talk}, masker)
+
+    assert again.segments[0].text is not known.segments[0].text
+    shared = share_texts(again, known)
+    assert shared == again
+    assert shared.segments[0] is known.segments[0]
+    assert share_texts(other, known).segments[0].breakpoint is None
