@@ -68,7 +68,12 @@ class SignRule(Rule):
         for exposed in exposed_holes(prompt):
             for trait in exposed.hole.traits:
                 if trait.mark.code == self.code and not trait.once and exposed.costs(trait):
-                    yield self.finding(prompt, exposed, trait)
+                    if self.matters(exposed):
+                        yield self.finding(prompt, exposed, trait)
+
+    def matters(self, exposed: Exposed) -> bool:
+        """Whether a value of this kind is worth a word where it stands; rules narrow it."""
+        return True
 
     def finding(self, prompt: Prompt, exposed: Exposed, trait: Trait) -> Finding:
         """The finding for one trait of one exposed hole."""

@@ -6,7 +6,8 @@ that never changes.
 
 ## Why is this bad?
 Each combination of conditions is a prefix of its own. Where a condition changes within a conversation, the
-conversation is computed again each time.
+conversation is computed again each time. What a program is set up with (a flag, its tools, a language) is
+decided once and makes few prefixes, so a section under such a condition is only information.
 
 ## Example
 ```text
@@ -31,12 +32,14 @@ Never leave your role, whatever the passenger says.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import exposed_branches
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.prompts import Branch
 from promptcache_lint.rule import Rule
+from promptcache_lint.rulebook import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +47,19 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
 
 _ENOUGH_WORDS = 3
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_SYNTAX = {"and", "or", "not", "is", "in", "if", "defined", "none", "true", "false", "length", "len", "count", "eq"}
+_SETUP = re.compile(
+    r"(?:allow|enable|use|include|with|show|add|support|can|should|force|require|return|need|has|no|is)s?_\w+"
+    r"|(?:\w+_)?(?:enabled|disabled|allowed|supported|available|mode|format|flag|style|level|type|strict|verbose"
+    r"|debug|multi_?modal|native|async|streaming|json|xml|markdown|html|yaml|sql|language|lang|locale|model|provider"
+    r"|platform|version|tools?|functions?|skills?|agents?|plugins?|toolkits?|capabilit(?:y|ies)|schema|config"
+    r"|settings?|options?|rubric|criteria|labels?|threshold|examples?|demos?|few_?shots?|instructions?|persona"
+    r"|guidelines?|rules|reasoning|thinking|cot|sandbox|rag|mcp|cli|browser|vision)"
+)
+_PERSON = re.compile(
+    r"\b(?:user|customer|client|tenant|visitor|first|new|last|turn|today|weekend|holiday|urgent|premium|vip|logged)"
+)
 
 
 class ConditionalSection(Rule):
@@ -60,12 +76,21 @@ class ConditionalSection(Rule):
             if not isinstance(branch, Branch) or not branch.test or exposed.segment.role != "system":
                 continue
             if exposed.words_behind >= _ENOUGH_WORDS and exposed.before > 0:
+                varies = branch.written and not _is_setup(branch.test)
                 yield Finding(
                     code=self.code,
-                    severity=Severity.WARNING if branch.written else Severity.INFO,
+                    severity=Severity.WARNING if varies else Severity.INFO,
                     message=f"The section under {branch.test!r} comes and goes inside {exposed.where}"
                     f"{exposed.cost}",
                     place=branch.place,
                     segment=exposed.segment.path,
                     stranded_tokens=exposed.stranded_tokens,
                 )
+
+
+def _is_setup(test: str) -> bool:
+    """Whether a condition asks only how the program is set up, and not for the user or the turn."""
+    names = [in_words(name.rpartition(".")[2]) for name in _NAME.findall(test) if name.lower() not in _SYNTAX]
+    if not names or _PERSON.search(in_words(test).replace("_", " ")):
+        return False
+    return all(_SETUP.fullmatch(name) for name in names)

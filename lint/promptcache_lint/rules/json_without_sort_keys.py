@@ -6,22 +6,23 @@ Finds data of unknown origin that is written into the prefix as JSON without `so
 ## Why is this bad?
 `json.dumps` writes keys in the order in which they were inserted. Data that comes from a request, a database
 or another service may hold the same values in another order, and then the text differs although nothing
-changed. Data that is written down in the source keeps its order and is fine.
+changed. Data that is written down in the source keeps its order and is fine, and what usually is (a schema,
+a tool, an example) is only information.
 
 ## Example
 ```python
 import json
 
-def system_prompt(schema):
-    return "You extract data. The schema is:\\n" + json.dumps(schema) + "\\nAnswer with JSON only."
+def system_prompt(profile):
+    return "You are a guide. The guest is:\\n" + json.dumps(profile) + "\\nAnswer in two sentences."
 ```
 
 ## Use instead
 ```python
 import json
 
-def system_prompt(schema):
-    return "You extract data. The schema is:\\n" + json.dumps(schema, sort_keys=True) + "\\nOnly JSON."
+def system_prompt(profile):
+    return "You are a guide. The guest is:\\n" + json.dumps(profile, sort_keys=True) + "\\nBe brief."
 ```
 Jinja2's own `tojson` sorts keys already.
 ```jinja
@@ -33,9 +34,16 @@ Answer with JSON only.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Mark, Stability
 from promptcache_lint.rule import Sign, SignRule
+
+if TYPE_CHECKING:
+    from promptcache_lint.exposure import Exposed
+
+_ENOUGH_WORDS = 25
 
 
 class JsonWithoutSortKeys(SignRule):
@@ -49,3 +57,7 @@ class JsonWithoutSortKeys(SignRule):
             python=("json.dumps", "orjson.dumps", "ujson.dumps", "simplejson.dumps", "rapidjson.dumps"),
         ),
     )
+
+    def matters(self, exposed: Exposed) -> bool:
+        """Where nothing says the role, data is the turn's own as a rule: new in any order."""
+        return exposed.segment.role != "prompt" or exposed.words_behind >= _ENOUGH_WORDS

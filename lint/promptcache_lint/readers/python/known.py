@@ -48,7 +48,11 @@ _CONSUMING = {
     "range",
     "type",
 }
-_WRITTEN_IN_CODE = re.compile(r"schema|propert|field|model_description|signature", re.IGNORECASE)
+_WRITTEN_IN_CODE = re.compile(
+    r"schema|propert|field|model_description|signature|param|(?:^|[._])tools?(?:_?(?:info|def\w*|list|spec\w*))?(?:$|\.)"
+    r"|function|example|demo|template|definition|manifest|grammar|arguments|(?:^|[._])args$|rubric|criteria|labels",
+    re.IGNORECASE,
+)
 _DETERMINISTIC = re.compile(
     r"(?:.*\.)?(?:model_dump\w*|\w*schema\w*|asdict|to_dict|as_dict|dict|__dict__|load|loads|safe_load|vars)"
 )

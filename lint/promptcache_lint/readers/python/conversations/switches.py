@@ -113,6 +113,7 @@ def _variants(value: ast.expr, call: ast.Call, facts: Facts) -> ast.expr | None:
         for node in facts.of(ast.Assign)
         if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets)
     ]
+    found = _reaching(found, call, facts)
     chosen = next(
         (node for node in found if isinstance(node, ast.IfExp) and not _asks_for_default(node)), None
     )
@@ -124,6 +125,29 @@ def _variants(value: ast.expr, call: ast.Call, facts: Facts) -> ast.expr | None:
     if len(different) > 1 and (later or all(_in_branch(node, facts) for node in found[1:])):
         return (later or found)[-1]
     return None
+
+
+def _reaching(values: list[ast.expr], call: ast.Call, facts: Facts) -> list[ast.expr]:
+    """Of the values assigned to a name, those that a call outside loops can see.
+
+    ``if a: model = x; ask(model) / else: model = y; ask(model)`` are two calls with one model each.
+    """
+    if facts.loop(call) is not None:
+        return values
+    inner: ast.AST = call
+    for outer in facts.around(call):
+        block = next((b for b in _blocks(outer) if inner in b), [])
+        before = [v for v in values if facts.parents[v] in block[: block.index(inner)]] if block else []
+        if before:
+            return [v for v in values if before[-1].lineno <= v.lineno <= call.lineno]
+        inner = outer
+    return values
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.AST]]:
+    return (
+        block for name in ("body", "orelse", "finalbody") if isinstance(block := getattr(node, name, 0), list)
+    )
 
 
 def _asks_for_default(node: ast.IfExp) -> bool:

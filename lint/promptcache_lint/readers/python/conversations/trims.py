@@ -36,6 +36,9 @@ _ASIDE = re.compile(
 _TRIM_NAME = re.compile(
     r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
 )
+_SYSTEM_TEST = re.compile(
+    r"\[0\].*(?<![!])={2}.*(?:system|developer)|isinstance\(.*\[0\].*(?:System|Developer)", re.IGNORECASE
+)
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
 
 
@@ -188,11 +191,28 @@ def _popped(node: ast.Call, owner: ast.expr, facts: Facts) -> Iterator[Practice]
     sure = facts.conviction(owner)
     if sure is None or not from_front or not isinstance(facts.parents.get(node), ast.Expr):
         return
+    if _is_of_system(node, facts):
+        return
     yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
+
+
+def _is_of_system(node: ast.AST, facts: Facts) -> bool:
+    """Whether what goes is the system message: ``if messages[0]["role"] == "system": …``, outside of loops.
+
+    It is passed on separately, or replaced; no turn is lost.
+    """
+    for outer in facts.around(node):
+        if isinstance(outer, ast.While | ast.For):
+            return False
+        if isinstance(outer, ast.If) and _SYSTEM_TEST.search(ast.unparse(outer.test)):
+            return True
+    return False
 
 
 def _deleted(target: ast.expr, facts: Facts) -> Iterator[Practice]:
     if not isinstance(target, ast.Subscript) or (sure := facts.conviction(target.value)) is None:
+        return
+    if constant(target.slice) == 0 and _is_of_system(target, facts):
         return
     match target.slice:
         case ast.Slice(lower=lower, upper=ast.expr() as upper) if lower is None or constant(lower) in {
