@@ -17,12 +17,22 @@ if TYPE_CHECKING:
         EngineError,
         EngineStoppedError,
         GenerationError,
+        GrammarError,
         InvalidTokenError,
         ModelBrokenError,
         QueueFullError,
     )
-    from promptcache_engine.events import Admitted, Completion, Failed, Finished, GenerationEvent, TokenDelta
+    from promptcache_engine.events import (
+        Admitted,
+        Completion,
+        Failed,
+        Finished,
+        GenerationEvent,
+        TokenDelta,
+        TokenLogprob,
+    )
     from promptcache_engine.generation import Generation
+    from promptcache_engine.grammars import Grammar
     from promptcache_engine.info import EngineInfo, EngineStats
 
 _HOMES = {
@@ -36,12 +46,22 @@ _HOMES = {
         "EngineError",
         "EngineStoppedError",
         "GenerationError",
+        "GrammarError",
         "InvalidTokenError",
         "ModelBrokenError",
         "QueueFullError",
     ),
-    "events": ("Admitted", "Completion", "Failed", "Finished", "GenerationEvent", "TokenDelta"),
+    "events": (
+        "Admitted",
+        "Completion",
+        "Failed",
+        "Finished",
+        "GenerationEvent",
+        "TokenDelta",
+        "TokenLogprob",
+    ),
     "generation": ("Generation",),
+    "grammars": ("Grammar",),
     "info": ("EngineInfo", "EngineStats"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -64,11 +84,14 @@ __all__ = [
     "Generation",
     "GenerationError",
     "GenerationEvent",
+    "Grammar",
+    "GrammarError",
     "InvalidTokenError",
     "ModelBrokenError",
     "QueueFullError",
     "SamplingParams",
     "TokenDelta",
+    "TokenLogprob",
 ]
 
 

@@ -4,17 +4,20 @@ What the values mean for memory is in ``memory``; what they do is the scheduler'
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
 
 from promptcache_engine.cache import POLICIES
 from promptcache_engine.errors import ConfigError
+from promptcache_engine.grammars import Grammar
 from promptcache_engine.scheduler.waiting import SchedulingPolicy
 
 DTYPES = ("float32", "bfloat16", "float16")
 SCHEDULING_POLICIES: tuple[SchedulingPolicy, ...] = ("fewest-missing", "fcfs")
 PREEMPTION_MODES = ("keep", "recompute")
 MAX_STOP_STRINGS = 16
+MAX_LOGPROBS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,21 +75,21 @@ class EngineConfig:
         if self.eviction_policy not in POLICIES:
             remedy = f"Choose one of {', '.join(sorted(POLICIES))}"
             raise ConfigError("eviction_policy", self.eviction_policy, remedy)
-        for field, known in (
+        for name, known in (
             ("dtype", DTYPES),
             ("scheduling_policy", SCHEDULING_POLICIES),
             ("preemption", PREEMPTION_MODES),
         ):
-            if getattr(self, field) not in known:
-                raise ConfigError(field, getattr(self, field), f"Choose one of {', '.join(known)}")
+            if getattr(self, name) not in known:
+                raise ConfigError(name, getattr(self, name), f"Choose one of {', '.join(known)}")
         if not self.device:
             raise ConfigError("device", self.device, "Use auto, cpu or cuda")
-        for field in ("page_size", "max_batch_tokens", "max_running", "max_waiting"):
-            _require_count(field, getattr(self, field))
+        for name in ("page_size", "max_batch_tokens", "max_running", "max_waiting"):
+            _require_count(name, getattr(self, name))
         _require_count("max_restarts", self.max_restarts, least=0)
-        for field in ("kv_cache_tokens", "max_context", "threads"):
-            if getattr(self, field) is not None:
-                _require_count(field, getattr(self, field))
+        for name in ("kv_cache_tokens", "max_context", "threads"):
+            if getattr(self, name) is not None:
+                _require_count(name, getattr(self, name))
         if self.max_batch_tokens < self.max_running:
             remedy = (
                 f"Use at least max_running ({self.max_running}), so that every sequence decodes in every step"
@@ -98,14 +101,29 @@ class EngineConfig:
 class SamplingParams:
     """How the tokens of one answer are chosen, and where it ends.
 
+    What shapes the logits comes first, in this order: ``repetition_penalty``, ``frequency_penalty``,
+    ``presence_penalty``, ``logit_bias``, ``min_tokens``, ``grammar``. Then ``temperature`` and the cuts
+    ``min_p``, ``top_k`` and ``top_p``, each over what the one before it left.
+
     Attributes:
         temperature: 0 takes the likeliest token; higher values flatten the distribution.
         top_p: keep the likeliest tokens whose probabilities reach this sum, the one that crosses it too.
         top_k: keep that many likeliest tokens; 0 keeps all.
+        min_p: drop tokens less likely than this share of the likeliest one's probability; 0 keeps all.
+        repetition_penalty: divides positive and multiplies negative logits of tokens that stand in the prompt
+            or the answer; 1 changes nothing.
+        frequency_penalty: subtracted for each time a token stands in the answer.
+        presence_penalty: subtracted once from each token that stands in the answer.
+        logit_bias: added to the logits of these token ids.
+        min_tokens: tokens of answer before which the model's end tokens are not chosen.
         seed: makes the draws repeatable, alone and in any batch; None draws afresh each time.
         max_tokens: tokens of answer at most; 0 computes the prompt only; None: up to the context's end.
         stop: strings that end the answer and are not part of it.
+        stop_token_ids: tokens that end the answer as the model's own end token does.
         ignore_eos: go on after the model's end token.
+        shown_tokens: control tokens that are written out in the answer's text; others have none.
+        logprobs: report each token's log-probability and those of this many likeliest ones; None: not at all.
+        grammar: what the answer's text must be; None: anything.
 
     Raises:
         ConfigError: a field's value cannot be served; names the field and the remedy.
@@ -114,21 +132,43 @@ class SamplingParams:
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict, hash=False)
+    min_tokens: int = 0
     seed: int | None = None
     max_tokens: int | None = None
     stop: Sequence[str] = ()
+    stop_token_ids: Sequence[int] = ()
     ignore_eos: bool = False
+    shown_tokens: Sequence[int] = ()
+    logprobs: int | None = None
+    grammar: Grammar | None = None
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.temperature) and self.temperature >= 0):
-            raise ConfigError("temperature", self.temperature, "Use 0 or a positive number")
+        for name, least, most in (
+            ("temperature", 0.0, math.inf),
+            ("min_p", 0.0, 1.0),
+            ("frequency_penalty", -math.inf, math.inf),
+            ("presence_penalty", -math.inf, math.inf),
+        ):
+            _require_number(name, getattr(self, name), least, most)
         if not (_is_number(self.top_p) and 0 < self.top_p <= 1):
             raise ConfigError("top_p", self.top_p, "Use a number above 0 and at most 1")
-        _require_count("top_k", self.top_k, least=0)
-        if self.max_tokens is not None:
-            _require_count("max_tokens", self.max_tokens, least=0)
+        if not (_is_number(self.repetition_penalty) and self.repetition_penalty > 0):
+            raise ConfigError("repetition_penalty", self.repetition_penalty, "Use a number above 0")
+        for name in ("top_k", "min_tokens"):
+            _require_count(name, getattr(self, name), least=0)
+        for name in ("max_tokens", "logprobs"):
+            if getattr(self, name) is not None:
+                _require_count(name, getattr(self, name), least=0)
+        if self.logprobs is not None and self.logprobs > MAX_LOGPROBS:
+            raise ConfigError("logprobs", self.logprobs, f"Use at most {MAX_LOGPROBS}")
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
             raise ConfigError("seed", self.seed, "Use a whole number, or None")
+        object.__setattr__(self, "logit_bias", _biases(self.logit_bias))
         object.__setattr__(self, "stop", _stop_strings(self.stop))
 
     @property
@@ -136,14 +176,34 @@ class SamplingParams:
         """Whether the likeliest token is taken, without a draw."""
         return self.temperature == 0 or self.top_k == 1
 
+    @property
+    def shapes(self) -> bool:
+        """Whether the logits are changed before a token is chosen."""
+        penalties = (self.repetition_penalty, self.frequency_penalty, self.presence_penalty)
+        return penalties != (1.0, 0.0, 0.0) or bool(self.logit_bias or self.min_tokens or self.grammar)
+
 
 def _require_count(field: str, value: object, least: int = 1) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ConfigError(field, value, f"Use a whole number of at least {least}")
 
 
-def _is_number(value: object) -> bool:
+def _require_number(field: str, value: object, least: float, most: float) -> None:
+    if not _is_number(value) or not least <= float(value) <= most:
+        low = "" if math.isinf(least) else f" of at least {least:g}"
+        high = "" if math.isinf(most) else f" and at most {most:g}"
+        raise ConfigError(field, value, f"Use a finite number{low}{high}")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _biases(biases: Mapping[Any, Any]) -> dict[int, float]:
+    for token, bias in biases.items():
+        if isinstance(token, bool) or not isinstance(token, int) or token < 0 or not _is_number(bias):
+            raise ConfigError("logit_bias", {token: bias}, "Map token ids to finite numbers")
+    return dict(biases)
 
 
 def _stop_strings(stop: object) -> tuple[str, ...]:

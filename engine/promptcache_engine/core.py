@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from promptcache_engine.attempts import Lost, attempt, describe
-from promptcache_engine.config import SamplingParams
+from promptcache_engine.choosing import Choice, choose
 from promptcache_engine.errors import DeadlineError, EngineError, GenerationError, ModelBrokenError
 from promptcache_engine.events import Admitted, Failed, Finished, FinishReason, GenerationEvent
 from promptcache_engine.generation import Generation
 from promptcache_engine.info import EngineStats
 from promptcache_engine.runner import ModelRunner
-from promptcache_engine.sampling import sample
 from promptcache_engine.scheduler import Chunk, Scheduler
 from promptcache_engine.scheduler import Sequence as TokenSequence
 
@@ -166,8 +165,7 @@ class EngineCore:
         """Note what is computed and choose the next tokens."""
         sampling = [chunk for chunk in chunks if chunk.samples]
         generations = [self._generations[chunk.sequence.id] for chunk in sampling]
-        params = [generation.params for generation in generations]
-        choices = _choose(logits, params, [generation.draws.next() for generation in generations])
+        choices = choose(logits, generations)
         failed = {
             generation.id
             for generation, choice in zip(generations, choices, strict=True)
@@ -188,12 +186,16 @@ class EngineCore:
             else:
                 self._take(generation, choice)
 
-    def _take(self, generation: Generation, token: int) -> None:
-        self._scheduler.extend(generation.sequence, token)
+    def _take(self, generation: Generation, choice: Choice) -> None:
+        self._scheduler.extend(generation.sequence, choice.token)
         self._counters.generated_tokens += 1
-        is_end = token in self._eos and not generation.params.ignore_eos
         try:
-            delta, finish_reason = generation.take(token, is_end=is_end)
+            delta, finish_reason = generation.take(
+                choice.token,
+                is_end=self._is_end(generation, choice),
+                logprob=choice.logprob,
+                complete=choice.complete,
+            )
         except Exception as error:  # noqa: BLE001 - a token without text concerns its own request only
             self._fail(generation, describe(error))
             return
@@ -201,6 +203,13 @@ class EngineCore:
             self._outbox.append((generation, delta))
         if finish_reason is not None:
             self._end(generation, finish_reason)
+
+    def _is_end(self, generation: Generation, choice: Choice) -> bool:
+        """Whether the token ends the answer; after a grammar's end only an end token may come."""
+        params = generation.params
+        if choice.token in params.stop_token_ids:
+            return True
+        return choice.token in self._eos and (choice.complete or not params.ignore_eos)
 
     def _report_admission(self, generation: Generation) -> None:
         sequence = generation.sequence
@@ -240,19 +249,3 @@ class EngineCore:
         self._scheduler.release(generation.sequence, keep=keep)
         self._runner.forget(generation.id)
         del self._generations[generation.id]
-
-
-def _choose(
-    logits: Tensor, params: Sequence[SamplingParams], points: Sequence[float]
-) -> list[int | GenerationError]:
-    """The next token of each row, or why there is none."""
-    try:
-        tokens = sample(logits, params, points)
-    except Exception as error:  # noqa: BLE001 - one row's parameters concern that row only
-        if len(params) == 1:
-            return [describe(error)]
-        return [
-            _choose(logits[row : row + 1], params[row : row + 1], points[row : row + 1])[0]
-            for row in range(len(params))
-        ]
-    return [GenerationError("its logits are not finite") if token is None else token for token in tokens]

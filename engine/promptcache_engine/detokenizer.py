@@ -94,16 +94,22 @@ class TextStream:
     Args:
         token_bytes: the bytes a token id stands for.
         stops: strings that end the answer.
+
+    Attributes:
+        characters: whole characters taken so far, sent or not.
     """
 
     def __init__(self, token_bytes: Callable[[int], bytes], stops: Sequence[str]) -> None:
         self._token_bytes = token_bytes
-        self._characters = CharacterBuffer()
+        self._buffer = CharacterBuffer()
         self._matcher = StopMatcher(stops)
+        self.characters = 0
 
     def push(self, token: int) -> StopResult:
         """Take one token; returns the text that can be sent and the stop string found, if any."""
-        return self._matcher.push(self._characters.push(self._token_bytes(token)))
+        text = self._buffer.push(self._token_bytes(token))
+        self.characters += len(text)
+        return self._matcher.push(text)
 
     def flush(self) -> str:
         """The rest of the text at the end; bytes of a character that was cut off are left out."""

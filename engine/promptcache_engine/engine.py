@@ -11,8 +11,10 @@ from typing import Any, Self
 
 from promptcache_engine.cache import Hints
 from promptcache_engine.config import EngineConfig, SamplingParams
+from promptcache_engine.constraints import GrammarCompiler
 from promptcache_engine.events import Completion, Failed, Finished, GenerationEvent
 from promptcache_engine.generation import Generation, OnEvent
+from promptcache_engine.grammars import Grammar
 from promptcache_engine.info import EngineInfo, EngineStats
 from promptcache_engine.intake import Intake
 from promptcache_engine.models import LoadedModel
@@ -56,7 +58,8 @@ class Engine:
         self._loaded = loaded or load(self._config, on_progress)
         self._template = read_chat_template(self._config, self._loaded)
         self._pool, self._info = make_pool(self._config, self._loaded)
-        self._intake = Intake(self._info, self.tokenizer)
+        self._grammars = GrammarCompiler(self.tokenizer, self._info.vocab_size)
+        self._intake = Intake(self._info, self.tokenizer, self._grammars)
         self._supervisor = Supervisor(self._make_worker, max_restarts=self._config.max_restarts)
 
     @classmethod
@@ -129,6 +132,10 @@ class Engine:
             tokens.insert(0, bos)
         return tokens
 
+    def prepare_grammar(self, grammar: Grammar) -> None:
+        """Compile a grammar, so that a later request that brings it need not wait; raise GrammarError."""
+        self._grammars.prepare(grammar)
+
     def submit(
         self,
         tokens: Sequence[int],
@@ -156,7 +163,8 @@ class Engine:
         Raises:
             EmptyPromptError, InvalidTokenError: there is no token, or one outside the vocabulary.
             ContextLengthError: the prompt leaves no room for an answer.
-            ConfigError: ``priority`` or ``timeout`` has no sense.
+            ConfigError: ``priority``, ``timeout`` or a token id in ``params`` has no sense.
+            GrammarError: the answer cannot be constrained as ``params`` say.
             QueueFullError: too many requests wait.
             EngineStoppedError: the engine does not run.
         """

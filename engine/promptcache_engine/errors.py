@@ -2,6 +2,7 @@
 
     EngineError
     ├── ConfigError            a field of EngineConfig or SamplingParams has a value that cannot be served
+    ├── GrammarError           what an answer is to be constrained to cannot be enforced
     ├── EmptyPromptError       a request without a single token
     ├── InvalidTokenError      a token id outside the model's vocabulary
     ├── ContextLengthError     the prompt leaves no room for an answer
@@ -42,6 +43,20 @@ class ConfigError(EngineError, ValueError):
         super().__init__(f"{field}={value!r} is not possible", remedy)
         self.field = field
         self.value = value
+
+
+class GrammarError(EngineError, ValueError):
+    """A schema, pattern or grammar that cannot be enforced.
+
+    Attributes:
+        place: where in a JSON schema the fault is, as a JSON pointer (``/properties/age``); empty for the
+            whole, or where it is no schema.
+    """
+
+    def __init__(self, reason: str, place: str = "", remedy: str = "Correct it, or leave it out") -> None:
+        where = f" at {place}" if place else ""
+        super().__init__(f"the constraint cannot be enforced{where}: {reason}", remedy)
+        self.place = place
 
 
 class EmptyPromptError(EngineError, ValueError):

@@ -30,16 +30,34 @@ class Admitted:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """How likely the model itself found a token, before penalties, constraints and temperature.
+
+    Attributes:
+        token_id: the token that was chosen.
+        logprob: natural logarithm of its probability.
+        top: the likeliest tokens at its place and their log-probabilities, as many as were asked for.
+    """
+
+    token_id: int
+    logprob: float
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TokenDelta:
     """A piece of the answer: whole characters, never part of a stop string.
 
     Attributes:
         text: the piece; empty only in a last delta that carries tokens without text.
         token_ids: the tokens sampled since the last delta.
+        logprobs: one for each of them that belongs to the text, so none for the end token or for tokens that
+            lie in a stop string; empty where they were not asked for.
     """
 
     text: str
     token_ids: tuple[int, ...]
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +97,7 @@ class Completion:
         prompt_tokens: tokens of the prompt.
         cached_tokens: those taken from the cache.
         finish_reason: see ``Finished``.
+        logprobs: see ``TokenDelta``.
     """
 
     text: str
@@ -86,6 +105,7 @@ class Completion:
     prompt_tokens: int
     cached_tokens: int
     finish_reason: FinishReason
+    logprobs: tuple[TokenLogprob, ...] = ()
 
     @classmethod
     def of(cls, events: Iterable[GenerationEvent]) -> Self:
@@ -96,11 +116,13 @@ class Completion:
         """
         text: list[str] = []
         token_ids: list[int] = []
+        logprobs: list[TokenLogprob] = []
         for event in events:
             match event:
                 case TokenDelta():
                     text.append(event.text)
                     token_ids.extend(event.token_ids)
+                    logprobs.extend(event.logprobs)
                 case Failed():
                     raise event.error
                 case Finished():
@@ -113,4 +135,5 @@ class Completion:
             finished.prompt_tokens,
             finished.cached_tokens,
             finished.finish_reason,
+            tuple(logprobs),
         )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from promptcache_engine.cache import Hints
 from promptcache_engine.config import SamplingParams
+from promptcache_engine.constraints import GrammarCompiler
 from promptcache_engine.detokenizer import TextStream
 from promptcache_engine.errors import ConfigError, ContextLengthError, EmptyPromptError, InvalidTokenError
 from promptcache_engine.events import GenerationEvent
@@ -17,6 +18,7 @@ from promptcache_engine.generation import Generation
 from promptcache_engine.info import EngineInfo
 from promptcache_engine.sampling import Draws
 from promptcache_engine.scheduler import Sequence as TokenSequence
+from promptcache_engine.shaping import Shaper
 from promptcache_engine.tokenizer import Tokenizer
 
 MAX_CHOICES = 128
@@ -29,14 +31,20 @@ class Intake:
     Args:
         info: what the engine can hold.
         tokenizer: gives tokens their bytes.
+        grammars: compiles what answers are constrained to.
         clock: the clock of deadlines.
     """
 
     def __init__(
-        self, info: EngineInfo, tokenizer: Tokenizer, clock: Callable[[], float] = time.monotonic
+        self,
+        info: EngineInfo,
+        tokenizer: Tokenizer,
+        grammars: GrammarCompiler,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._info = info
         self._tokenizer = tokenizer
+        self._grammars = grammars
         self._clock = clock
         self._ids = itertools.count(1)
 
@@ -66,11 +74,13 @@ class Intake:
         """Make the generations of one request; all but the first are forks of the first.
 
         Raises:
-            EmptyPromptError, InvalidTokenError, ContextLengthError: see ``Engine.submit``.
-            ConfigError: ``choices``, ``priority`` or ``timeout`` has no sense.
+            EmptyPromptError, InvalidTokenError, ContextLengthError, GrammarError: see ``Engine.submit``.
+            ConfigError: ``choices``, ``priority`` or ``timeout`` has no sense, or ``params`` name a token
+                that the model does not have.
         """
         prompt = self._check_prompt(tokens, params)
         _check_request(choices, priority, timeout)
+        self._check_tokens(params)
         limit = self._info.context_length
         wanted = limit if params.max_tokens is None else len(prompt) + params.max_tokens
         number, parent = next(self._ids), None
@@ -89,10 +99,36 @@ class Intake:
                 parent=parent,
             )
             parent = parent or sequence
-            text = TextStream(self._tokenizer.token_bytes, params.stop)
+            text = TextStream(self._token_bytes(params), params.stop)
             tell = _with_choice(on_event, choice)
-            generations.append(Generation(sequence, params, text, Draws(params, choice), tell))
+            shaper = self._shaper(params, len(prompt))
+            generations.append(Generation(sequence, params, text, Draws(params, choice), tell, shaper))
         return tuple(generations)
+
+    def _shaper(self, params: SamplingParams, prompt_tokens: int) -> Shaper | None:
+        if not params.shapes:
+            return None
+        constraint = None if params.grammar is None else self._grammars.start(params.grammar)
+        return Shaper(params, prompt_tokens, self._tokenizer.eos_token_ids, constraint)
+
+    def _token_bytes(self, params: SamplingParams) -> Callable[[int], bytes]:
+        """What tokens are in the text: nothing, for control tokens but the shown ones."""
+        if not params.shown_tokens:
+            return self._tokenizer.token_bytes
+        shown = {token: self._tokenizer.token_text(token).encode() for token in params.shown_tokens}
+        plain = self._tokenizer.token_bytes
+        return lambda token: shown.get(token) or plain(token)
+
+    def _check_tokens(self, params: SamplingParams) -> None:
+        for field, tokens in (
+            ("logit_bias", params.logit_bias),
+            ("stop_token_ids", params.stop_token_ids),
+            ("shown_tokens", params.shown_tokens),
+        ):
+            for token in tokens:
+                if not 0 <= token < self._info.vocab_size:
+                    remedy = f"Use token ids from 0 to {self._info.vocab_size - 1}"
+                    raise ConfigError(field, token, remedy)
 
     def _check_prompt(self, tokens: Sequence[int], params: SamplingParams) -> list[int]:
         prompt = list(map(operator.index, tokens))

@@ -4,6 +4,7 @@ Each sequence brings its own random numbers, one a token, so a seeded answer is 
 The draw inverts the cumulative distribution, which a rounding difference in the logits all but never moves.
 """
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -83,11 +84,11 @@ def _draw(logits: Tensor, params: Sequence[SamplingParams], points: Sequence[flo
 
 
 def _keeps_all(params: SamplingParams, vocab_size: int) -> bool:
-    return params.top_p >= 1 and (params.top_k == 0 or params.top_k >= vocab_size)
+    return params.top_p >= 1 and params.min_p == 0 and (params.top_k == 0 or params.top_k >= vocab_size)
 
 
 def _draw_truncated(row: Tensor, params: SamplingParams, point: Tensor) -> int:
-    """Draw from the likeliest tokens of one row that ``top_k`` and then ``top_p`` leave."""
+    """Draw from the likeliest tokens of one row that ``min_p``, then ``top_k`` and then ``top_p`` leave."""
     probabilities, ids = _likeliest(row, params)
     # The token that crosses top_p is kept: those before it do not reach it.
     kept = int((probabilities.cumsum(0) - probabilities < params.top_p).sum())
@@ -95,9 +96,13 @@ def _draw_truncated(row: Tensor, params: SamplingParams, point: Tensor) -> int:
 
 
 def _likeliest(row: Tensor, params: SamplingParams) -> tuple[Tensor, Tensor]:
-    """The ``top_k`` likeliest tokens or as many as ``top_p`` needs, in order: probabilities and ids."""
-    if params.top_k:
-        values, ids = torch.topk(row, min(params.top_k, len(row)))
+    """The tokens that ``min_p`` and ``top_k`` leave, or as many as ``top_p`` needs: probabilities and ids."""
+    kept = min(params.top_k or len(row), len(row))
+    if params.min_p:
+        # The row's largest value is 0, so that a share of its probability is a distance from 0.
+        kept = max(1, min(kept, int((row >= math.log(params.min_p)).sum())))
+    if kept < len(row):
+        values, ids = torch.topk(row, kept)
         return torch.softmax(values, 0, dtype=torch.float64), ids
     total = row.exp().sum()
     size = min(_CANDIDATES, len(row))

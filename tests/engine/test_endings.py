@@ -152,7 +152,7 @@ def test_a_request_that_cannot_be_sampled_fails_alone(
             raise RuntimeError("unlucky seed\nand a long trace")
         return sample(logits, params, points)
 
-    monkeypatch.setattr("promptcache_engine.core.sample", picky)
+    monkeypatch.setattr("promptcache_engine.choosing.sample", picky)
     engine = make_engine()
     params = [SamplingParams(seed=seed, max_tokens=8, ignore_eos=True) for seed in (12, 13, 14)]
     alone = make_engine(enable_prefix_caching=False)

@@ -1,0 +1,88 @@
+"""What changes one sequence's logits before a token is chosen: penalties, biases, least length, grammar.
+
+The order is that of ``SamplingParams``. A sequence that asks for none of it has no shaper and costs nothing.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from promptcache_engine.config import SamplingParams
+from promptcache_engine.constraints import Constraint
+
+
+class Shaper:
+    """Shapes the logits of one answer.
+
+    Args:
+        params: the penalties, biases and the floor.
+        prompt_tokens: tokens at the front of the sequence that are its prompt.
+        eos_token_ids: tokens that ``min_tokens`` keeps away.
+        constraint: the grammar's course; None where there is none.
+    """
+
+    def __init__(
+        self,
+        params: SamplingParams,
+        prompt_tokens: int,
+        eos_token_ids: Sequence[int],
+        constraint: Constraint | None,
+    ) -> None:
+        self._params = params
+        self._prompt_tokens = prompt_tokens
+        self._ends = [*eos_token_ids, *params.stop_token_ids]
+        self.constraint = constraint
+        self._seen: Tensor | None = None
+        self._counts: Tensor | None = None
+        self._noted = 0
+
+    def shape(self, row: Tensor, tokens: Sequence[int]) -> None:
+        """Change one row of logits, [vocab] float32, in place.
+
+        Args:
+            row: the row.
+            tokens: prompt and answer so far; only grows from call to call.
+
+        Raises:
+            GrammarError: the grammar admits no token any more.
+        """
+        self._penalize(row, tokens)
+        for token, bias in self._params.logit_bias.items():
+            row[token] += bias
+        if len(tokens) - self._prompt_tokens < self._params.min_tokens and self.constraint is None:
+            row[self._ends] = -torch.inf
+        if self.constraint is not None:
+            allowed = torch.from_numpy(self.constraint.allowed(len(row))).to(row.device)
+            row.masked_fill_(~allowed, -torch.inf)
+
+    def _penalize(self, row: Tensor, tokens: Sequence[int]) -> None:
+        params = self._params
+        repetition, frequency, presence = (
+            params.repetition_penalty,
+            params.frequency_penalty,
+            params.presence_penalty,
+        )
+        if (repetition, frequency, presence) == (1, 0, 0):
+            return
+        seen, counts = self._note(row, tokens)
+        if repetition != 1:
+            row.copy_(torch.where(seen, torch.where(row > 0, row / repetition, row * repetition), row))
+        if frequency:
+            row.sub_(counts, alpha=frequency)
+        if presence:
+            row.sub_(counts.clamp(max=1), alpha=presence)
+
+    def _note(self, row: Tensor, tokens: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Which tokens stand in prompt or answer, and how often in the answer: two of [vocab]."""
+        if self._seen is None or self._counts is None:
+            self._seen = torch.zeros(len(row), dtype=torch.bool, device=row.device)
+            self._counts = torch.zeros_like(row)
+        new = tokens[self._noted :]
+        if new:
+            self._seen[torch.tensor(new, device=row.device)] = True
+            answer = tokens[max(self._noted, self._prompt_tokens) :]
+            ones = torch.ones(len(answer), device=row.device)
+            self._counts.index_add_(0, torch.tensor(answer, dtype=torch.int64, device=row.device), ones)
+            self._noted = len(tokens)
+        return self._seen, self._counts
