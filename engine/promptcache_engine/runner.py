@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from promptcache_engine.cache import PageCopy
-from promptcache_engine.models import ForwardBatch, KVPool, LlamaModel, SequenceSlice
+from promptcache_engine.models import DecoderModel, ForwardBatch, KVPool, SequenceSlice
 from promptcache_engine.scheduler import Chunk, Sequence
 
 
@@ -37,7 +37,7 @@ class ModelRunner:
 
     def __init__(
         self,
-        model: LlamaModel,
+        model: DecoderModel,
         pool: KVPool,
         *,
         page_size: int,

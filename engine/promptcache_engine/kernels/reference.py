@@ -6,6 +6,7 @@ keep these signatures and are tested against these functions.
 Shapes: T rows of a step, H query heads, Hk key/value heads, G = H / Hk, D values a head, S slots.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -21,15 +22,18 @@ ROW_MULTIPLE = 8
 KEY_TILE = 256
 """Keys per product in deterministic attention; a fixed size, so that the order of summation is fixed."""
 
+_GELU_CUBE = 0.044715
+_GELU_SLOPE = -2 * math.sqrt(2 / math.pi)
 
-def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """Divide each row of ``x`` [T, E] by its root mean square and scale it by ``weight`` [E].
 
-    The arithmetic is float32, the result has ``weight``'s dtype.
+def rms_norm(x: Tensor, weight: Tensor, eps: float, dtype: torch.dtype | None = None) -> Tensor:
+    """Divide each row of ``x`` [..., E] by its root mean square and scale it by ``weight`` [E].
+
+    The arithmetic is float32, the result has ``dtype``: ``weight``'s unless given.
     """
     wide = x.float()
     normed = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)
-    return (weight.float() * normed).to(weight.dtype)
+    return (weight.float() * normed).to(dtype or weight.dtype)
 
 
 def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -54,6 +58,22 @@ def silu_mul(gate_up: Tensor) -> Tensor:
     return (wide * up.float()).div_(torch.exp(-wide).add_(1)).to(gate.dtype)
 
 
+def gelu_mul(gate_up: Tensor) -> Tensor:
+    """As ``silu_mul`` with GELU's tanh form, ``g / (1 + exp(-2 * sqrt(2 / pi) * (g + 0.044715 * g**3)))``.
+
+    That is ``0.5 * g * (1 + tanh(...))`` written with exp, whose bits do not depend on a value's place.
+    """
+    gate, up = gate_up.chunk(2, dim=-1)
+    wide = gate.float()
+    inner = (wide * wide).mul_(_GELU_CUBE).add_(1).mul_(wide).mul_(_GELU_SLOPE)
+    return (wide * up.float()).div_(torch.exp(inner).add_(1)).to(gate.dtype)
+
+
+def softcap_(scores: Tensor, cap: float) -> Tensor:
+    """Press ``scores`` in place into (-cap, cap): ``cap * tanh(scores / cap)``; returns them."""
+    return scores.div_(cap).tanh_().mul_(cap)
+
+
 def write_kv(keys: Tensor, values: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor) -> None:
     """Store rows ``keys`` and ``values`` [T, Hk * D] in the slots ``slots`` [T] of pools [S, Hk * D]."""
     key_pool.index_copy_(0, slots, keys)
@@ -72,13 +92,17 @@ def paged_attention(
     sequences: Sequence[tuple[int, int, Tensor]],
     *,
     scale: float,
+    window: int | None = None,
+    softcap: float | None = None,
     deterministic: bool = False,
 ) -> Tensor:
     """Causal attention of every sequence's rows over its own context in the pools.
 
     ``query`` is [T, H, D], the pools are [S, Hk * D]. Each of ``sequences`` is (first row, rows, context
-    slots): row i of n attends to the first ``len(slots) - n + i + 1`` slots. Returns [T, H * D] in the dtype
-    of ``query``. Scores and sums are float32.
+    slots): row i of n attends to the first ``len(slots) - n + i + 1`` slots, with ``window`` to the last
+    ``window`` of those; what lies in slots left of every row's window is never read. ``softcap`` presses the
+    scores into its bounds before the softmax. Returns [T, H * D] in the dtype of ``query``. Scores and sums
+    are float32.
 
     ``deterministic`` fixes the shape of every product, so that a row's result depends neither on how many
     rows are computed with it nor on how many keys follow its own.
@@ -87,12 +111,24 @@ def paged_attention(
     for start, length, slots in sequences:
         rows = query[start : start + length]
         attend = _attend_tiled if deterministic else _attend
-        out[start : start + length] = attend(rows, key_pool, value_pool, slots, scale)
+        out[start : start + length] = attend(
+            rows, key_pool, value_pool, slots, scale=scale, window=window, softcap=softcap
+        )
     return out
 
 
-def _attend(query: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor, scale: float) -> Tensor:
+def _attend(
+    query: Tensor,
+    key_pool: Tensor,
+    value_pool: Tensor,
+    slots: Tensor,
+    *,
+    scale: float,
+    window: int | None,
+    softcap: float | None,
+) -> Tensor:
     count, _, dim = query.shape
+    slots = slots[_first_seen(slots.shape[0], count, window) :]
     context = slots.shape[0]
     keys, values = _gather(key_pool, slots, dim), _gather(value_pool, slots, dim)
     kv_heads = keys.shape[0]
@@ -101,23 +137,39 @@ def _attend(query: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor, 
     for low in range(0, count, QUERY_TILE):
         high = min(low + QUERY_TILE, count)
         seen = context - count + high
+        first = _first_seen(seen, high - low, window)
         rows = folded[:, :, low:high].reshape(kv_heads, -1, dim)
-        scores = torch.bmm(rows, keys[:, :seen].transpose(1, 2))
-        _mask_future(scores.view(kv_heads, -1, high - low, seen))
-        mixed = torch.bmm(torch.softmax(scores, dim=-1), values[:, :seen])
+        scores = torch.bmm(rows, keys[:, first:seen].transpose(1, 2))
+        if softcap is not None:
+            softcap_(scores, softcap)
+        _mask(scores.view(kv_heads, -1, high - low, seen - first), window)
+        mixed = torch.bmm(torch.softmax(scores, dim=-1), values[:, first:seen])
         parts.append(_unfold(mixed, high - low))
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _attend_tiled(query: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor, scale: float) -> Tensor:
+def _attend_tiled(
+    query: Tensor,
+    key_pool: Tensor,
+    value_pool: Tensor,
+    slots: Tensor,
+    *,
+    scale: float,
+    window: int | None,
+    softcap: float | None,
+) -> Tensor:
     """As ``_attend``, with products over KEY_TILE keys and a multiple of ROW_MULTIPLE rows only.
 
-    The last slot is repeated to fill the last key tile, and masked. Keys that a row may not see add exact
-    zeros to its sums, so their number does not matter.
+    Tiles begin at multiples of KEY_TILE of the context, wherever the rows' windows begin. A visible slot is
+    repeated to fill the first and the last, and masked. Keys that a row may not see add exact zeros to its
+    sums, so their number does not matter.
     """
     count, _, dim = query.shape
-    context = slots.shape[0]
-    padded = torch.cat((slots, slots[-1:].expand(-context % KEY_TILE)))
+    hidden = _first_seen(slots.shape[0], count, window)
+    begin = hidden - hidden % KEY_TILE
+    context = slots.shape[0] - begin
+    shown = slots[hidden:]
+    padded = torch.cat((shown[:1].expand(hidden - begin), shown, shown[-1:].expand(-context % KEY_TILE)))
     keys, values = _gather(key_pool, padded, dim), _gather(value_pool, padded, dim)
     kv_heads = keys.shape[0]
     folded = _fold(query * scale, kv_heads)
@@ -125,19 +177,28 @@ def _attend_tiled(query: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Te
     for low in range(0, count, QUERY_TILE):
         high = min(low + QUERY_TILE, count)
         seen = context - count + high
+        first = _first_seen(seen, high - low, window)
+        first -= first % KEY_TILE
         rows = folded[:, :, low:high].reshape(kv_heads, -1, dim)
         used = rows.shape[1]
         rows = functional.pad(rows, (0, 0, 0, -used % ROW_MULTIPLE))
-        tiles = [slice(at, at + KEY_TILE) for at in range(0, seen, KEY_TILE)]
+        tiles = [slice(at, at + KEY_TILE) for at in range(first, seen, KEY_TILE)]
         scores = torch.cat([torch.bmm(rows, keys[:, tile].transpose(1, 2)) for tile in tiles], dim=-1)
-        scores[..., seen:] = float("-inf")
-        _mask_future(scores[:, :used, :seen].view(kv_heads, -1, high - low, seen))
+        if softcap is not None:
+            softcap_(scores, softcap)
+        scores[..., seen - first :] = float("-inf")
+        _mask(scores[:, :used, : seen - first].view(kv_heads, -1, high - low, seen - first), window)
         weights = torch.softmax(scores, dim=-1)
         mixed = torch.zeros_like(rows)
-        for tile in tiles:
-            mixed.baddbmm_(weights[..., tile], values[:, tile])
+        for index, tile in enumerate(tiles):
+            mixed.baddbmm_(weights[..., index * KEY_TILE : (index + 1) * KEY_TILE], values[:, tile])
         parts.append(_unfold(mixed[:, :used], high - low))
     return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _first_seen(context: int, count: int, window: int | None) -> int:
+    """The first key that any of the last ``count`` rows of a context attends to."""
+    return 0 if window is None else max(0, context - count + 1 - window)
 
 
 def _gather(pool: Tensor, slots: Tensor, dim: int) -> Tensor:
@@ -158,10 +219,15 @@ def _unfold(mixed: Tensor, count: int) -> Tensor:
     return mixed.view(kv_heads, rows // count, count, dim).permute(2, 0, 1, 3).reshape(count, -1)
 
 
-def _mask_future(scores: Tensor) -> None:
-    """Exclude, in scores [Hk, G, n, L], the keys after each row's own; the last n keys are the rows' own."""
-    count = scores.shape[2]
-    if count == 1:
-        return
-    future = torch.ones(count, count, dtype=torch.bool, device=scores.device).triu(1)
-    scores[..., -count:].masked_fill_(future, float("-inf"))
+def _mask(scores: Tensor, window: int | None) -> None:
+    """Exclude, in scores [Hk, G, n, L], the keys that a row may not see: those after its own, and those that
+    its window has passed. The last n keys are the rows' own."""
+    count, context = scores.shape[2:]
+    device = scores.device
+    if count > 1:
+        future = torch.ones(count, count, dtype=torch.bool, device=device).triu(1)
+        scores[..., -count:].masked_fill_(future, float("-inf"))
+    if window is not None and context > window:
+        own = torch.arange(context - count, context, device=device)[:, None]
+        past = torch.arange(context, device=device) <= own - window
+        scores.masked_fill_(past, float("-inf"))

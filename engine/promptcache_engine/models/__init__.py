@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from promptcache_engine.models.batch import ForwardBatch, SequenceSlice
     from promptcache_engine.models.chat_template import ChatTemplate
     from promptcache_engine.models.config import ModelConfig
+    from promptcache_engine.models.decoder import DecoderModel
     from promptcache_engine.models.kv_pool import KVPool
-    from promptcache_engine.models.llama import LlamaModel
     from promptcache_engine.models.loaded import LoadedModel
     from promptcache_engine.models.loading import load_model
 
 _HOMES = {
     "ChatTemplate": "chat_template",
+    "DecoderModel": "decoder",
     "ForwardBatch": "batch",
     "KVPool": "kv_pool",
-    "LlamaModel": "llama",
     "LoadedModel": "loaded",
     "ModelConfig": "config",
     "SequenceSlice": "batch",
@@ -28,9 +28,9 @@ _HOMES = {
 
 __all__ = [
     "ChatTemplate",
+    "DecoderModel",
     "ForwardBatch",
     "KVPool",
-    "LlamaModel",
     "LoadedModel",
     "ModelConfig",
     "SequenceSlice",

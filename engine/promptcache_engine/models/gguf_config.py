@@ -1,91 +1,121 @@
-"""Reads a Llama's numbers from GGUF metadata, and refuses what the forward pass does not compute.
+"""Reads a model's numbers from GGUF metadata, and refuses what the forward pass does not compute.
 
 A key that changes the computation and is not handled must stop the load: a model run with a part missing
 answers plausible nonsense.
 """
 
+import numpy as np
+
 from promptcache_engine.gguf import GGUFFile
 from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.errors import ModelFileError, UnsupportedModelError
+from promptcache_engine.models.families import BY_GGUF, Family, layer_windows
+from promptcache_engine.models.gguf_rope import read_rope
+from promptcache_engine.models.rope_settings import RopeSettings
 from promptcache_engine.tokenizer.gguf_vocabulary import Vocabulary
 
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "expert_count": (0,),
-    "attention.sliding_window": (0,),
     "attention.clamp_kqv": (0.0,),
-    "attention.logit_softcapping": (0.0,),
-    "final_logit_softcapping": (0.0,),
     "attention.max_alibi_bias": (0.0,),
     "attention.causal": (True,),
-    "attention.scale": (0.0,),
+    "attention.temperature_scale": (0.0,),
+    "attention.shared_kv_layers": (0,),
     "use_parallel_residual": (False,),
     "embedding_scale": (0.0, 1.0),
     "residual_scale": (0.0, 1.0),
     "logit_scale": (0.0, 1.0),
 }
-"""Keys of computations this model does not have, with the values that mean they are absent."""
+"""Keys of computations no decoder here has, with the values that mean they are absent."""
 
 
-def read_config(file: GGUFFile, vocabulary: Vocabulary) -> ModelConfig:
-    """Return the numbers of a Llama-architecture ``file``.
+def read_config(file: GGUFFile, vocabulary: Vocabulary) -> tuple[ModelConfig, Family]:
+    """Return the numbers of the model in ``file``, and its family.
 
     Raises:
         ModelFileError: a key is missing, ill-typed or contradicts another.
         UnsupportedModelError: another architecture, or an option the forward pass does not compute.
     """
     metadata = file.metadata
-    architecture = metadata.text("general.architecture")
-    if architecture != "llama":
-        problem = f"architecture {architecture!r} is not supported; 'llama' is"
-        raise UnsupportedModelError(file.path, problem, where="key general.architecture")
+    family = _family(file)
+    name = family.gguf
     _refuse_split_files(file)
-    _refuse_foreign_options(file)
-    hidden_size = metadata.integer("llama.embedding_length")
-    num_heads = metadata.integer("llama.attention.head_count")
-    head_dim = _head_dim(file, hidden_size, num_heads)
+    _refuse_foreign_options(file, name)
+    layers = metadata.integer(f"{name}.block_count")
+    hidden_size = metadata.integer(f"{name}.embedding_length")
+    num_heads = metadata.integer(f"{name}.attention.head_count")
+    head_dim = _head_dim(file, name, hidden_size, num_heads)
+    context = metadata.integer(f"{name}.context_length")
+    scale = metadata.number(f"{name}.attention.scale", 0.0) or None
+    if family.heads_scale_layers == layers and scale is None:
+        scale = (hidden_size / num_heads) ** -0.5
+    softcaps = (f"{name}.attn_logit_softcapping", f"{name}.final_logit_softcapping")
     try:
+        windows = _windows(file, family, layers)
         return ModelConfig(
-            architecture=architecture,
-            num_layers=metadata.integer("llama.block_count"),
+            architecture=name,
+            num_layers=layers,
             hidden_size=hidden_size,
             num_heads=num_heads,
-            num_kv_heads=metadata.integer("llama.attention.head_count_kv", num_heads),
+            num_kv_heads=metadata.integer(f"{name}.attention.head_count_kv", num_heads),
             head_dim=head_dim,
-            intermediate_size=metadata.integer("llama.feed_forward_length"),
+            intermediate_size=metadata.integer(f"{name}.feed_forward_length"),
             vocab_size=len(vocabulary.tokens),
-            context_length=metadata.integer("llama.context_length"),
-            rope_theta=metadata.number("llama.rope.freq_base", 10_000.0),
-            rope_scale=_rope_scale(file),
-            rms_eps=metadata.number("llama.attention.layer_norm_rms_epsilon"),
+            context_length=context,
+            rope=read_rope(file, name, head_dim, context),
+            window_rope=_window_rope(file, family),
+            rms_eps=metadata.number(f"{name}.attention.layer_norm_rms_epsilon"),
             eos_token_ids=vocabulary.eos_token_ids,
             bos_token_id=vocabulary.bos_token_id,
             tied_embeddings="output.weight" not in file.tensors,
             name=metadata.text("general.name", "model"),
-        )
+            layer_windows=windows,
+            activation=family.activation,
+            attention_scale=scale,
+            attention_softcap=metadata.number(softcaps[0], family.softcaps[0] or 0.0) or None,
+            final_softcap=metadata.number(softcaps[1], family.softcaps[1] or 0.0) or None,
+            embedding_scale=hidden_size**0.5 if family.scaled_embeddings else 1.0,
+        ), family
     except ValueError as error:
-        raise ModelFileError(file.path, f"the model's sizes contradict each other: {error}") from error
+        raise ModelFileError(file.path, f"the model's numbers contradict each other: {error}") from error
 
 
-def _head_dim(file: GGUFFile, hidden_size: int, num_heads: int) -> int:
+def _windows(file: GGUFFile, family: Family, layers: int) -> tuple[int | None, ...]:
+    """Return each layer's window: by the file's own pattern, or by the family's where it has none."""
+    prefix = f"{family.gguf}.attention.sliding_window"
+    window = file.metadata.integer(prefix, 0) or None
+    pattern = file.metadata.get(f"{prefix}_pattern")
+    if window is None or pattern is None:
+        return layer_windows(family, layers, window)
+    if isinstance(pattern, np.ndarray) and pattern.shape == (layers,):
+        return tuple(window if slides else None for slides in pattern.tolist())
+    period = file.metadata.integer(f"{prefix}_pattern")
+    return tuple(None if period and index % period == period - 1 else window for index in range(layers))
+
+
+def _family(file: GGUFFile) -> Family:
+    architecture = file.metadata.text("general.architecture")
+    family = BY_GGUF.get(architecture)
+    if family is None:
+        problem = f"architecture {architecture!r} is not supported; {', '.join(BY_GGUF)} are"
+        raise UnsupportedModelError(file.path, problem, where="key general.architecture")
+    return family
+
+
+def _head_dim(file: GGUFFile, name: str, hidden_size: int, num_heads: int) -> int:
     if num_heads < 1:
-        raise ModelFileError(file.path, f"{num_heads} heads", where="key llama.attention.head_count")
-    head_dim = file.metadata.integer("llama.attention.key_length", hidden_size // num_heads)
-    for key in ("llama.attention.value_length", "llama.rope.dimension_count"):
+        raise ModelFileError(file.path, f"{num_heads} heads", where=f"key {name}.attention.head_count")
+    head_dim = file.metadata.integer(f"{name}.attention.key_length", hidden_size // num_heads)
+    for key in (f"{name}.attention.value_length", f"{name}.rope.dimension_count"):
         if (other := file.metadata.integer(key, head_dim)) != head_dim:
             problem = f"{other} differs from the {head_dim} values of a head"
             raise UnsupportedModelError(file.path, problem, where=f"key {key}")
     return head_dim
 
 
-def _rope_scale(file: GGUFFile) -> float:
-    metadata = file.metadata
-    kind = metadata.text("llama.rope.scaling.type", "none")
-    if kind == "none":
-        return metadata.number("llama.rope.scale_linear", 1.0)
-    if kind == "linear":
-        return metadata.number("llama.rope.scaling.factor")
-    problem = f"rotary scaling {kind!r} is not supported; 'linear' is"
-    raise UnsupportedModelError(file.path, problem, where="key llama.rope.scaling.type")
+def _window_rope(file: GGUFFile, family: Family) -> RopeSettings | None:
+    theta = file.metadata.number(f"{family.gguf}.rope.freq_base_swa", family.window_theta or 0.0)
+    return RopeSettings(theta) if theta else None
 
 
 def _refuse_split_files(file: GGUFFile) -> None:
@@ -99,9 +129,9 @@ def _refuse_split_files(file: GGUFFile) -> None:
         )
 
 
-def _refuse_foreign_options(file: GGUFFile) -> None:
+def _refuse_foreign_options(file: GGUFFile, name: str) -> None:
     for suffix, neutral in _NEUTRAL.items():
-        key = f"llama.{suffix}"
+        key = f"{name}.{suffix}"
         if (value := file.metadata.get(key, neutral[0])) not in neutral:
             raise UnsupportedModelError(
                 file.path, f"the value {value!r} is not supported", where=f"key {key}"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from promptcache_engine.models.chat_template import ChatTemplate
 from promptcache_engine.models.config import ModelConfig
+from promptcache_engine.models.decoder import DecoderModel
 from promptcache_engine.models.errors import ChatTemplateMissingError
-from promptcache_engine.models.llama import LlamaModel
 from promptcache_engine.tokenizer.base import Tokenizer
 
 
@@ -18,7 +18,7 @@ class LoadedModel:
     name, such as ``bos_token``.
     """
 
-    model: LlamaModel
+    model: DecoderModel
     tokenizer: Tokenizer
     chat_template: ChatTemplate | None
     config: ModelConfig

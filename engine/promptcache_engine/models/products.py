@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from promptcache_engine.models.llama import Linear
+from promptcache_engine.models.weights import Linear
 
 
-def dense(weight: Tensor) -> Linear:
-    """Return the product of rows with ``weight`` [out, in] as a function."""
-    return lambda rows: functional.linear(rows, weight)
+def dense(weight: Tensor, bias: Tensor | None = None) -> Linear:
+    """Return the product of rows with ``weight`` [out, in], plus ``bias`` [out], as a function."""
+    return lambda rows: functional.linear(rows, weight, bias)
 
 
 def logits_head(weight: Tensor, dtype: torch.dtype, device: torch.device) -> Linear:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from promptcache_engine.models import load_model
 from promptcache_engine.models.errors import ChatTemplateMissingError, ModelError, ModelFileError
-from promptcache_engine.models.loading import half_split
-from promptcache_engine.models.testing import tiny_model
+from promptcache_engine.models.gguf_tensors import half_split
+from promptcache_engine.models.rope_settings import LinearScaling
+from promptcache_engine.models.testing import FAMILY_NAMES, tiny_model
 from tests.engine.gguf_files import SIZES, f32, floats, gguf_bytes, llama_metadata, llama_tensors, write_llama
 from tests.engine.models.steps import logits_of
 
@@ -101,7 +102,7 @@ def test_missing_head_count_kv_means_no_sharing(path: Path) -> None:
 
 def test_linear_rope_scaling_stretches_positions(path: Path) -> None:
     scaling = {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}
-    assert load_model(write_llama(path, metadata=scaling)).config.rope_scale == 4.0
+    assert load_model(write_llama(path, metadata=scaling)).config.rope.scaling == LinearScaling(4.0)
     tokens = [5, 6, 7, 8]
     scaled = logits_of(load_model(path), tokens)
     factors = {"rope_freqs.weight": f32(np.full(4, 4.0))}
@@ -188,10 +189,11 @@ def test_a_wrong_shape_is_named(path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("metadata", "where", "says"),
     [
-        ({"general.architecture": "gemma3"}, "general.architecture", "'gemma3'"),
+        ({"general.architecture": "mamba"}, "general.architecture", "'mamba'"),
         ({"llama.expert_count": 8}, "llama.expert_count", "8"),
-        ({"llama.attention.sliding_window": 4096}, "llama.attention.sliding_window", "4096"),
-        ({"llama.rope.scaling.type": "yarn"}, "llama.rope.scaling.type", "'yarn'"),
+        ({"llama.attention.sliding_window": "4096"}, "llama.attention.sliding_window", "whole number"),
+        ({"llama.rope.scaling.type": "dynamic"}, "llama.rope.scaling.type", "'dynamic'"),
+        ({"llama.rope.scaling.type": "yarn"}, "llama.rope.scaling.factor", "missing"),
         ({"llama.rope.scaling.type": "linear"}, "llama.rope.scaling.factor", "missing"),
         ({"llama.rope.dimension_count": 4}, "llama.rope.dimension_count", "differs"),
         ({"split.count": 3}, "split.count", "3 files"),
@@ -233,8 +235,14 @@ def test_an_unsupported_type_is_named(path: Path) -> None:
 
 
 def test_a_tensor_nobody_wants_stops_the_load(path: Path) -> None:
+    error = refusal(path, tensors={"blk.0.attn_sinks.weight": f32(np.zeros(4))})
+    assert error.where == "tensor blk.0.attn_sinks.weight"
+
+
+def test_a_bias_must_be_whole(path: Path) -> None:
+    """Some Llamas have biases; one of three is a damaged file."""
     error = refusal(path, tensors={"blk.0.attn_q.bias": f32(np.zeros(32))})
-    assert error.where == "tensor blk.0.attn_q.bias"
+    assert error.where == "tensor blk.0.attn_k.bias"
 
 
 def test_a_chat_template_that_does_not_compile(path: Path) -> None:
@@ -257,8 +265,9 @@ def test_a_damaged_file_loads_or_is_one_clear_error(tmp_path: Path, data: st.Dat
         load_model(path)
 
 
-def test_tiny_model_is_the_same_for_the_same_seed() -> None:
+@pytest.mark.parametrize("family", FAMILY_NAMES)
+def test_tiny_model_is_the_same_for_the_same_seed(family: str) -> None:
     tokens = [72, 101, 108, 108, 111]
-    first, again, other = (logits_of(tiny_model(seed), tokens) for seed in (0, 0, 1))
+    first, again, other = (logits_of(tiny_model(seed, family=family), tokens) for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.allclose(first, other)

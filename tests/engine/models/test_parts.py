@@ -11,6 +11,7 @@ from promptcache_engine.models import ForwardBatch, KVPool, ModelConfig, Sequenc
 from promptcache_engine.models.determinism import find_row_multiple
 from promptcache_engine.models.errors import DeterminismError
 from promptcache_engine.models.rope import RotaryTable
+from promptcache_engine.models.rope_settings import RopeSettings
 
 CONFIG = ModelConfig(
     architecture="llama",
@@ -36,7 +37,8 @@ def test_widths_follow_from_heads() -> None:
         ({"num_layers": 0}, "at least 1"),
         ({"num_kv_heads": 4}, "cannot share"),
         ({"head_dim": 5}, "even"),
-        ({"rope_theta": -1.0}, "rope_theta"),
+        ({"attention_softcap": -1.0}, "attention_softcap"),
+        ({"activation": "relu"}, "relu"),
         ({"rms_eps": math.inf}, "rms_eps"),
     ],
 )
@@ -92,7 +94,7 @@ def test_rows_must_agree() -> None:
 
 
 def test_angles_follow_the_formula_whatever_was_asked_first() -> None:
-    early, late = RotaryTable(8, 10_000.0), RotaryTable(8, 10_000.0)
+    early, late = RotaryTable(8, RopeSettings()), RotaryTable(8, RopeSettings())
     early.at(torch.tensor([3]), 4)
     positions = torch.tensor([0, 3, 5000])
     cos, sin = early.at(positions, 5001)

@@ -1,0 +1,143 @@
+"""From a file's tensors to a decoder's weights: each checked, stacked and placed, and none left over.
+
+It is the same for all formats: a ``TensorSource`` answers to llama.cpp's names whatever its file calls them.
+"""
+
+from collections.abc import Collection
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from promptcache_engine.models.config import ModelConfig
+from promptcache_engine.models.errors import ModelFileError, UnsupportedModelError
+from promptcache_engine.models.families import Family
+from promptcache_engine.models.products import dense, logits_head
+from promptcache_engine.models.weights import DecoderWeights, LayerWeights, Linear
+
+
+class TensorSource(Protocol):
+    """The tensors of a model's files under llama.cpp's names, such as ``blk.0.attn_q.weight``."""
+
+    @property
+    def path(self) -> str:
+        """The file or folder, for errors."""
+
+    def names(self) -> Collection[str]:
+        """All tensors the model may have wanted; those of no use to any decoder are left out."""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor that is there."""
+
+    def label(self, name: str) -> str:
+        """What the file itself calls the tensor."""
+
+    def read(self, name: str) -> Tensor:
+        """The values, query and key rows in half-split order, norms ready to multiply by.
+
+        Raises ModelFileError where there is none of that name, UnsupportedModelError for a type that cannot
+        be unpacked.
+        """
+
+
+def assemble(
+    source: TensorSource, config: ModelConfig, family: Family, dtype: torch.dtype, device: torch.device
+) -> DecoderWeights:
+    """Read all weights of a model.
+
+    Raises:
+        ModelFileError: a tensor is missing or has the wrong shape.
+        UnsupportedModelError: a tensor has an unknown type, or belongs to no part of the model.
+    """
+    reader = _Reader(source, config, family, dtype, device)
+    weights = reader.weights()
+    reader.refuse_unused()
+    return weights
+
+
+class _Reader:
+    """Takes tensors one by one and remembers which were taken."""
+
+    def __init__(
+        self,
+        source: TensorSource,
+        config: ModelConfig,
+        family: Family,
+        dtype: torch.dtype,
+        device: torch.device,
+    ) -> None:
+        self._source = source
+        self._config = config
+        self._family = family
+        self._dtype = dtype
+        self._device = device
+        self._unused = set(source.names())
+
+    def weights(self) -> DecoderWeights:
+        """Read all weights."""
+        config = self._config
+        embedding = self._take("token_embd.weight", config.vocab_size, config.hidden_size)
+        head = embedding
+        if config.tied_embeddings:
+            self._unused.discard("output.weight")  # some files hold the same matrix twice
+        else:
+            head = self._take("output.weight", config.vocab_size, config.hidden_size)
+        return DecoderWeights(
+            embedding=self._place(embedding),
+            layers=tuple(self._layer(f"blk.{index}.") for index in range(config.num_layers)),
+            final_norm=self._norm("output_norm", config.hidden_size),
+            head=logits_head(head, self._dtype, self._device),
+        )
+
+    def refuse_unused(self) -> None:
+        """Raise UnsupportedModelError if a tensor is left that no part of the model wanted."""
+        if self._unused:
+            raise UnsupportedModelError(
+                self._source.path,
+                f"{len(self._unused)} tensors belong to no part of a {self._family.name} decoder",
+                where=f"tensor {self._source.label(min(self._unused))}",
+            )
+
+    def _layer(self, prefix: str) -> LayerWeights:
+        config, family = self._config, self._family
+        hidden, inner, head = config.hidden_size, config.intermediate_size, config.head_dim
+        widths = {"attn_q": config.query_width, "attn_k": config.kv_width, "attn_v": config.kv_width}
+        return LayerWeights(
+            attention_norm=self._norm(prefix + "attn_norm", hidden),
+            qkv=self._stacked(prefix, widths, hidden, needs_bias=family.qkv_bias),
+            output=self._stacked(prefix, {"attn_output": hidden}, config.query_width),
+            mlp_norm=self._norm(prefix + "ffn_norm", hidden),
+            gate_up=self._stacked(prefix, {"ffn_gate": inner, "ffn_up": inner}, hidden),
+            down=self._stacked(prefix, {"ffn_down": hidden}, inner),
+            query_norm=self._norm(prefix + "attn_q_norm", head) if family.qk_norm else None,
+            key_norm=self._norm(prefix + "attn_k_norm", head) if family.qk_norm else None,
+            post_attention_norm=self._norm(prefix + "post_attention_norm", hidden)
+            if family.post_norms
+            else None,
+            post_mlp_norm=self._norm(prefix + "post_ffw_norm", hidden) if family.post_norms else None,
+        )
+
+    def _stacked(
+        self, prefix: str, widths: dict[str, int], columns: int, *, needs_bias: bool = False
+    ) -> Linear:
+        """Read matrices of ``columns`` and stack their rows; biases where they are there, or must be."""
+        matrices = [self._take(f"{prefix}{name}.weight", rows, columns) for name, rows in widths.items()]
+        biases = {name: f"{prefix}{name}.bias" for name in widths}
+        if not needs_bias and self._unused.isdisjoint(biases.values()):
+            return dense(self._place(torch.cat(matrices)))
+        values = [self._take(biases[name], rows) for name, rows in widths.items()]
+        return dense(self._place(torch.cat(matrices)), self._place(torch.cat(values)))
+
+    def _norm(self, name: str, width: int) -> Tensor:
+        """Norm weights stay float32: there are few, and 1 + w loses half its digits in bfloat16."""
+        return self._take(f"{name}.weight", width).to(device=self._device, dtype=torch.float32)
+
+    def _take(self, name: str, *shape: int) -> Tensor:
+        if name in self._unused and (found := self._source.shape(name)) != shape:
+            problem = f"the shape is {found}, but the model's numbers demand {shape}"
+            raise ModelFileError(self._source.path, problem, where=f"tensor {self._source.label(name)}")
+        self._unused.discard(name)
+        return self._source.read(name)
+
+    def _place(self, values: Tensor) -> Tensor:
+        return values.to(device=self._device, dtype=self._dtype)

@@ -1,0 +1,111 @@
+"""The decoder: token ids and slots in, next-token logits out, keys and values left in the pool.
+
+One class for all families: what differs between them is in the configuration and in which weights there are.
+It knows nothing of requests, pages or sampling; ``ForwardBatch`` says what to compute and where to write,
+and where the weights come from is ``loading``'s business.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from promptcache_engine.kernels import reference
+from promptcache_engine.models.attention import Attention
+from promptcache_engine.models.batch import ForwardBatch
+from promptcache_engine.models.config import ModelConfig
+from promptcache_engine.models.determinism import find_row_multiple
+from promptcache_engine.models.kv_pool import KVPool
+from promptcache_engine.models.rope import RotaryTable
+from promptcache_engine.models.weights import DecoderWeights, Linear
+
+_GATES = {"silu": reference.silu_mul, "gelu_tanh": reference.gelu_mul}
+
+
+class DecoderModel:
+    """A decoder over a paged KV pool.
+
+    With ``deterministic``, a token's logits depend on its sequence's tokens alone, bit for bit: not on what
+    was cached, on how a prompt was cut into chunks, or on what else is in the step. Rows are then padded, to
+    a multiple that is found by trying products with these weights, and attention works in tiles of fixed
+    size. Set the number of torch's threads before: another number may round differently. The cost is small
+    for chunks of dozens of tokens; a step of one token takes about twice as long.
+    """
+
+    def __init__(self, config: ModelConfig, weights: DecoderWeights, *, deterministic: bool = False) -> None:
+        self.config = config
+        self.weights = weights
+        self.deterministic = deterministic
+        self._row_multiple = 1
+        if deterministic:
+            self._row_multiple = find_row_multiple(_products(config, weights), self.dtype, self.device)
+        self._attentions = [
+            Attention(config, index, layer, deterministic=deterministic)
+            for index, layer in enumerate(weights.layers)
+        ]
+        self._gate = _GATES[config.activation]
+        own = config.window_rope or config.rope
+        by_layer = [config.rope if group is None else own for group in config.layer_groups]
+        tables = {
+            rope: RotaryTable(config.head_dim, rope, device=self.device) for rope in dict.fromkeys(by_layer)
+        }
+        self._tables = list(tables.values())
+        self._table_of = [list(tables).index(rope) for rope in by_layer]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of weights and activations."""
+        return self.weights.embedding.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights lie."""
+        return self.weights.embedding.device
+
+    @torch.inference_mode()
+    def forward(self, batch: ForwardBatch, pool: KVPool) -> Tensor:
+        """Compute a step, write its keys and values, and return float32 logits [logit rows, vocab_size].
+
+        Positions must lie below the model's context length; tokens, slots and rows must exist.
+        """
+        limit = max(context.shape[0] for _, _, context in batch.slices(None))
+        limit = max(limit, int(batch.positions.max()) + 1)
+        angles = [table.at(batch.positions, limit) for table in self._tables]
+        hidden = self._embed(batch.token_ids)
+        rows = batch.token_ids.shape[0]
+        for index, layer in enumerate(self.weights.layers):
+            projected = layer.qkv(self._normed(hidden, layer.attention_norm))[:rows]
+            mixed = self._attentions[index](projected, angles[self._table_of[index]], batch, pool)
+            hidden = hidden + self._after(layer.output(self._pad(mixed)), layer.post_attention_norm)
+            gated = self._gate(layer.gate_up(self._normed(hidden, layer.mlp_norm)))
+            hidden = hidden + self._after(layer.down(gated), layer.post_mlp_norm)
+        return self._logits(hidden[batch.logit_rows])
+
+    def _embed(self, token_ids: Tensor) -> Tensor:
+        # Summed up in float32: layer after layer, rounding would add up.
+        hidden = self._pad(functional.embedding(token_ids, self.weights.embedding)).float()
+        scale = self.config.embedding_scale
+        return hidden if scale == 1.0 else hidden * scale
+
+    def _normed(self, rows: Tensor, weight: Tensor) -> Tensor:
+        return reference.rms_norm(rows, weight, self.config.rms_eps, self.dtype)
+
+    def _after(self, update: Tensor, weight: Tensor | None) -> Tensor:
+        """Norm what a block adds to the rows, in the families that do."""
+        return update if weight is None else reference.rms_norm(update, weight, self.config.rms_eps)
+
+    def _logits(self, rows: Tensor) -> Tensor:
+        count = rows.shape[0]
+        logits = self.weights.head(self._normed(self._pad(rows), self.weights.final_norm))[:count]
+        cap = self.config.final_softcap
+        return logits if cap is None else reference.softcap_(logits, cap)
+
+    def _pad(self, rows: Tensor) -> Tensor:
+        missing = -rows.shape[0] % self._row_multiple
+        return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
+
+
+def _products(config: ModelConfig, weights: DecoderWeights) -> list[tuple[Linear, int]]:
+    """One product of each shape in the model, with the width of its rows."""
+    layer, hidden = weights.layers[0], config.hidden_size
+    widths = [(layer.qkv, hidden), (layer.output, config.query_width), (layer.gate_up, hidden)]
+    return [*widths, (layer.down, config.intermediate_size), (weights.head, hidden)]
