@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.row import TRIVIAL_CHARS
+from promptcache_gateway.observe.prompt import TRIVIAL_CHARS
 from promptcache_gateway.observe.texts import common_prefix
 
 if TYPE_CHECKING:

@@ -24,6 +24,9 @@ _CONTENT_KEYS = frozenset({"messages", "system", "tools", "prompt", "instruction
 _MARKUP_BYTES = 12  # what "<|im_end|>" and the like come to: three or four tokens a message
 _INSTRUCTING_ROLES = frozenset({"system", "developer"})
 
+TRIVIAL_CHARS = 24
+"""A shorter message (a role, a newline and "yes") says nothing about which conversation it is from."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -34,6 +37,7 @@ class Prompt:
         exact: chained keys, ``exact[i]`` covers the first i segments; length ``len(segments) + 1``.
         masked: the same with volatile values masked, so that a changing clock keeps the key.
         keys: the masked key of each segment on its own.
+        messages: keys of the messages that tell one conversation from another.
         offsets: bytes before each segment, markup included; ``offsets[-1]`` is all segments'.
         head: how many leading segments are tools and instructions.
         turn: index of the first segment of the newest user turn (``len(segments)`` if there is none).
@@ -44,6 +48,7 @@ class Prompt:
     exact: tuple[int, ...]
     masked: tuple[int, ...]
     keys: tuple[int, ...]
+    messages: tuple[int, ...]
     offsets: tuple[int, ...]
     head: int
     turn: int
@@ -61,22 +66,25 @@ def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
     Raises:
         promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
     """
-    segments = tuple(cut_request(body))
+    segments = cut_request(body)
     head, turn = _head_length(segments), _turn_start(segments)
-    budgets = (_budget(index, head, turn) for index in range(len(segments)))
     keys = tuple(
-        hash((segment.kind, masker.key(segment.text, budget)))
-        for segment, budget in zip(segments, budgets, strict=True)
+        [
+            hash((segment.kind, masker.key(segment.text, _budget(index, head, turn))))
+            for index, segment in enumerate(segments)
+        ]
     )
+    texts = [segment.text for segment in segments[head:]]
     return Prompt(
-        segments=segments,
-        exact=_chain(hash((segment.path, segment.text, segment.extra)) for segment in segments),
-        masked=_chain(keys),
-        keys=keys,
-        offsets=(0, *accumulate(_weight(segment) for segment in segments)),
-        head=head,
-        turn=turn,
-        parameters={key: value for key, value in body.items() if key not in _CONTENT_KEYS},
+        segments,
+        _chain([hash((segment.path, segment.text, segment.extra)) for segment in segments]),
+        _chain(keys),
+        keys,
+        tuple([hash(text) for text in texts if len(text) >= TRIVIAL_CHARS]),
+        (0, *accumulate([_weight(segment) for segment in segments])),
+        head,
+        turn,
+        {key: value for key, value in body.items() if key not in _CONTENT_KEYS},
     )
 
 
@@ -99,6 +107,7 @@ def share_texts(prompt: Prompt, known: Prompt) -> Prompt:
         prompt.exact,
         prompt.masked,
         prompt.keys,
+        prompt.messages,
         prompt.offsets,
         prompt.head,
         prompt.turn,
@@ -138,4 +147,8 @@ def _head_length(segments: Sequence[Segment]) -> int:
 
 
 def _chain(keys: Iterable[int]) -> tuple[int, ...]:
-    return tuple(accumulate(keys, lambda previous, own: hash((previous, own)), initial=0))
+    chain, previous = [0], 0
+    for own in keys:
+        previous = hash((previous, own))
+        chain.append(previous)
+    return tuple(chain)

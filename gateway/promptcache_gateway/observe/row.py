@@ -12,12 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from promptcache_gateway.observe.prompt import Prompt
-
-TRIVIAL_CHARS = 24
-"""A shorter message (a role, a newline and "yes") says nothing about which conversation it is from."""
 
 
 @dataclass(eq=False, slots=True)
@@ -68,32 +63,24 @@ class Row:
     forgotten: bool = False
 
 
-def message_keys(prompt: Prompt) -> Iterator[int]:
-    """Keys of the messages that tell one conversation from another, newest first."""
-    for index in range(len(prompt.segments) - 1, prompt.head - 1, -1):
-        text = prompt.segments[index].text
-        if len(text) >= TRIVIAL_CHARS:
-            yield hash(text)
-
-
 _Index = dict[int, Entry]
 
 
 def indexes_of(row: Row, entry: Entry) -> tuple[tuple[_Index, tuple[int, ...]], ...]:
     """Each index of the row with the keys that the request has in it."""
+    prompt = entry.prompt
     return (
-        (row.exact, entry.prompt.exact[1:]),
-        (row.routes.setdefault(entry.route, {}), entry.prompt.exact[1:]),
-        (row.masked, entry.prompt.masked[1:]),
-        (row.messages, tuple(message_keys(entry.prompt))),
+        (row.exact, prompt.exact),
+        (row.routes.setdefault(entry.route, {}), prompt.exact),
+        (row.masked, prompt.masked),
+        (row.messages, prompt.messages),
     )
 
 
 def index_entry(row: Row, entry: Entry) -> None:
     """Enter a request into every index."""
     for index, keys in indexes_of(row, entry):
-        for key in keys:
-            index[key] = entry
+        index.update(dict.fromkeys(keys, entry))
 
 
 def release(index: _Index, keys: tuple[int, ...], entry: Entry) -> set[int]:
@@ -128,5 +115,7 @@ def forget_oldest(row: Row) -> None:
     row.size -= oldest.prompt.total_bytes
     row.forgotten = True
     for index, keys in indexes_of(row, oldest):
-        release(index, keys, oldest)
+        for key in keys:
+            if index.get(key) is oldest:
+                del index[key]
     drop_empty_route(row, oldest)

@@ -67,8 +67,8 @@ _TIMES = ("ttft_ms", "duration_ms", "response_id", "saved_usd")
 OWN_COLUMNS = (*_OWN, *_USAGE, *_TIMES)
 """Columns of a request that are a record's own fields."""
 
-DIAGNOSIS_COLUMNS = tuple(name for name in _DIAGNOSIS if name not in {"before", "after"})
-"""Columns of a request that are its diagnosis's fields; ``causes`` and ``losses`` are written as text."""
+DIAGNOSIS_COLUMNS = tuple(name for name in _DIAGNOSIS if name not in {"before", "after", "causes", "losses"})
+"""Columns of a request that are its diagnosis's fields as they are."""
 
 
 class Reader:

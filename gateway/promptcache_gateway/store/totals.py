@@ -15,7 +15,7 @@ from sqlalchemy.dialects.sqlite import Insert, insert
 from promptcache_gateway.store.schema import hours, template_causes, templates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from promptcache_gateway.observe.record import RequestRecord
 
@@ -25,53 +25,90 @@ Key = tuple[Any, ...]
 Row = dict[str, Any]
 
 
+COUNTED = (
+    "requests",
+    "failed",
+    "reported",
+    "hits",
+    "misses",
+    "prompt_tokens",
+    "reported_prompt_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "uncached_tokens",
+    "output_tokens",
+    "reusable_tokens",
+    "lost_tokens",
+    "ttft_hit_count",
+    "ttft_miss_count",
+    "ttft_hit_ms",
+    "ttft_miss_ms",
+)
+"""The counters that are added up; money, which may be unknown, is added apart."""
+
+
 def add_totals(connection: Connection, records: Iterable[RequestRecord]) -> None:
     """Add a batch to the totals of its templates, hours and causes."""
+    groups: dict[Key, list[RequestRecord]] = defaultdict(list)
     by_template: dict[Key, Row] = defaultdict(dict)
-    by_hour: dict[Key, Row] = defaultdict(dict)
+    by_hour: dict[Key, Row] = {}
     by_cause: dict[Key, Row] = defaultdict(dict)
     for record in records:
-        key = (record.tenant, record.template)
-        counts = counts_of(record)
-        seen = {"first_seen": record.time, "last_seen": record.time}
-        _add(by_template[key], counts | seen | {"learned": record.learned})
-        _add(by_hour[(*key, int(record.time // 3600))], counts)
-        for code, row in causes_of(record):
-            _add(by_cause[(*key, code)], row | seen)
+        groups[record.tenant, record.template, int(record.time // 3600)].append(record)
+        for code, row in causes_of(record) if record.diagnosis.causes else ():
+            seen = {"first_seen": record.time, "last_seen": record.time}
+            _add(by_cause[record.tenant, record.template, code], row | seen)
+    for key, group in groups.items():
+        by_hour[key] = row = _summed(group)
+        times = [record.time for record in group]
+        seen = {"first_seen": min(times), "last_seen": max(times), "learned": group[-1].learned}
+        _add(by_template[key[:2]], row | seen)
     _upsert(connection, templates, ("tenant", "name"), by_template)
     _upsert(connection, hours, ("tenant", "name", "hour"), by_hour)
     _upsert(connection, template_causes, ("tenant", "name", "code"), by_cause)
 
 
-def counts_of(record: RequestRecord) -> Row:
-    """One record as counters. Rates take only what was reported: unknown is not zero."""
+def _summed(group: Sequence[RequestRecord]) -> Row:
+    """The counters of some records, added up column by column."""
+    columns = zip(*[counts_of(record) for record in group], strict=True)
+    row: Row = dict(zip(COUNTED, map(sum, columns), strict=True))
+    row["lost_usd"] = _sum_known(record.diagnosis.lost_usd for record in group)
+    row["saved_usd"] = _sum_known(record.saved_usd for record in group)
+    return row
+
+
+def _sum_known(amounts: Iterable[float | None]) -> float | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None
+
+
+def counts_of(record: RequestRecord) -> tuple[float, ...]:
+    """One record as `COUNTED` counters. Rates take only what was reported: unknown is not zero."""
     diagnosis = record.diagnosis
     reported = record.reported and record.prompt_tokens is not None
     prompt, cached = record.prompt_tokens or 0, record.cached_tokens or 0
     reusable = diagnosis.reusable_tokens if diagnosis.reusable_tokens is not None else cached
     hit, miss = diagnosis.hit is True, diagnosis.hit is False
-    timed = record.ttft_ms is not None and reported
-    return {
-        "requests": 1,
-        "failed": int(record.failed),
-        "reported": int(reported),
-        "hits": int(hit),
-        "misses": int(diagnosis.hit is False),
-        "prompt_tokens": prompt,
-        "reported_prompt_tokens": prompt if reported else 0,
-        "cached_tokens": cached if reported else 0,
-        "cache_write_tokens": record.cache_write_tokens or 0,
-        "uncached_tokens": record.uncached_tokens or 0,
-        "output_tokens": record.output_tokens or 0,
-        "reusable_tokens": min(reusable, prompt) if reported else 0,
-        "lost_tokens": diagnosis.lost_tokens or 0,
-        "ttft_hit_count": int(timed and hit),
-        "ttft_miss_count": int(timed and miss),
-        "ttft_hit_ms": record.ttft_ms if timed and hit else 0.0,
-        "ttft_miss_ms": record.ttft_ms if timed and miss else 0.0,
-        "lost_usd": diagnosis.lost_usd,
-        "saved_usd": record.saved_usd,
-    }
+    ttft = record.ttft_ms if reported else None
+    return (
+        1,
+        int(record.failed),
+        int(reported),
+        int(hit),
+        int(miss),
+        prompt,
+        prompt if reported else 0,
+        cached if reported else 0,
+        record.cache_write_tokens or 0,
+        record.uncached_tokens or 0,
+        record.output_tokens or 0,
+        min(reusable, prompt) if reported else 0,
+        diagnosis.lost_tokens or 0,
+        int(ttft is not None and hit),
+        int(ttft is not None and miss),
+        ttft if ttft is not None and hit else 0.0,
+        ttft if ttft is not None and miss else 0.0,
+    )
 
 
 def causes_of(record: RequestRecord) -> list[tuple[str, Row]]:
