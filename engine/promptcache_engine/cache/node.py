@@ -18,8 +18,9 @@ class Node:
     run means the rest was evicted and is only remembered. A page that is not full can only be a run's last,
     and nothing continues it. ``order`` and ``faded`` are the children's first pages, sorted, of those with
     and without pages. ``names`` are the public keys of whole pages, once somebody may ask for them.
-    ``locks`` counts the leases that pass through. ``turn`` says which turn of a conversation ended at the end
-    of the run; 0 when none did.
+    ``locks`` counts the leases that pass through. ``kept`` bytes at the front of the run stay when the
+    sequence that brought them is aborted: others that ended count on them. ``turn`` says which turn of a
+    conversation ended at the end of the run; 0 when none did.
 
     The rest belongs to the eviction policy and is the same for all pages of a run: ``uses`` sequences that
     went through, ``rank`` its place among others, ``kind`` its class, ``used_at`` and ``epoch`` when it was
@@ -32,6 +33,7 @@ class Node:
         "epoch",
         "evicted_at",
         "faded",
+        "kept",
         "kind",
         "locks",
         "names",
@@ -57,6 +59,7 @@ class Node:
         self.names: KeyRun | None = None
         self.children = _NO_CHILDREN  # most nodes never have any
         self.order = self.faded = ()
+        self.kept = 0
         self.locks = 0
         self.evicted_at: float | None = None
         self.queued = False

@@ -204,7 +204,8 @@ class PrefixCache:
         computed = lease.length if computed is None else computed
         self._leases.check_unforked(lease, computed)
         full, rest = divmod(computed, self.page_size)
-        self._publisher.retract(lease, max(full, lease.own_from))
+        ours = max(full, lease.own_from)
+        self._publisher.retract(lease, ours, rest * UNIT if full == ours and self._rules.partial_pages else 0)
         self._publisher.publish(lease, full)
         if rest and lease.published == full:
             tail = lease.settle()[full * self.page_size * UNIT : computed * UNIT]
@@ -217,7 +218,7 @@ class PrefixCache:
             self._publisher.drop_left_of_window(lease, left)
         if self._policy.ranks_uses and lease.use is not None:
             self._store.use_path(lease.node, lease.use)
-        self._close(lease)
+        self._close(lease, keep=True)
 
     def abort(self, lease: Lease) -> None:
         """End a sequence and take back what it brought into the cache, unless others use it meanwhile.
@@ -226,7 +227,7 @@ class PrefixCache:
         """
         self._leases.check_unforked(lease)
         self._publisher.retract(lease, lease.own_from)
-        self._close(lease)
+        self._close(lease, keep=False)
 
     # -- looking, and the whole cache -----------------------------------------------------------------
 
@@ -285,10 +286,10 @@ class PrefixCache:
             self._extras_limit = max(_EXTRAS, 2 * codec.num_extras)
         return codec.encode(tokens, extra_keys)
 
-    def _close(self, lease: Lease) -> None:
+    def _close(self, lease: Lease, *, keep: bool) -> None:
         self._publisher.release_source(lease)
         self._store.free_private(lease)
-        self._store.unlock_path(lease.node)
+        self._store.unlock_path(lease.node, keep=keep)
         self._leases.close(lease)
 
 

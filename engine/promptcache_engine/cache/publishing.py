@@ -54,7 +54,7 @@ class Publisher:
         self._store.ghosts.recall(self._store.ghosts.size_of(child))
         if not child.pages:
             page = self._store.tree.first_page(child)
-            self._drop_subsumed(child.parent, page)
+            child.kept = self._drop_subsumed(child.parent, page)
             child.parent.revive(page)
         self._store.pool.give(page for page, other in zip(mine, theirs, strict=True) if other != NO_PAGE)
         for i in missing:
@@ -77,9 +77,9 @@ class Publisher:
             node.pages += new
         else:
             first = 0
-            self._drop_subsumed(node, run[: self._store.page_bytes])
+            kept = self._drop_subsumed(node, run[: self._store.page_bytes])
             node = lease.node = self._store.tree.attach(node, run, new)
-            node.locks = 1
+            node.kept, node.locks = kept, 1
         lease.published = pages
         self._store.log.stored(node, first)
 
@@ -92,31 +92,39 @@ class Publisher:
         """Bring the lease's last page, ``tail`` tokens of it full, into the tree below what is published."""
         node = lease.node
         page = lease.pages[lease.published]
-        at = bisect_left(node.order, tail)
-        if at < len(node.order) and node.order[at].startswith(tail):
-            holder = node.children[node.order[at]]
-            if not holder.locks:
-                whole = self._store.tree.num_pages(holder) == 1
-                self._store.touch([holder if whole else self._store.split(holder, 1)])
+        if page == NO_PAGE or self._held_by_fuller(node, tail):
             return
-        known = node.children.get(tail)
-        if known is not None:
-            self._store.ghosts.recall(self._store.ghosts.size_of(known))
-            known.pages = [page]
-            self._drop_subsumed(node, tail)
-            node.revive(tail)
-            known.locks = 1
-        elif self._alone_at(lease, node):
+        if tail not in node.children and self._alone_at(lease, node):
             node.run += tail
             node.pages.append(page)
-            lease.published += 1
-            return
         else:
-            self._drop_subsumed(node, tail)
-            known = self._store.tree.attach(node, tail, [page])
-            known.locks = 1
-        lease.node = known
+            lease.node = self._hang_tail(node, tail, page)
+            lease.node.locks = 1
         lease.published += 1
+
+    def _held_by_fuller(self, node: Node, tail: bytes) -> bool:
+        """Whether a page below ``node`` holds all of ``tail``; it is used now, and counted on."""
+        at = bisect_left(node.order, tail)
+        if at == len(node.order) or not node.order[at].startswith(tail):
+            return False
+        holder = node.children[node.order[at]]
+        if holder.locks:
+            holder.kept = max(holder.kept, len(tail))
+        else:
+            whole = self._store.tree.num_pages(holder) == 1
+            self._store.touch([holder if whole else self._store.split(holder, 1)])
+        return True
+
+    def _hang_tail(self, parent: Node, tail: bytes, page: int) -> Node:
+        """Hang a page that is not full below ``parent``, which has no page that holds all of ``tail``."""
+        known = parent.children.get(tail)
+        self._drop_subsumed(parent, tail)
+        if known is None:
+            return self._store.tree.attach(parent, tail, [page])
+        self._store.ghosts.recall(self._store.ghosts.size_of(known))
+        known.pages, known.kept = [page], 0
+        parent.revive(tail)
+        return known
 
     def remember_tail(self, lease: Lease, tail: bytes) -> None:
         """Remember a tail that fills no page, so that "shorter than a page" can be told from "unknown"."""
@@ -126,15 +134,17 @@ class Publisher:
             self._store.ghosts.remember(node, len(tail))
             self._store.ghosts.trim()
 
-    def _drop_subsumed(self, node: Node, page: bytes) -> None:
+    def _drop_subsumed(self, node: Node, page: bytes) -> int:
         """Drop the half-full page below ``node`` of which ``page`` is the continuation, unless somebody
-        reads it."""
+        reads it; return its length."""
         at = bisect_left(node.order, page) - 1
         if at < 0 or not page.startswith(node.order[at]) or len(node.order[at]) == len(page):
-            return
+            return 0
         old = node.children[node.order[at]]
-        if not old.locks:
-            self._store.drop(old)
+        if old.locks:
+            return 0
+        self._store.drop(old)
+        return len(old.run)
 
     def release_source(self, lease: Lease) -> None:
         """Let go of the page the lease's copy was made from; drop it when a fuller page holds all of it."""
@@ -145,29 +155,50 @@ class Publisher:
         parent, run = source.parent, source.run
         assert parent is not None
         if not source.locks and len(run) < self._store.page_bytes:
-            fuller = bisect_left(parent.order, run) + 1
-            if fuller < len(parent.order) and parent.order[fuller].startswith(run):
+            at = bisect_left(parent.order, run) + 1
+            if at < len(parent.order) and parent.order[at].startswith(run):
+                fuller = parent.children[parent.order[at]]
+                fuller.kept = max(fuller.kept, len(run))
                 self._store.drop(source)
 
-    def retract(self, lease: Lease, keep: int) -> None:
+    def retract(self, lease: Lease, keep: int, tail: int = 0) -> None:
         """Take the lease's pages behind its first ``keep`` out of the tree, as far as nobody else uses
-        them."""
+        them.
+
+        Of the page behind those ``tail`` bytes stay, and everywhere what ended sequences count on; a page
+        of which a part stays is the tree's then, and no longer the lease's.
+        """
         while lease.published > keep:
             node = lease.node
             if node.locks != 1 or node.order:
                 return
-            start = lease.published - len(node.pages)
-            if start < keep:
-                self._store.split(node, keep - start)
-                start = keep
-            assert node.parent is not None
-            lease.node, lease.published = node.parent, start
-            node.locks = 0
-            if node.faded:
-                self._store.strip(node)
-            else:
-                self._store.log.removed(node, 0, node.pages)
-                self._store.tree.detach(node)
+            whole, kept = divmod(node.kept, self._store.page_bytes)
+            base = lease.published - len(node.pages)
+            start = max(keep, base + whole)
+            if start == lease.published:
+                return
+            if start > base:
+                self._store.split(node, start - base)
+            self._take_out(
+                lease, start, max(kept if start == base + whole else 0, tail if start == keep else 0)
+            )
+
+    def _take_out(self, lease: Lease, start: int, stays: int) -> None:
+        """Take the node of the lease, whose pages are the lease's from ``start``, out of the tree; the first
+        ``stays`` bytes of its first page stay."""
+        node, parent = lease.node, lease.node.parent
+        assert parent is not None
+        tail = node.run[:stays]
+        lease.node, lease.published = parent, start
+        node.locks = node.kept = 0
+        if node.faded:
+            self._store.strip(node)
+        else:
+            self._store.log.removed(node, 0, node.pages)
+            self._store.tree.detach(node)
+        if tail and lease.pages[start] != NO_PAGE and not self._held_by_fuller(parent, tail):
+            self._store.keep(self._hang_tail(parent, tail, lease.pages[start]))
+            lease.pages[start] = NO_PAGE
 
     def drop_left_of_window(self, lease: Lease, end: int) -> None:
         """Free the pages before page ``end`` that this lease brought into the tree and nobody else holds."""

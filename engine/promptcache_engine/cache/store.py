@@ -73,10 +73,15 @@ class PageStore:
             step = step.parent
         self.policy.use(path, use)
 
-    def unlock_path(self, node: Node) -> None:
-        """Let go of ``node`` and everything on the way to its root, deepest first."""
+    def unlock_path(self, node: Node, *, keep: bool) -> None:
+        """Let go of ``node`` and everything on the way to its root, deepest first.
+
+        ``keep``: whoever else holds them cannot take them back any more.
+        """
         step: Node | None = node
         while step is not None:
+            if keep and step.locks > 1:
+                step.kept = len(step.run)
             self.unlock(step)
             root, step = step, step.parent
         if not root.children and not root.locks:
@@ -128,6 +133,7 @@ class PageStore:
         kept = _pages_to_keep(node.pages, count)
         gone = node.pages[kept:]
         del node.pages[kept:]
+        node.kept = min(node.kept, kept * self.page_bytes)
         self.log.removed(node, kept, gone)
         if NO_PAGE in gone:
             gone = [page for page in gone if page != NO_PAGE]
@@ -140,6 +146,11 @@ class PageStore:
             self._fade(node)
         node.evicted_at = self._clock()
         self.ghosts.remember(node, self.ghosts.size_of(node) - remembered)
+
+    def keep(self, node: Node) -> None:
+        """Count ``node``, which is new to the tree and held by nobody, among what can be evicted."""
+        self.evictable += page_count(node)
+        self.policy.release(node)
 
     def drop(self, node: Node) -> None:
         """Free the pages of ``node``, which nobody holds and nothing continues, and forget it."""

@@ -147,6 +147,7 @@ class RadixTree:
         else:
             node.names = None
         upper.locks = node.locks
+        upper.kept, node.kept = min(node.kept, cut), max(node.kept - cut, 0)
         upper.evicted_at = node.evicted_at
         upper.inherit(node)
         parent.replace(self.first_page(upper), upper)

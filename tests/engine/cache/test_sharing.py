@@ -205,3 +205,26 @@ def test_a_runner_that_publishes_is_warned_of_a_cache_that_shares_too_early() ->
     cache = PrefixCache(4, 4)
     with pytest.raises(LeaseError, match="share_on_admission=False"):
         cache.publish(admitted(cache, range(4)), 4)
+
+
+def test_an_abort_leaves_the_pages_others_ended_with() -> None:
+    cache = PrefixCache(32, 4, share_on_admission=False)
+    first = admitted(cache, range(12))
+    cache.publish(first, 12)
+    ran(cache, [*range(8), 50])
+    cache.abort(first)
+    cache.check()
+    assert hit(cache, [*range(8), 60]) == 8
+    assert hit(cache, [*range(12), 60]) == 8
+
+
+def test_an_abort_leaves_the_part_of_a_page_others_ended_with() -> None:
+    cache = PrefixCache(32, 4, share_on_admission=False)
+    first, second = admitted(cache, range(8)), admitted(cache, range(7))
+    cache.publish(first, 8)
+    cache.finish(second)  # its last page is not stored: a fuller one holds the same
+    cache.abort(first)
+    cache.check()
+    assert hit(cache, [*range(8), 60]) == 7
+    assert cache.evict() == 2
+    assert cache.stats.free == 32
