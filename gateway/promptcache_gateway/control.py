@@ -1,89 +1,73 @@
-"""The control plane: health, the admin API, metrics and the dashboard, on FastAPI.
+"""The control plane's door: health at once, the rest by an application that is made when first asked for.
 
-It is where convenience counts and microseconds do not. Errors have the data plane's shape.
+FastAPI and what it brings cost half a second and a fifth of the process's memory. A gateway that only
+forwards never pays them, and its health is known as soon as it listens.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, RedirectResponse
-from starlette.exceptions import HTTPException
+import orjson
 
 from promptcache._version import __version__
-from promptcache_gateway.admin import create_router
-from promptcache_gateway.dashboard import mount
-from promptcache_gateway.errors import ApiError, internal_error, invalid_request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from starlette.requests import Request
+    from fastapi import FastAPI
+    from starlette.types import Receive, Scope, Send
 
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.upstreams.base import Upstream
 
-OPENAPI_PATH = "/promptcache/v1/openapi.json"
+
+class ControlPlane:
+    """Everything that is not a provider's API, behind ASGI's three arguments."""
+
+    def __init__(self, observer: Observer, upstreams: Sequence[Upstream]) -> None:
+        self._observer = observer
+        self._upstreams = upstreams
+        self._app: FastAPI | None = None
+        self._making = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["path"] == "/health" and scope["method"] == "GET":
+            await self._answer_health(send)
+            return
+        app = self._app or await self._first_asked()
+        await app(scope, receive, send)
+
+    async def _first_asked(self) -> FastAPI:
+        async with self._making:  # in a thread: others are served meanwhile
+            if self._app is None:
+                self._app = await asyncio.to_thread(self._make)
+            return self._app
+
+    def _make(self) -> FastAPI:
+        from promptcache_gateway.control_app import create_control_app  # noqa: PLC0415 - see above
+
+        return create_control_app(self._observer, self._upstreams)
+
+    async def _answer_health(self, send: Send) -> None:
+        status, body = health_report(self._upstreams)
+        data = orjson.dumps(body)
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": data})
 
 
-def create_control_plane(observer: Observer, upstreams: Sequence[Upstream]) -> FastAPI:
-    """Make the application of everything that is not OpenAI's API."""
-    app = FastAPI(
-        title="promptcache gateway",
-        version=__version__,
-        openapi_url=OPENAPI_PATH,
-        docs_url=None,  # FastAPI's pages load scripts from elsewhere
-        redoc_url=None,
-    )
-    app.add_exception_handler(ApiError, _api_error)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _validation_error)
-    app.add_exception_handler(Exception, _unexpected)
-
-    @app.get("/health")
-    async def health() -> JSONResponse:
-        """503 where no upstream can take requests; what is known of each, and null where nothing is yet."""
-        report = {upstream.name: dict(upstream.health()) for upstream in upstreams}
-        failing = [name for name, entry in report.items() if entry["ok"] is False]
-        status = "unavailable" if len(failing) == len(report) else "degraded" if failing else "ok"
-        body = {"status": status, "version": __version__, "upstreams": report}
-        return JSONResponse(body, status_code=503 if status == "unavailable" else 200)
-
-    @app.get("/", include_in_schema=False)
-    async def root() -> RedirectResponse:
-        return RedirectResponse("dashboard")
-
-    app.include_router(create_router(observer, upstreams))
-    mount(app)
-    return app
+def health_report(upstreams: Sequence[Upstream]) -> tuple[int, dict[str, Any]]:
+    """Status and body of ``/health``: 503 where no upstream can take requests."""
+    report = {upstream.name: dict(upstream.health()) for upstream in upstreams}
+    failing = [name for name, entry in report.items() if entry["ok"] is False]
+    status = "unavailable" if len(failing) == len(report) else "degraded" if failing else "ok"
+    body = {"status": status, "version": __version__, "upstreams": report}
+    return 503 if status == "unavailable" else 200, body
 
 
-def _respond(error: ApiError, headers: Any = None) -> JSONResponse:
-    return JSONResponse(error.to_dict(), status_code=error.status, headers=headers)
-
-
-async def _api_error(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
-    assert isinstance(error, ApiError)
-    return _respond(error, {name.decode(): value.decode() for name, value in error.headers()})
-
-
-async def _http_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    code = {404: "unknown_url", 405: "method_not_allowed"}.get(error.status_code)
-    detail = str(error.detail)
-    if error.status_code == 404 and detail == "Not Found":
-        detail = f"There is no {request.method} {request.url.path[:200]} here."
-    return _respond(ApiError(error.status_code, detail, code=code), error.headers)
-
-
-async def _validation_error(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    path = ".".join(str(part) for part in first["loc"][1:])
-    return _respond(invalid_request(f"Invalid value for '{path}': {first['msg']}.", path, "invalid_value"))
-
-
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
-    return _respond(internal_error(None))
+def create_control_plane(observer: Observer, upstreams: Sequence[Upstream]) -> ControlPlane:
+    """Make the control plane."""
+    return ControlPlane(observer, upstreams)

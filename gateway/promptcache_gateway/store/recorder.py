@@ -165,9 +165,8 @@ def _insert_learned(connection: Connection, templates: Sequence[LearnedRow]) -> 
 
 _COLUMNS = (*OWN_COLUMNS, *DIAGNOSIS_COLUMNS, "causes", "losses")
 # Written out, because a row of values costs half as much as a mapping that has to be put in order first.
-_INSERT = f"INSERT INTO requests ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) " + (
-    "ON CONFLICT (id) DO NOTHING"
-)
+_VALUES = ", ".join("?" * len(_COLUMNS))
+_INSERT = f"INSERT INTO requests ({', '.join(_COLUMNS)}) VALUES ({_VALUES}) ON CONFLICT (id) DO NOTHING"  # noqa: S608 - our own names
 _own_fields, _diagnosis_fields = attrgetter(*OWN_COLUMNS), attrgetter(*DIAGNOSIS_COLUMNS)
 
 
