@@ -38,7 +38,12 @@ class Access:
         """The headers for an upstream: a key of this gateway never leaves it."""
         if self.open:
             return headers
-        return [header for header in headers if header[0] not in CREDENTIAL_HEADERS]
+        return without_credentials(headers)
+
+
+def without_credentials(headers: RawHeaders) -> RawHeaders:
+    """The headers without those that carry a key."""
+    return [header for header in headers if header[0] not in CREDENTIAL_HEADERS]
 
 
 def _credentials(name: bytes, value: bytes) -> list[bytes]:

@@ -19,7 +19,7 @@ from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane
 from promptcache_gateway.plane.responses import send_error
 from promptcache_gateway.settings import Settings
-from promptcache_gateway.upstreams import create_upstream
+from promptcache_gateway.upstreams import Switchboard, create_switchboard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,37 +35,47 @@ _BASIC = (b"www-authenticate", b'Basic realm="promptcache"')
 class Gateway:
     """The whole gateway behind ASGI's three arguments."""
 
-    def __init__(self, settings: Settings, upstream: Upstream, observer: Observer) -> None:
-        self.upstream = upstream
+    def __init__(self, settings: Settings, switchboard: Switchboard, observer: Observer) -> None:
+        self.upstreams = [line.upstream for line in switchboard.lines]
         self.observer = observer
         self._access = Access(settings.api_keys)
-        self._plane = DataPlane(settings, upstream, observer, self._access)
-        self._control = create_control_plane(observer, [upstream])
+        self._plane = DataPlane(settings, switchboard, observer, self._access)
+        self._control = create_control_plane(observer, self.upstreams)
         self._origins = Origins(settings)
         self._plane_tasks: set[asyncio.Task[object]] = set()
         self._control_tasks: set[asyncio.Task[object]] = set()
         self._running = False
 
+    @property
+    def upstream(self) -> Upstream:
+        """The first upstream, which most often is the only one."""
+        return self.upstreams[0]
+
     async def start(self) -> None:
-        """Start the observer and the upstream, once; raises `StartupError` when one cannot."""
+        """Start the observer and the upstreams, once; raises `StartupError` when one cannot."""
         if self._running:
             return
         await self.observer.start()
         try:
-            await self.upstream.start()
+            for upstream in self.upstreams:
+                await upstream.start()
         except BaseException:
-            await self.upstream.close()
+            await self._close_upstreams()
             await self.observer.stop()
             raise
         self._running = True
 
     async def close(self) -> None:
-        """Stop the upstream, then write what the observer still holds."""
+        """Stop the upstreams, then write what the observer still holds."""
         if not self._running:
             return
         self._running = False
-        await self.upstream.close()
+        await self._close_upstreams()
         await self.observer.stop()
+
+    async def _close_upstreams(self) -> None:
+        for upstream in self.upstreams:
+            await upstream.close()
 
     def end_feeds(self) -> None:
         """End the control plane's endless responses, so that a graceful stop need not wait for them."""
@@ -167,9 +177,13 @@ def create_app(
 
     Args:
         settings: what it is told; None: the defaults, with the built-in engine.
-        upstream: where it forwards; None: what the settings name.
+        upstream: where it forwards; None: the upstreams that the settings name.
         on_progress: called with a line before each long step of loading a model.
     """
     settings = Settings() if settings is None else settings
-    upstream = create_upstream(settings, on_progress) if upstream is None else upstream
-    return Gateway(settings, upstream, Observer([upstream], Journal(settings.database_file)))
+    if upstream is None:
+        switchboard = create_switchboard(settings, on_progress)
+    else:
+        switchboard = Switchboard([(upstream, settings.lines[0])])
+    upstreams = [line.upstream for line in switchboard.lines]
+    return Gateway(settings, switchboard, Observer(upstreams, Journal(settings.database_file)))

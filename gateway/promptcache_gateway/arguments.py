@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.named_upstreams import read_models, read_upstreams
 from promptcache_gateway.settings import (
     DEFAULT_PORT,
     EngineSettings,
@@ -52,6 +53,8 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
     return Settings(
         **_serve(tables.get("serve", {})),
         upstream=_upstream(tables.get("upstream", {}), environ),
+        upstreams=read_upstreams(tables, environ),
+        models=read_models(tables.get("models", {})),
         engine=_engine(tables.get("engine", {})),
         api_keys=keys_from(environ),
         data_dir=default_data_dir(environ) if data_dir is None else Path(data_dir).expanduser(),
@@ -81,7 +84,7 @@ def _upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> UpstreamS
             "upstream.url", "is missing.", remedy="Name the server's address, or use --upstream."
         )
     key = environ.get("PROMPTCACHE_UPSTREAM_API_KEY", "").strip()
-    return UpstreamSettings(**table, api_key=key or None)
+    return UpstreamSettings(**{**table, "apis": tuple(table.get("apis", ()))}, api_key=key or None)
 
 
 def _engine(table: Mapping[str, Any]) -> EngineSettings:
@@ -128,7 +131,13 @@ def _add_gateway(group: argparse._ArgumentGroup) -> None:
     def option(*names: str, to: str, **more: Any) -> None:
         group.add_argument(*names, dest=to, default=None, **more)
 
-    option("--upstream", to="upstream.url", metavar="URL", help="forward to this OpenAI-compatible server")
+    option("--upstream", to="upstream.url", metavar="URL", help="forward to this server")
+    option(
+        "--upstream-kind",
+        to="upstream.kind",
+        metavar="KIND",
+        help="the API it speaks: openai or anthropic (openai)",
+    )
     option("--host", to="serve.host", metavar="HOST", help="address to listen on (127.0.0.1)")
     option(
         "--port",

@@ -97,6 +97,8 @@ def _progress(line: str) -> None:
 
 
 def _subject(settings: Settings) -> str:
+    if settings.upstreams:
+        return f"the gateway in front of {', '.join(line.name for line in settings.upstreams)}"
     if settings.upstream is not None:
         return f"the gateway in front of {settings.upstream.url}"
     return f"the built-in engine with {settings.engine.model}"

@@ -25,10 +25,14 @@ KEYS: dict[str, dict[str, type]] = {
         "shutdown_grace_s": float,
     },
     "upstream": {
+        "kind": str,
         "url": str,
+        "apis": list,
         "connect_timeout_s": float,
         "read_timeout_s": float,
         "include_usage": bool,
+        "retries": int,
+        "retry_wait_s": float,
     },
     "engine": {
         "model": str,
@@ -51,6 +55,23 @@ KEYS: dict[str, dict[str, type]] = {
         "database": str,
     },
 }
+# Tables of tables: [upstreams.NAME].
+NAMED: dict[str, dict[str, type]] = {
+    "upstreams": {
+        "kind": str,
+        "url": str,
+        "apis": list,
+        "models": list,
+        "api_key_env": str,
+        "api_key_file": str,
+        "connect_timeout_s": float,
+        "read_timeout_s": float,
+        "include_usage": bool,
+        "retries": int,
+        "retry_wait_s": float,
+    },
+}
+MODELS = "models"
 OTHERS = frozenset({"lint"})  # tables of the same file that another command reads
 _TYPE_NAMES = {
     str: "a string",
@@ -75,18 +96,48 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
         raise StartupError(f"cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StartupError(f"{path} is not valid TOML: {error}.") from error
-    return {name: _table(path, name, value) for name, value in tables.items() if name not in OTHERS}
+    return {name: _read(path, name, value) for name, value in tables.items() if name not in OTHERS}
 
 
-def _table(path: Path, name: str, value: object) -> dict[str, Any]:
-    known = KEYS.get(name)
-    if known is None:
-        raise SettingsError(f"{path}: [{name}]", "there is no such table.", remedy=_nearest(name, list(KEYS)))
+def _read(path: Path, name: str, value: object) -> dict[str, Any]:
+    if name == MODELS:
+        return _models(path, value)
+    keys = NAMED.get(name)
+    if keys is None:
+        return _table(path, name, value, KEYS.get(name))
     if not isinstance(value, dict):
-        raise SettingsError(
-            f"{path}: {name}", "must be a table.", remedy=f"Write [{name}] and its keys below."
-        )
+        raise _no_table(path, name, f"[{name}.NAME]")
+    return {entry: _table(path, f"{name}.{entry}", item, keys) for entry, item in value.items()}
+
+
+def _models(path: Path, value: object) -> dict[str, list[str]]:
+    """``[models]``: a name, and ``UPSTREAM/MODEL`` or a list of them, best first."""
+    if not isinstance(value, dict):
+        raise _no_table(path, MODELS, f"[{MODELS}]")
+    return {name: _targets(path, name, item) for name, item in value.items()}
+
+
+def _targets(path: Path, name: str, value: object) -> list[str]:
+    listed = [value] if isinstance(value, str) else value
+    if isinstance(listed, list) and listed and all(isinstance(item, str) for item in listed):
+        return listed
+    raise SettingsError(
+        f"{path}: {MODELS}.{name}",
+        f"must be 'UPSTREAM/MODEL' or a list of such texts, not {value!r:.60}.",
+    )
+
+
+def _table(path: Path, name: str, value: object, known: dict[str, type] | None) -> dict[str, Any]:
+    if known is None:
+        remedy = _nearest(name, [*KEYS, *NAMED, MODELS])
+        raise SettingsError(f"{path}: [{name}]", "there is no such table.", remedy=remedy)
+    if not isinstance(value, dict):
+        raise _no_table(path, name, f"[{name}]")
     return {key: _value(path, f"{name}.{key}", known, key, item) for key, item in value.items()}
+
+
+def _no_table(path: Path, name: str, written: str) -> SettingsError:
+    return SettingsError(f"{path}: {name}", "must be a table.", remedy=f"Write {written} and its keys below.")
 
 
 def _value(path: Path, dotted: str, known: dict[str, type], key: str, value: object) -> object:

@@ -64,6 +64,7 @@ class ApiError(GatewayError):
         param: the request's field that is at fault, as a path, or None.
         code: a short stable name (``"model_not_found"``), or None.
         retry_after: seconds after which a retry may succeed, or None.
+        unanswered: an upstream was asked and not a byte of an answer came: asking again is safe.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class ApiError(GatewayError):
         param: str | None = None,
         code: str | None = None,
         retry_after: int | None = None,
+        unanswered: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -82,6 +84,7 @@ class ApiError(GatewayError):
         self.param = param
         self.code = code
         self.retry_after = retry_after
+        self.unanswered = unanswered
 
     def to_dict(self) -> dict[str, Any]:
         """The body in OpenAI's shape: ``{"error": {message, type, param, code}}``."""
@@ -141,6 +144,16 @@ def too_many_tokens(prompt: int, answer: int, limit: int, field: str) -> ApiErro
         f"{answer} for the answer. Shorten one of them.",
         field,
         "context_length_exceeded",
+    )
+
+
+def cannot_count(upstream: str) -> ApiError:
+    """501: an upstream whose API has no call that counts a prompt's tokens."""
+    return ApiError(
+        501,
+        f"The upstream {upstream} cannot count a prompt's tokens without answering it.",
+        kind="server_error",
+        code="unsupported",
     )
 
 

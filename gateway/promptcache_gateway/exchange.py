@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from promptcache.usage import Usage
 
-Dialect = Literal["openai.chat", "openai.completions", "anthropic.messages", "openai.responses"]
+Dialect = Literal[
+    "openai.chat", "openai.completions", "openai.responses", "openai.embeddings", "anthropic.messages"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,21 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.upstream_settings import ModelSettings, UpstreamSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+__all__ = [
+    "DEFAULT_PORT",
+    "EngineSettings",
+    "ModelSettings",
+    "Settings",
+    "UpstreamSettings",
+    "default_data_dir",
+    "is_loopback",
+    "keys_from",
+]
 
 DEFAULT_PORT = 8400
 MIB = 1024 * 1024
@@ -61,39 +73,15 @@ class EngineSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UpstreamSettings:
-    """A foreign OpenAI-compatible server.
-
-    Attributes:
-        url: its base URL, as clients write it: ``http://host:8000`` or ``https://host/v1``.
-        api_key: sent instead of the caller's, or None: the caller's passes through.
-        connect_timeout_s: seconds to reach it.
-        read_timeout_s: seconds of silence before a call is given up.
-        include_usage: ask for the usage of streams whose caller said nothing about it.
-    """
-
-    url: str
-    api_key: str | None = field(default=None, repr=False)
-    connect_timeout_s: float = 10.0
-    read_timeout_s: float = 600.0
-    include_usage: bool = True
-
-    def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise SettingsError("upstream", f"{self.url!r} is not an http:// or https:// address.")
-        if parts.query or parts.fragment or parts.username:
-            raise SettingsError("upstream", "the address must not hold a query, a fragment or a password.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything one gateway process is told.
 
     Attributes:
         host: the address to listen on.
         port: the port to listen on; 0 takes a free one.
-        upstream: the foreign server, or None for the built-in engine.
+        upstream: the one foreign server, or None for the built-in engine.
+        upstreams: several upstreams, the engine among them where it is named; then ``upstream`` is None.
+        models: aliases and models with fallbacks over ``upstreams``.
         engine: the built-in engine's settings.
         api_keys: keys callers must show; empty: none is asked for.
         allowed_hosts: names besides this machine's own that it may be called by, and whose pages may call.
@@ -106,6 +94,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     upstream: UpstreamSettings | None = None
+    upstreams: tuple[UpstreamSettings, ...] = ()
+    models: tuple[ModelSettings, ...] = ()
     engine: EngineSettings = field(default_factory=EngineSettings)
     api_keys: tuple[str, ...] = field(default=(), repr=False)
     allowed_hosts: tuple[str, ...] = ()
@@ -134,13 +124,30 @@ class Settings:
                 f"listening on {self.host} lets anyone on the network in, and no API key is configured.",
                 remedy="Set PROMPTCACHE_API_KEYS, or listen on 127.0.0.1.",
             )
-        if self.upstream is not None and self._leads_back(self.upstream.url):
-            raise SettingsError("upstream", f"{self.upstream.url} is this gateway itself.")
-
+        if self.upstream is not None and self.upstreams:
+            raise SettingsError(
+                "upstream",
+                "there are [upstreams.NAME] too.",
+                remedy="Give it a name among them, or leave them out.",
+            )
+        if self.models and not self.upstreams:
+            raise SettingsError(
+                "models", "there are no upstreams to lead to.", remedy="Name them as [upstreams.NAME]."
+            )
+        for upstream in self.lines:
+            if upstream.url and self._leads_back(upstream.url):
+                raise SettingsError("upstream", f"{upstream.url} is this gateway itself.")
         if "://" in (self.database or "") and not self._names_sqlite:
             raise SettingsError(
                 "database", "only SQLite can be used.", remedy="Give a file's path, or sqlite:///PATH."
             )
+
+    @property
+    def lines(self) -> tuple[UpstreamSettings, ...]:
+        """All upstreams there are, the built-in engine where nothing else is named."""
+        if self.upstreams:
+            return self.upstreams
+        return (UpstreamSettings(kind="engine") if self.upstream is None else self.upstream,)
 
     @property
     def database_file(self) -> Path:

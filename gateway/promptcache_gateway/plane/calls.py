@@ -46,15 +46,13 @@ def make_call(
     dialect: Dialect,
     tenant: str,
     upstream: str,
+    model: str | None = None,
 ) -> Call:
-    """Make the call of one request.
+    """Make the call of one request; ``model`` is its name at the upstream, None: the caller's.
 
     Raises:
-        ApiError: 400 where ``model`` is not a string, ``stream`` not a boolean, or a header of ours wrong.
+        ApiError: 400 where ``stream`` is not a boolean, or a header of ours wrong.
     """
-    model = payload.get("model")
-    if model is not None and not isinstance(model, str):
-        raise invalid_request("Invalid value for 'model': expected a string.", "model", "invalid_type")
     stream = payload.get("stream")
     if stream is not None and not isinstance(stream, bool):
         raise invalid_request("Invalid value for 'stream': expected true or false.", "stream", "invalid_type")
@@ -66,7 +64,7 @@ def make_call(
         path=path,
         body=body,
         payload=payload,
-        model=model or "",
+        model=model_of(payload) if model is None else model,
         stream=bool(stream),
         tenant=tenant,
         template=_template_name(own, payload),
@@ -74,6 +72,14 @@ def make_call(
         use_cache=_use_cache(own),
         want_body=own.get(b"x-promptcache-diagnose", b"").strip().lower() == b"body",
     )
+
+
+def model_of(payload: Mapping[str, Any]) -> str:
+    """The body's ``model``, empty where there is none; raises `ApiError` 400 where it is no string."""
+    model = payload.get("model")
+    if model is not None and not isinstance(model, str):
+        raise invalid_request("Invalid value for 'model': expected a string.", "model", "invalid_type")
+    return model or ""
 
 
 def _use_cache(own: Mapping[bytes, bytes]) -> bool:

@@ -1,4 +1,4 @@
-"""The life of one completion request: read, observe, forward, answer, record.
+"""The life of one request for a completion or an embedding: read, observe, forward, answer, record.
 
 Every way in which it can end is here: answered whole, streamed, refused, failed, the caller gone,
 the gateway stopped. What an upstream does is behind its protocol.
@@ -11,10 +11,12 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError, internal_error
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
-from promptcache_gateway.plane.calls import RequestIds, make_call
+from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
+from promptcache_gateway.plane.dispatch import dispatch
 from promptcache_gateway.plane.flight import CALLER_GONE, Flight
 from promptcache_gateway.plane.hangup import HangUpWatch
 from promptcache_gateway.plane.responses import send_error, send_start, send_whole
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Call, Dialect
     from promptcache_gateway.observe import Observer
-    from promptcache_gateway.upstreams.base import StreamReply, Upstream
+    from promptcache_gateway.upstreams.base import StreamReply
+    from promptcache_gateway.upstreams.switchboard import Hop, Switchboard
 
 T = TypeVar("T")
 
@@ -38,10 +41,12 @@ _LAST_WORDS_S = 1.0
 
 
 class CompletionEndpoint:
-    """``POST`` of a chat or text completion, for one upstream."""
+    """``POST`` of a request in any dialect, over all upstreams."""
 
-    def __init__(self, upstream: Upstream, observer: Observer, access: Access, max_body_bytes: int) -> None:
-        self._upstream = upstream
+    def __init__(
+        self, switchboard: Switchboard, observer: Observer, access: Access, max_body_bytes: int
+    ) -> None:
+        self._switchboard = switchboard
         self._observer = observer
         self._access = access
         self._max_body_bytes = max_body_bytes
@@ -51,36 +56,44 @@ class CompletionEndpoint:
         """Answer one request; never raises."""
         request_id = self._ids.next()
         try:
-            call = await self._call(scope, receive, request_id, dialect)
+            call, route = await self._call(scope, receive, request_id, dialect)
         except CallerGoneError:
             return
         except ApiError as error:
-            await send_error(send, error, as_headers({"request_id": request_id}))
+            await send_error(send, error, as_headers({"request_id": request_id}), dialect, request_id)
             return
         headers = self._access.without_credentials(scope["headers"])
         inbound = Inbound("POST", headers, scope.get("query_string", b""))
-        await self._complete(call, inbound, receive, send)
+        await self._complete(call, route, inbound, receive, send)
 
-    async def _call(self, scope: Scope, receive: Receive, request_id: str, dialect: Dialect) -> Call:
+    async def _call(
+        self, scope: Scope, receive: Receive, request_id: str, dialect: Dialect
+    ) -> tuple[Call, tuple[Hop, ...]]:
         headers = scope["headers"]
         body = await read_body(headers, receive, self._max_body_bytes)
-        return make_call(
+        payload = decode_object(body)
+        route = self._switchboard.route(model_of(payload))
+        call = make_call(
             body,
-            decode_object(body),
+            payload,
             headers,
             request_id=request_id,
             path=scope["path"],
             dialect=dialect,
             tenant="default",
-            upstream=self._upstream.name,
+            upstream=route[0].line.upstream.name,
+            model=route[0].model,
         )
+        return call, route
 
-    async def _complete(self, call: Call, inbound: Inbound, receive: Receive, send: Send) -> None:
+    async def _complete(
+        self, call: Call, route: tuple[Hop, ...], inbound: Inbound, receive: Receive, send: Send
+    ) -> None:
         flight = await _aside(call, partial(Flight, call, self._observer))
         watch = HangUpWatch(receive)
         try:
             with watch:
-                flight.reply = await self._upstream.send(call, inbound)
+                flight.reply = await dispatch(call, route, inbound, flight.move)
                 if isinstance(flight.reply, WholeReply):
                     await _answer_whole(flight, flight.reply, send)
                 else:
@@ -133,9 +146,9 @@ async def _fail(flight: Flight, error: ApiError, send: Send) -> None:
     summary = flight.end(error.status, error.code)
     with contextlib.suppress(Exception):  # the caller may be gone by now, which changes nothing here
         if not flight.started:
-            await send_error(send, error, as_headers(summary))
+            await send_error(send, error, as_headers(summary), flight.call.dialect, flight.call.id)
         elif flight.streams_events:
-            body = b"data: " + error.to_json() + b"\n\n" + as_comment(summary)
+            body = error_event(error, flight.call.dialect, flight.call.id) + as_comment(summary)
             await send({"type": "http.response.body", "body": body, "more_body": False})
 
 

@@ -46,6 +46,11 @@ class Flight:
         """Whether a stream of events to the caller has begun."""
         return self.started and bool(getattr(self.reply, "events", False))
 
+    def move(self, call: Call) -> None:
+        """Go on at another upstream: the request is still one, and is observed as what goes there."""
+        self.call = call
+        self._observation = self._observer.move(self._observation, call)
+
     def preview(self) -> dict[str, Any]:
         """The summary of what is known before the first byte of the answer."""
         engine = self.reply.engine if self.reply is not None else None

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.error_shapes import error_body
+
 if TYPE_CHECKING:
     from starlette.types import Send
 
     from promptcache_gateway.errors import ApiError
+    from promptcache_gateway.exchange import Dialect
     from promptcache_gateway.upstreams.base import RawHeaders
 
 JSON_TYPE = (b"content-type", b"application/json")
@@ -29,6 +32,13 @@ async def send_start(send: Send, status: int, headers: RawHeaders) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
 
 
-async def send_error(send: Send, error: ApiError, headers: RawHeaders | None = None) -> None:
-    """Send an error in OpenAI's shape."""
-    await send_whole(send, error.status, [JSON_TYPE, *error.headers(), *(headers or [])], error.to_json())
+async def send_error(
+    send: Send,
+    error: ApiError,
+    headers: RawHeaders | None = None,
+    dialect: Dialect = "openai.chat",
+    request_id: str | None = None,
+) -> None:
+    """Send an error in the shape of the API that the caller speaks."""
+    body = error_body(error, dialect, request_id)
+    await send_whole(send, error.status, [JSON_TYPE, *error.headers(), *(headers or [])], body)

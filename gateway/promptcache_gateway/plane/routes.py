@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.errors import ApiError, unauthorized
 from promptcache_gateway.plane.completion import CompletionEndpoint
+from promptcache_gateway.plane.counting import CountEndpoint
 from promptcache_gateway.plane.models import ModelsEndpoint
 from promptcache_gateway.plane.responses import send_error, send_whole
 
@@ -19,49 +20,68 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Dialect
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.settings import Settings
-    from promptcache_gateway.upstreams.base import RawHeaders, Upstream
+    from promptcache_gateway.upstreams.base import RawHeaders
+    from promptcache_gateway.upstreams.switchboard import Switchboard
 
 _COMPLETIONS: dict[str, Dialect] = {
     "/chat/completions": "openai.chat",
     "/completions": "openai.completions",
+    "/responses": "openai.responses",
+    "/embeddings": "openai.embeddings",
+    "/messages": "anthropic.messages",
 }
+_COUNT = "/messages/count_tokens"
 _MODELS = "/models"
 
 
 class DataPlane:
-    """OpenAI's API over one upstream."""
+    """OpenAI's and Anthropic's APIs over the upstreams."""
 
-    def __init__(self, settings: Settings, upstream: Upstream, observer: Observer, access: Access) -> None:
+    def __init__(
+        self, settings: Settings, switchboard: Switchboard, observer: Observer, access: Access
+    ) -> None:
         self._access = access
-        self._complete = CompletionEndpoint(upstream, observer, access, settings.max_body_bytes)
-        self._models = ModelsEndpoint(upstream, access)
+        self._complete = CompletionEndpoint(switchboard, observer, access, settings.max_body_bytes)
+        self._count = CountEndpoint(switchboard, access, settings.max_body_bytes)
+        self._models = ModelsEndpoint(switchboard, access)
 
     def owns(self, path: str) -> bool:
-        """Whether the path is one of OpenAI's API, known or not."""
+        """Whether the path is one of the APIs', known or not."""
         tail = _tail(path)
-        return path.startswith("/v1/") or tail in _COMPLETIONS or _is_models(tail)
+        return path.startswith("/v1/") or tail in _COMPLETIONS or tail == _COUNT or _is_models(tail)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request to a path that `owns` says is ours."""
         tail = _tail(scope["path"])
         dialect = _COMPLETIONS.get(tail)
-        allowed = ("POST",) if dialect is not None else ("GET", "HEAD")
-        if dialect is None and not _is_models(tail):
-            await send_error(send, _no_route(scope))
+        posted = dialect is not None or tail == _COUNT
+        allowed = ("POST",) if posted else ("GET", "HEAD")
+        shape = _shape(tail)
+        if not posted and not _is_models(tail):
+            await send_error(send, _no_route(scope), dialect=shape)
         elif scope["method"] == "OPTIONS":
             await send_whole(send, 204, _allow(allowed), b"")
         elif scope["method"] not in allowed:
-            await send_error(send, _wrong_method(scope, allowed), _allow(allowed))
+            await send_error(send, _wrong_method(scope, allowed), _allow(allowed), shape)
         elif not self._access.admits(scope["headers"]):
-            await send_error(send, unauthorized())
+            await send_error(send, unauthorized(), dialect=shape)
         elif dialect is not None:
             await self._complete(scope, receive, send, dialect)
+        elif posted:
+            await self._count(scope, receive, send)
         else:
             await self._models(scope, send, _model_of(tail))
 
 
 def _tail(path: str) -> str:
     return path[3:] if path.startswith("/v1/") else path
+
+
+def _shape(tail: str) -> Dialect:
+    """Whose errors a caller of this path reads."""
+    if tail.startswith("/messages"):
+        return "anthropic.messages"
+    return _COMPLETIONS.get(tail, "openai.chat")
 
 
 def _is_models(tail: str) -> bool:

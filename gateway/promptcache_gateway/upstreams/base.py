@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from promptcache.usage import Usage
-    from promptcache_gateway.exchange import Call, EngineFacts
+    from promptcache_gateway.exchange import Call, Dialect, EngineFacts
 
 RawHeaders = list[tuple[bytes, bytes]]
 
@@ -100,12 +100,14 @@ class Upstream(Protocol):
 
     Attributes:
         name: how records and metrics call it.
-        kind: ``"engine"`` or ``"openai"``.
+        kind: ``"engine"``, ``"openai"`` or ``"anthropic"``.
+        dialects: the APIs whose calls it takes as they are.
         granularity: tokens in which its cache counts, or None where that is not known.
     """
 
     name: str
     kind: str
+    dialects: frozenset[Dialect]
     granularity: int | None
 
     async def start(self) -> None:
@@ -122,6 +124,10 @@ class Upstream(Protocol):
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
         """The list of models, or one of them; raises `ApiError`."""
+        ...
+
+    async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:
+        """``{"input_tokens": N}`` of a call's prompt, unanswered; raises `ApiError` where it cannot."""
         ...
 
     def count_tokens(self, text: str) -> int | None:

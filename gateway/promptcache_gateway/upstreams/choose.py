@@ -1,26 +1,42 @@
-"""Pick the upstream that the settings name."""
+"""Make the upstreams that the settings name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.upstreams.switchboard import Switchboard
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from promptcache_gateway.settings import Settings
+    from promptcache_gateway.upstream_settings import UpstreamSettings
     from promptcache_gateway.upstreams.base import Upstream
 
 
-def create_upstream(settings: Settings, on_progress: Callable[[str], None] | None) -> Upstream:
-    """The foreign server where one is named, else the built-in engine.
+def create_switchboard(settings: Settings, on_progress: Callable[[str], None] | None = None) -> Switchboard:
+    """All upstreams of the settings, with the models that lead to them; raises `SettingsError`.
 
-    The import of what is not used is spared: a gateway in front of another server loads no engine.
-    ``on_progress`` gets a line before each long step of loading.
+    ``on_progress`` gets a line before each long step of loading a model.
     """
-    if settings.upstream is not None:
+    made = [(create_upstream(line, settings, on_progress), line) for line in settings.lines]
+    return Switchboard(made, settings.models)
+
+
+def create_upstream(
+    line: UpstreamSettings, settings: Settings, on_progress: Callable[[str], None] | None
+) -> Upstream:
+    """One upstream. The import of what is not used is spared: a mere proxy loads no engine."""
+    if line.kind == "openai":
         from promptcache_gateway.upstreams.openai_http import OpenAIUpstream  # noqa: PLC0415
 
-        return OpenAIUpstream(settings.upstream)
+        return OpenAIUpstream(line)
+    if line.kind == "anthropic":
+        from promptcache_gateway.upstreams.anthropic_http import AnthropicUpstream  # noqa: PLC0415
+
+        return AnthropicUpstream(line)
     from promptcache_gateway.upstreams.local import LocalUpstream  # noqa: PLC0415
 
-    return LocalUpstream(settings.engine, on_progress=on_progress)
+    engine = LocalUpstream(settings.engine, on_progress=on_progress)
+    engine.name = line.name or engine.name
+    return engine

@@ -15,7 +15,7 @@ import orjson
 _BOUNDARY = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _NOTABLE = re.compile(rb'"(?:usage|error)"\s*:\s*\{')
 _ID = re.compile(rb'"id"\s*:\s*"([A-Za-z0-9_.:-]{1,128})"')
-_MAX_PARTIAL_EVENT = 256 * 1024
+MAX_PARTIAL_EVENT = 256 * 1024
 _MAX_KEPT_CHUNKS = 32
 
 
@@ -23,16 +23,18 @@ class EventRelay:
     """State of one relayed stream.
 
     Attributes:
-        chunks: decoded events that carried a non-null ``usage``, in order, the last ones.
+        chunks: what carried a non-null ``usage``, decoded, in order, the last ones.
         error: the ``code`` (or ``type``) of an error event, or None.
         response_id: the ``id`` in the first event that has one, or None.
     """
 
-    def __init__(self, *, withhold_usage: bool) -> None:
+    def __init__(self, *, withhold_usage: bool, max_partial: int = MAX_PARTIAL_EVENT) -> None:
+        """``max_partial``: the most bytes of an unfinished event that are waited for."""
         self.chunks: list[dict[str, Any]] = []
         self.error: str | None = None
         self.response_id: str | None = None
         self._withhold = withhold_usage
+        self._max_partial = max_partial
         self._partial = b""
 
     def feed(self, data: bytes) -> bytes:
@@ -63,7 +65,7 @@ class EventRelay:
             data.rfind(b"\r\n\r\n") + 4 if b"\r\n\r\n" in data else 0,
             data.rfind(b"\r\r") + 2 if b"\r\r" in data else 0,
         )
-        if len(data) - end > _MAX_PARTIAL_EVENT:
+        if len(data) - end > self._max_partial:
             return data
         self._partial = data[end:]
         return data[:end]
@@ -83,12 +85,13 @@ class EventRelay:
         chunk = _event_json(event)
         if chunk is None:
             return False
-        error = chunk.get("error")
+        error = chunk.get("error") or _inside(chunk).get("error")
         if isinstance(error, dict):
             self.error = str(error.get("code") or error.get("type") or "upstream_error")
-        if not isinstance(chunk.get("usage"), dict):
+        carrier = _usage_carrier(chunk)
+        if carrier is None:
             return False
-        self.chunks.append(chunk)
+        self.chunks.append(carrier)
         del self.chunks[:-_MAX_KEPT_CHUNKS]
         return self._withhold and _says_nothing_else(chunk)
 
@@ -112,6 +115,23 @@ def _event_json(event: bytes) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         return None
     return chunk if isinstance(chunk, dict) else None
+
+
+def _inside(chunk: dict[str, Any]) -> dict[str, Any]:
+    """The object an event is about: ``message`` of Anthropic's first, ``response`` of OpenAI's responses."""
+    for name in ("message", "response"):
+        carried = chunk.get(name)
+        if isinstance(carried, dict):
+            return carried
+    return {}
+
+
+def _usage_carrier(chunk: dict[str, Any]) -> dict[str, Any] | None:
+    """The part of an event that carries usage, without what else it holds inside."""
+    if isinstance(chunk.get("usage"), dict):
+        return chunk
+    usage = _inside(chunk).get("usage")
+    return {"usage": usage} if isinstance(usage, dict) else None
 
 
 def _says_nothing_else(chunk: dict[str, Any]) -> bool:

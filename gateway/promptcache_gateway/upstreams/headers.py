@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import RawHeaders
 
 OWN_PREFIX = b"x-promptcache-"
+ANTHROPIC_VERSION = "2023-06-01"
 _HOP_BY_HOP = frozenset(
     {
         b"connection",
@@ -36,26 +37,54 @@ _CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 
 
 def to_upstream(headers: RawHeaders, api_key: str | None) -> dict[str, str]:
-    """The caller's headers as they go to the upstream.
+    """The caller's headers as they go to a server of OpenAI's shape.
 
     Args:
         headers: as received, names in lower case.
         api_key: the upstream's key; it replaces whatever credentials the caller sent.
     """
+    sent = _passing(headers, credentials=api_key is None)
+    if api_key is not None:
+        sent["authorization"] = f"Bearer {api_key}"
+    elif "authorization" not in sent and "x-api-key" in sent:
+        sent["authorization"] = f"Bearer {sent['x-api-key']}"
+    return sent
+
+
+def to_anthropic(headers: RawHeaders, api_key: str | None) -> dict[str, str]:
+    """The caller's headers as they go to a server of Anthropic's shape.
+
+    A caller of OpenAI's API has no ``anthropic-version`` and shows its key as a bearer token; both are put
+    right. A bearer token beside ``anthropic-version`` is an OAuth token and stays one.
+
+    Args:
+        headers: as received, names in lower case.
+        api_key: the upstream's key; it replaces whatever credentials the caller sent.
+    """
+    sent = _passing(headers, credentials=api_key is None)
+    if api_key is not None:
+        sent["x-api-key"] = api_key
+    elif "anthropic-version" not in sent and "x-api-key" not in sent:
+        scheme, _, token = sent.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            del sent["authorization"]
+            sent["x-api-key"] = token.strip()
+    sent.setdefault("anthropic-version", ANTHROPIC_VERSION)
+    return sent
+
+
+def _passing(headers: RawHeaders, *, credentials: bool) -> dict[str, str]:
+    """What passes to any upstream, with the caller's credentials or without."""
     dropped = _named_by_connection(headers)
     sent: dict[str, str] = {}
     for name, value in headers:
         if name in _NOT_UPSTREAM or name in dropped or name.startswith(OWN_PREFIX):
             continue
-        if api_key is not None and name in _CREDENTIALS:
+        if not credentials and name in _CREDENTIALS:
             continue
         key = name.decode("latin-1")
         text = value.decode("latin-1")
         sent[key] = f"{sent[key]}, {text}" if key in sent else text
-    if api_key is not None:
-        sent["authorization"] = f"Bearer {api_key}"
-    elif "authorization" not in sent and "x-api-key" in sent:
-        sent["authorization"] = f"Bearer {sent['x-api-key']}"
     sent["accept-encoding"] = "identity"
     return sent
 

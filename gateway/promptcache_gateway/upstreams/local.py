@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from promptcache_engine import Engine, GenerationEvent
-    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.exchange import Call, Dialect
     from promptcache_gateway.settings import EngineSettings
     from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
 
@@ -57,6 +57,7 @@ class LocalUpstream:
 
     name = "engine"
     kind = "engine"
+    dialects: frozenset[Dialect] = frozenset({"openai.chat", "openai.completions"})
     granularity: int | None = 1  # the engine copies the matching part of a page: hits end at the token
 
     def __init__(
@@ -112,6 +113,11 @@ class LocalUpstream:
         if model is not None:
             self._check_model(model)
         return json_reply(models_body(info.model_name, info.context_length, alone=model is not None))
+
+    async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:  # noqa: ARG002
+        """The tokens of a call's prompt as the model would get it; raises `ApiError`."""
+        self._check_model(call.model)
+        return json_reply({"input_tokens": len(await self._tokens(call))})
 
     def count_tokens(self, text: str) -> int | None:
         """Tokens of ``text`` under the model's own tokenizer."""

@@ -12,14 +12,23 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from promptcache.usage import Usage
+from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError
-from promptcache_gateway.upstreams.event_relay import EventRelay
+from promptcache_gateway.upstreams.event_relay import MAX_PARTIAL_EVENT, EventRelay
 from promptcache_gateway.upstreams.headers import to_caller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.exchange import Dialect, EngineFacts
+
+# What the first event with generated output holds; events before it come before the prompt is computed.
+_OPENINGS: dict[Dialect, bytes] = {
+    "anthropic.messages": b"content_block_",
+    "openai.responses": b".delta",
+}
+# The last event of OpenAI's responses holds the whole answer once more.
+_PARTIALS: dict[Dialect, int] = {"openai.responses": 4 * 1024 * 1024}
 
 
 class RelayedStream:
@@ -27,9 +36,13 @@ class RelayedStream:
 
     engine: EngineFacts | None = None
 
-    def __init__(self, response: aiohttp.ClientResponse, *, withhold_usage: bool) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, dialect: Dialect, *, withhold_usage: bool) -> None:
         self._response = response
-        self._relay = EventRelay(withhold_usage=withhold_usage)
+        self._dialect = dialect
+        self._opening = _OPENINGS.get(dialect, b"data:")
+        self._relay = EventRelay(
+            withhold_usage=withhold_usage, max_partial=_PARTIALS.get(dialect, MAX_PARTIAL_EVENT)
+        )
         compressed = response.headers.get("Content-Encoding", "identity").strip().lower() != "identity"
         # Compressed events cannot be read; they go through as they are.
         self.events = streams_events(response) and not compressed
@@ -55,7 +68,7 @@ class RelayedStream:
         try:
             async for data in self._response.content.iter_any():
                 piece = feed(data)
-                if self.first_output_at is None and b"data:" in piece:
+                if self.first_output_at is None and self._opening in piece:
                     self.first_output_at = time.perf_counter()
                 if piece:
                     yield piece
@@ -78,8 +91,9 @@ class RelayedStream:
         self.error = code
         if not self.events:
             return b""
-        error = ApiError(502, f"The upstream {what}.", kind="upstream_error", code=code)
-        return b"data: " + error.to_json() + b"\n\n"
+        status = 504 if code == "upstream_timeout" else 502
+        error = ApiError(status, f"The upstream {what}.", kind="upstream_error", code=code)
+        return error_event(error, self._dialect)
 
 
 def streams_events(response: aiohttp.ClientResponse) -> bool:

@@ -1,4 +1,4 @@
-"""Insert ``stream_options.include_usage`` into a request's bytes without touching any other byte.
+"""Put ``stream_options.include_usage`` or another model into a request without touching any other byte.
 
 The body is never decoded and encoded again: a prefix cache matches bytes, and so do the callers'
 own tests. This module knows JSON's outer structure and nothing about prompts.
@@ -38,6 +38,17 @@ def add_include_usage(body: bytes, payload: Mapping[str, Any]) -> bytes | None:
         return None
     start, _ = _last_member(body, 0, "stream_options")
     return _set_member(body, start, "include_usage", b"true", present="include_usage" in options)
+
+
+def set_model(body: bytes, payload: Mapping[str, Any], model: str) -> bytes:
+    """The body with another ``model``; every other byte is the caller's.
+
+    Args:
+        body: the request's JSON object.
+        payload: the same, decoded.
+        model: the name to put there.
+    """
+    return _set_member(body, 0, "model", orjson.dumps(model), present="model" in payload)
 
 
 def _set_member(body: bytes, start: int, key: str, value: bytes, *, present: bool) -> bytes:

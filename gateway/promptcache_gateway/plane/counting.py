@@ -1,0 +1,73 @@
+"""``POST /v1/messages/count_tokens``: how long a prompt is, without an answer.
+
+It costs nothing at the provider and reuses nothing, so that it is neither observed nor recorded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.errors import ApiError, cannot_count, internal_error
+from promptcache_gateway.failures import log_failure
+from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
+from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
+from promptcache_gateway.plane.dispatch import at
+from promptcache_gateway.plane.responses import send_error, send_whole
+from promptcache_gateway.plane.summary import as_headers
+from promptcache_gateway.upstreams.base import Inbound
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from promptcache_gateway.access import Access
+    from promptcache_gateway.upstreams.base import WholeReply
+    from promptcache_gateway.upstreams.switchboard import Switchboard
+
+
+class CountEndpoint:
+    """Asks the upstream that would take a call how many tokens its prompt has."""
+
+    def __init__(self, switchboard: Switchboard, access: Access, max_body_bytes: int) -> None:
+        self._switchboard = switchboard
+        self._access = access
+        self._max_body_bytes = max_body_bytes
+        self._ids = RequestIds()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; never raises."""
+        request_id = self._ids.next()
+        own = as_headers({"request_id": request_id})
+        try:
+            reply = await self._count(scope, receive, request_id)
+        except CallerGoneError:
+            return
+        except ApiError as error:
+            await send_error(send, error, own, "anthropic.messages", request_id)
+            return
+        except Exception as error:  # noqa: BLE001 - one request's failure must not reach others
+            log_failure(f"request {request_id}", error)
+            await send_error(send, internal_error(request_id), own, "anthropic.messages", request_id)
+            return
+        await send_whole(send, reply.status, [*reply.headers, *own], reply.body)
+
+    async def _count(self, scope: Scope, receive: Receive, request_id: str) -> WholeReply:
+        body = await read_body(scope["headers"], receive, self._max_body_bytes)
+        payload = decode_object(body)
+        hop = self._switchboard.route(model_of(payload))[0]
+        upstream = hop.line.upstream
+        call = make_call(
+            body,
+            payload,
+            scope["headers"],
+            request_id=request_id,
+            path=scope["path"],
+            dialect="anthropic.messages",
+            tenant="default",
+            upstream=upstream.name,
+            model=hop.model,
+        )
+        headers = self._access.without_credentials(scope["headers"])
+        inbound = Inbound("POST", headers, scope.get("query_string", b""))
+        if "anthropic.messages" not in upstream.dialects:
+            raise cannot_count(upstream.name)
+        return await upstream.count_prompt(at(call, hop), inbound)

@@ -1,0 +1,150 @@
+"""Send a call along its route: again where that is safe, to the next upstream where one fails.
+
+A call is sent again only while no byte of an answer has come: the connection was refused or closed
+without one, or the upstream itself asked for a later retry. What was answered is never asked for twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.access import without_credentials
+from promptcache_gateway.errors import ApiError
+from promptcache_gateway.translate import send_across
+from promptcache_gateway.upstreams.base import Inbound, WholeReply
+from promptcache_gateway.upstreams.splice import set_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.upstreams.base import StreamReply
+    from promptcache_gateway.upstreams.switchboard import Hop, Line
+
+# What says that an upstream is not up to it, rather than that the request is wrong.
+_FAILURES = frozenset(
+    {"upstream_unreachable", "upstream_timeout", "upstream_disconnected", "engine_unavailable"}
+)
+_FAILED_STATUS = frozenset({502, 503, 504, 529})
+_ELSEWHERE_STATUS = _FAILED_STATUS | {429, 500}
+_RETRIED_STATUS = frozenset({429, 503, 529})
+_FIRST_PAUSE_S = 0.05
+
+
+def at(call: Call, hop: Hop) -> Call:
+    """The call as it goes to one upstream: its model spliced where the name there is another."""
+    name = hop.line.upstream.name
+    if hop.model is None or hop.model == call.payload.get("model"):
+        return call if call.upstream == name else replace(call, upstream=name)
+    body = set_model(call.body, call.payload, hop.model)
+    return replace(call, upstream=name, model=hop.model, body=body)
+
+
+async def dispatch(
+    call: Call, route: tuple[Hop, ...], inbound: Inbound, moved: Callable[[Call], None]
+) -> WholeReply | StreamReply:
+    """Get an answer from the first upstream of the route that gives one.
+
+    Args:
+        call: as received, its body the caller's own.
+        route: where it may go, best first.
+        inbound: what came with it. A fallback never sees the caller's credentials: they are not its own.
+        moved: called with the call as it goes to another upstream than ``call.upstream``.
+
+    Raises:
+        ApiError: nobody answered; what the last one tried met.
+    """
+    failure: ApiError | WholeReply | None = None
+    current = call.upstream
+    for index, hop in enumerate(route):
+        if not hop.line.circuit.allows():
+            failure = failure or _left_alone(hop.line)
+            continue
+        here = at(call, hop)
+        if here.upstream != current:
+            current = here.upstream
+            moved(here)
+        theirs = inbound if index == 0 else replace(inbound, headers=without_credentials(inbound.headers))
+        try:
+            reply = await _insist(hop.line, here, theirs)
+        except ApiError as error:
+            if error.code not in _FAILURES and error.status != 429:
+                raise
+            failure = error
+            continue
+        if not isinstance(reply, WholeReply) or reply.status not in _ELSEWHERE_STATUS:
+            return reply
+        failure = reply
+    assert failure is not None, "a route has at least one hop"
+    if isinstance(failure, ApiError):
+        raise failure
+    return failure
+
+
+async def _insist(line: Line, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
+    """Send to one upstream, again while that is safe and within its budget; raises `ApiError`."""
+    line.budget.called()
+    left, pause = line.settings.retries, _FIRST_PAUSE_S
+    while True:
+        try:
+            reply = await _send(line, call, inbound)
+        except ApiError as error:
+            if not (left and error.unanswered and line.budget.take()):
+                raise
+            wait = pause
+        else:
+            asked = _asked_to_wait(reply, line.settings.retry_wait_s) if left else None
+            if asked is None or not line.budget.take():
+                return reply
+            wait = asked
+        left, pause = left - 1, pause * 2
+        await asyncio.sleep(wait)
+
+
+async def _send(line: Line, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
+    """Send once, and let the circuit know what was met."""
+    try:
+        if call.dialect in line.upstream.dialects:
+            reply = await line.upstream.send(call, inbound)
+        else:
+            reply = await send_across(line.upstream, call, inbound)
+    except ApiError as error:
+        if error.code in _FAILURES:
+            line.circuit.failed()
+        else:
+            line.circuit.succeeded()
+        raise
+    except BaseException:
+        line.circuit.undecided()
+        raise
+    if reply.status in _FAILED_STATUS:
+        line.circuit.failed()
+    else:
+        line.circuit.succeeded()
+    return reply
+
+
+def _asked_to_wait(reply: WholeReply | StreamReply, longest_s: float) -> float | None:
+    """The seconds the upstream asked to wait before a retry; None where it did not, or asked for too many."""
+    if reply.status not in _RETRIED_STATUS or not isinstance(reply, WholeReply):
+        return None
+    said = dict(reply.headers)
+    if said.get(b"x-should-retry", b"").strip().lower() == b"false":
+        return None
+    try:
+        seconds = float(said.get(b"retry-after", b"").decode("latin-1"))
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds <= longest_s else None
+
+
+def _left_alone(line: Line) -> ApiError:
+    return ApiError(
+        503,
+        f"The upstream {line.upstream.name} failed several times in a row and is left alone for a moment.",
+        kind="upstream_error",
+        code="upstream_circuit_open",
+        retry_after=line.circuit.retry_after_s,
+    )

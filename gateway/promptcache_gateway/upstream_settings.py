@@ -1,0 +1,126 @@
+"""What the gateway is told about where it forwards: upstreams, their credentials, models and their aliases.
+
+Values are checked one by one here; `switchboard` checks that names fit together by using them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from promptcache_gateway.errors import SettingsError
+
+if TYPE_CHECKING:
+    from promptcache_gateway.exchange import Dialect
+
+Kind = Literal["openai", "anthropic", "engine"]
+KINDS: tuple[Kind, ...] = ("openai", "anthropic", "engine")
+# The names of APIs as promptcache.toml has them.
+APIS: dict[str, Dialect] = {
+    "chat": "openai.chat",
+    "completions": "openai.completions",
+    "responses": "openai.responses",
+    "embeddings": "openai.embeddings",
+    "messages": "anthropic.messages",
+}
+_APIS_OF: dict[str, tuple[str, ...]] = {
+    "openai": ("chat", "completions", "responses", "embeddings"),
+    "anthropic": ("messages",),
+    "engine": ("chat", "completions"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamSettings:
+    """One upstream: a foreign server, or the built-in engine.
+
+    Attributes:
+        url: its base URL, as clients write it: ``http://host:8000`` or ``https://host/v1``.
+        name: how records, metrics and model aliases call it; empty: after its address.
+        kind: ``openai`` or ``anthropic``, after the API it speaks, or ``engine``.
+        apis: the APIs it speaks itself (names of `APIS`); others are translated. Empty: its kind's.
+        models: the models it serves, as names or patterns (``gpt-*``); empty: any.
+        api_key: sent instead of the caller's, or None: the caller's passes through.
+        connect_timeout_s: seconds to reach it.
+        read_timeout_s: seconds of silence before a call is given up.
+        include_usage: ask for the usage of streams whose caller said nothing about it.
+        retries: how often a call that got no byte of an answer is sent again.
+        retry_wait_s: the longest ``retry-after`` of a 429 or 503 that is waited for here.
+    """
+
+    url: str = ""
+    name: str = ""
+    kind: Kind = "openai"
+    apis: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    api_key: str | None = field(default=None, repr=False)
+    connect_timeout_s: float = 10.0
+    read_timeout_s: float = 600.0
+    include_usage: bool = True
+    retries: int = 1
+    retry_wait_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        where = f"upstreams.{self.name}" if self.name else "upstream"
+        if self.kind not in KINDS:
+            raise SettingsError(
+                f"{where}.kind", f"{self.kind!r} is no kind.", remedy=f"Known: {', '.join(KINDS)}."
+            )
+        for api in self.apis:
+            if api not in APIS:
+                raise SettingsError(
+                    f"{where}.apis", f"{api!r} is no API.", remedy=f"Known: {', '.join(APIS)}."
+                )
+        if not 0 <= self.retries <= 10:
+            raise SettingsError(f"{where}.retries", "must be from 0 to 10.")
+        if not 0 <= self.retry_wait_s <= 60:
+            raise SettingsError(f"{where}.retry_wait_s", "must be from 0 to 60 seconds.")
+        if self.kind != "engine":
+            self._check_url(where)
+
+    def _check_url(self, where: str) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise SettingsError(where, f"{self.url!r} is not an http:// or https:// address.")
+        if parts.query or parts.fragment or parts.username:
+            raise SettingsError(where, "the address must not hold a query, a fragment or a password.")
+
+    @property
+    def dialects(self) -> frozenset[Dialect]:
+        """The APIs it answers without translation."""
+        return frozenset(APIS[api] for api in self.apis or _APIS_OF[self.kind])
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place where a model is served.
+
+    Attributes:
+        upstream: the upstream's name.
+        model: the model's name there; None: as the caller wrote it.
+    """
+
+    upstream: str
+    model: str | None = None
+
+    @classmethod
+    def parse(cls, text: str, where: str) -> Target:
+        """Read ``UPSTREAM/MODEL`` (the model may hold further slashes) or ``UPSTREAM``."""
+        upstream, _, model = text.partition("/")
+        if not upstream:
+            raise SettingsError(where, f"{text!r} is not UPSTREAM/MODEL.")
+        return cls(upstream, model or None)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """An alias, or a model with fallbacks.
+
+    Attributes:
+        name: what callers write as ``model``.
+        targets: where it goes, in order of preference.
+    """
+
+    name: str
+    targets: tuple[Target, ...]

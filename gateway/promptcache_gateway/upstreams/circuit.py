@@ -1,0 +1,89 @@
+"""When an upstream is left alone: after failures in a row, until one call has probed it a while later.
+
+Beside it the budget that keeps retries from multiplying the load of an upstream that is failing.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPENS_AFTER = 5
+COOL_DOWN_S = 10.0
+_PROBE_S = 60.0
+
+
+class Circuit:
+    """Counts an upstream's failures in a row.
+
+    Attributes:
+        retry_after_s: whole seconds until the next call is let through; 0 while it is closed.
+    """
+
+    def __init__(
+        self,
+        *,
+        opens_after: int = OPENS_AFTER,
+        cool_down_s: float = COOL_DOWN_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._opens_after = opens_after
+        self._cool_down_s = cool_down_s
+        self._clock = clock
+        self._failures = 0
+        self._closed_until = 0.0
+
+    def allows(self) -> bool:
+        """Whether a call may be sent now. After the cool-down one is, and others wait for what it meets."""
+        if self._failures < self._opens_after:
+            return True
+        now = self._clock()
+        if now < self._closed_until:
+            return False
+        self._closed_until = now + _PROBE_S  # a probe that never tells is not waited for any longer
+        return True
+
+    @property
+    def retry_after_s(self) -> int:
+        """Whole seconds until a call is let through again."""
+        if self._failures < self._opens_after:
+            return 0
+        return max(1, round(self._closed_until - self._clock()))
+
+    def succeeded(self) -> None:
+        """Note an answer."""
+        self._failures = 0
+
+    def failed(self) -> None:
+        """Note that no answer came, or one that says the server is not up to it."""
+        self._failures += 1
+        if self._failures >= self._opens_after:
+            self._closed_until = self._clock() + self._cool_down_s
+
+    def undecided(self) -> None:
+        """Note a call that ended without telling anything: a caller who hung up."""
+        if self._failures >= self._opens_after:
+            self._closed_until = min(self._closed_until, self._clock() + self._cool_down_s)
+
+
+class RetryBudget:
+    """Retries are at most a share of the calls: ``burst`` at once, then one for every ten calls."""
+
+    def __init__(self, *, burst: int = 10, share: float = 0.1) -> None:
+        self._burst = float(burst)
+        self._share = share
+        self._left = float(burst)
+
+    def called(self) -> None:
+        """Note a call that is no retry."""
+        self._left = min(self._burst, self._left + self._share)
+
+    def take(self) -> bool:
+        """Take one retry out of the budget; False where there is none left."""
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True

@@ -1,0 +1,280 @@
+"""Several upstreams behind one address: aliases, fallbacks, retries, the circuit; each counted once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import anthropic
+import openai
+import orjson
+import pytest
+
+from promptcache_gateway.settings import ModelSettings, Settings, UpstreamSettings
+from promptcache_gateway.upstream_settings import Target
+from tests.gateway.anthropic_wire import MESSAGE_BYTES, answer_messages
+from tests.gateway.mock_upstream import CHAT_BYTES, Wire, answer_chat, chunk, mock_upstream, sse
+from tests.gateway.serving import Served, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BODY = b'{ "messages":[{"role":"user","content":"\\u00e9 \\"model\\":\\"x\\""}], "model" : "alias","z":1}\n'
+
+
+def refused() -> str:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{closed.getsockname()[1]}"
+
+
+class House:
+    """Two upstreams of OpenAI's shape and one of Anthropic's behind a gateway."""
+
+    def __init__(self, tmp_path: Path, stack: ExitStack) -> None:
+        self.first = stack.enter_context(mock_upstream(answer_chat))
+        self.second = stack.enter_context(mock_upstream(answer_chat))
+        self.claude = stack.enter_context(mock_upstream(answer_messages))
+        upstreams = (
+            UpstreamSettings(name="first", url=self.first.url, models=("m-*",), api_key="sk-first"),
+            UpstreamSettings(name="second", url=self.second.url, models=("n",)),
+            UpstreamSettings(name="claude", url=self.claude.url, kind="anthropic", models=("claude-*",)),
+            UpstreamSettings(name="dead", url=refused(), models=("dead",), retries=0),
+        )
+        models = (
+            ModelSettings("alias", (Target("first", "m-1"), Target("second", "n-1"))),
+            ModelSettings("risen", (Target("dead", "d"), Target("second", "n-1"))),
+            ModelSettings("sonnet", (Target("claude", "claude-x"),)),
+        )
+        settings = Settings(upstreams=upstreams, models=models, data_dir=tmp_path)
+        self.served: Served = stack.enter_context(serve(settings))
+
+    def post(self, model: str, **headers: str):
+        messages = [{"role": "user", "content": "Hi"}]
+        return self.served.post({"model": model, "messages": messages}, **headers)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with ExitStack() as stack:
+        yield House(tmp_path, stack)
+
+
+async def hangs_up(wire: Wire) -> None:
+    wire.writer.close()
+
+
+def answering(status: str, *headers: str):
+    async def script(wire: Wire) -> None:
+        await wire.respond(
+            b'{"error":{"message":"no","type":"t","code":"c"}}', status=status, headers=headers
+        )
+
+    return script
+
+
+def test_an_alias_is_spliced_and_no_other_byte_changes(house: House) -> None:
+    answer = house.served.post(BODY)
+    assert answer.content == CHAT_BYTES
+    assert house.first.last.body == BODY.replace(b'"alias"', b'"m-1"')
+    record = house.served.record(answer)
+    assert (record["upstream"], record["model"]) == ("first", "m-1")
+
+
+def test_a_model_that_is_no_alias_arrives_as_it_is(house: House) -> None:
+    body = BODY.replace(b"alias", b"m-7")
+    house.served.post(body)
+    assert house.first.last.body == body
+    assert house.first.last.headers["authorization"] == "Bearer sk-first"
+
+
+def test_a_model_nobody_has_is_a_404(house: House) -> None:
+    answer = house.post("nope")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")
+    assert "'alias'" in answer.json()["error"]["message"]
+    answer = house.served.post({"model": "nope", "messages": []}, path="/v1/messages")
+    assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")
+
+
+def test_two_apis_at_one_address(house: House) -> None:
+    with anthropic.Anthropic(base_url=house.served.url, api_key="k", max_retries=0) as claude:
+        message = claude.messages.create(
+            model="sonnet", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
+        )
+        assert message.usage.cache_read_input_tokens == 2000
+        counted = claude.messages.count_tokens(model="sonnet", messages=[{"role": "user", "content": "Hi"}])
+        assert counted.input_tokens == 2112
+        assert json.loads(house.claude.last.body)["model"] == "claude-x"
+        with pytest.raises(anthropic.InternalServerError, match="cannot count"):
+            claude.messages.count_tokens(model="n", messages=[{"role": "user", "content": "Hi"}])
+    assert house.post("n").content == CHAT_BYTES
+
+
+def test_models_lists_what_is_configured_for_both_clients(house: House) -> None:
+    with openai.OpenAI(base_url=f"{house.served.url}/v1", api_key="k", max_retries=0) as client:
+        assert [model.id for model in client.models.list()] == ["alias", "risen", "sonnet", "n", "dead"]
+        assert client.models.retrieve("alias").owned_by == "promptcache"
+        with pytest.raises(openai.NotFoundError):
+            client.models.retrieve("nope")
+    with anthropic.Anthropic(base_url=house.served.url, api_key="k", max_retries=0) as claude:
+        assert [model.id for model in claude.models.list()][:2] == ["alias", "risen"]
+        with pytest.raises(anthropic.NotFoundError):
+            claude.models.retrieve("nope")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [hangs_up, answering("500 X"), answering("503 X"), answering("429 X", "retry-after: 30")],
+    ids=["hangs up", "500", "503", "429"],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_fallback_answers_and_the_request_is_counted_once(house: House, script, stream: bool) -> None:
+    house.first.script = script
+    body = BODY.replace(b'"z":1', b'"stream":true') if stream else BODY
+    answer = house.served.post(body, authorization="Bearer sk-caller")
+    assert answer.status_code == 200
+    sent = house.second.last
+    assert b'"n-1"' in sent.body
+    assert "authorization" not in sent.headers, "the caller's key is for the first upstream at most"
+    record = house.served.record(answer)
+    assert (record["upstream"], record["model"], record["status"]) == ("second", "n-1", 200)
+    assert len(house.served.get("/promptcache/v1/requests").json()["data"]) == 1
+
+
+def test_a_fallback_is_compared_with_what_its_own_upstream_saw(house: House) -> None:
+    house.first.script = hangs_up
+    house.served.post(BODY)
+    again = house.served.record(house.served.post(BODY))
+    assert again["diagnosis"]["cause"] is None
+    assert again["usage"]["cached_tokens"] == 1920
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "401 X", "404 X", "422 X"])
+def test_a_wrong_request_is_not_tried_elsewhere(house: House, status: str) -> None:
+    house.first.script = answering(status)
+    assert house.served.post(BODY).status_code == int(status[:3])
+    assert house.second.seen == []
+
+
+def test_where_all_fail_the_last_answer_is_the_answer(house: House) -> None:
+    house.first.script = answering("503 X")
+    house.second.script = answering("500 Y")
+    answer = house.served.post(BODY)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "c")
+
+
+def test_a_stream_that_has_begun_is_never_tried_again(house: House) -> None:
+    async def dies(wire: Wire) -> None:
+        await wire.start_events()
+        await wire.part(sse(chunk("Hel")))
+        await asyncio.sleep(0.05)
+        wire.reset()
+
+    house.first.script = dies
+    answer = house.served.post(BODY.replace(b'"z":1', b'"stream":true'))
+    assert b"upstream_disconnected" in answer.content
+    assert (len(house.first.seen), house.second.seen) == (1, [])
+
+
+def failing_first(count: int, script):
+    """A script that fails so many times and answers then."""
+    left = [count]
+
+    async def run(wire: Wire) -> None:
+        left[0] -= 1
+        await (script if left[0] >= 0 else answer_chat)(wire)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "script",
+    [hangs_up, answering("429 X", "retry-after: 0"), answering("503 X", "retry-after: 0.1")],
+    ids=["hangs up", "429", "503"],
+)
+def test_what_is_safe_is_sent_again_and_counted_once(house: House, script) -> None:
+    house.second.script = failing_first(1, script)
+    answer = house.post("n")
+    assert answer.content == CHAT_BYTES
+    assert len(house.second.seen) == 2
+    assert house.second.seen[0].body == house.second.seen[1].body
+    assert len(house.served.get("/promptcache/v1/requests").json()["data"]) == 1
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        answering("500 X", "retry-after: 0"),
+        answering("429 X"),
+        answering("429 X", "retry-after: 60"),
+        answering("429 X", "retry-after: Sun, 29 Nov 2026 10:00:00 GMT"),
+        answering("429 X", "retry-after: 0", "x-should-retry: false"),
+    ],
+    ids=["500", "no retry-after", "too long", "a date", "forbidden"],
+)
+def test_what_is_not_safe_is_sent_once(house: House, script) -> None:
+    house.second.script = script
+    house.post("n")
+    assert len(house.second.seen) == 1
+
+
+def test_retries_end(house: House) -> None:
+    house.second.script = hangs_up
+    answer = house.post("n")
+    assert (answer.status_code, len(house.second.seen)) == (502, 2)
+
+
+def test_a_dead_upstream_is_left_alone_after_a_while(house: House) -> None:
+    for _ in range(5):
+        assert house.post("dead").json()["error"]["code"] == "upstream_unreachable"
+    answer = house.post("dead")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "upstream_circuit_open")
+    assert 1 <= int(answer.headers["retry-after"]) <= 10
+    assert house.post("risen").content == CHAT_BYTES
+    record = house.served.record(house.post("risen"))
+    assert (record["upstream"], record["status"]) == ("second", 200)
+
+
+def test_a_caller_s_mistakes_do_not_open_the_circuit(house: House) -> None:
+    house.second.script = answering("400 X")
+    for _ in range(8):
+        assert house.post("n").status_code == 400
+    house.second.script = answer_chat
+    assert house.post("n").content == CHAT_BYTES
+
+
+def test_health_knows_all_upstreams(house: House) -> None:
+    house.post("dead")
+    health = house.served.get("/health")
+    assert (health.status_code, health.json()["status"]) == (200, "degraded")
+    assert set(health.json()["upstreams"]) == {"first", "second", "claude", "dead"}
+
+
+def test_an_upstream_without_models_takes_and_lists_the_rest(tmp_path: Path) -> None:
+    async def lists(wire: Wire) -> None:
+        await wire.respond(orjson.dumps({"object": "list", "data": [{"id": "b", "owned_by": "them"}, 3]}))
+
+    with mock_upstream(lists) as open_one, mock_upstream(answer_chat) as other:
+        upstreams = (
+            UpstreamSettings(name="x", url=other.url, models=("a",)),
+            UpstreamSettings(name="y", url=open_one.url),
+            UpstreamSettings(name="z", url=refused()),
+        )
+        with serve(Settings(upstreams=upstreams, data_dir=tmp_path)) as served:
+            data = served.get("/v1/models").json()["data"]
+            assert [(model["id"], model["owned_by"]) for model in data] == [
+                ("a", "promptcache"),
+                ("b", "them"),
+            ]
+            served.post({"model": "whatever", "messages": []})
+            assert len(open_one.seen) == 2
+
+
+def test_a_whole_answer_of_the_other_api_passes(house: House) -> None:
+    body = {"model": "claude-y", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    answer = house.served.post(body, path="/v1/messages")
+    assert answer.content == MESSAGE_BYTES

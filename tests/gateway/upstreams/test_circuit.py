@@ -1,0 +1,62 @@
+"""When an upstream is left alone, and how many retries there are."""
+
+from promptcache_gateway.upstreams.circuit import Circuit, RetryBudget
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_it_opens_after_failures_in_a_row_only() -> None:
+    circuit = Circuit(opens_after=3, clock=Clock())
+    for _ in range(5):
+        circuit.failed()
+        circuit.failed()
+        circuit.succeeded()
+    assert circuit.allows()
+    for _ in range(3):
+        circuit.failed()
+    assert not circuit.allows()
+
+
+def test_one_call_probes_after_the_cool_down() -> None:
+    clock = Clock()
+    circuit = Circuit(opens_after=1, cool_down_s=10, clock=clock)
+    circuit.failed()
+    assert (circuit.allows(), circuit.retry_after_s) == (False, 10)
+    clock.now += 10
+    assert circuit.allows()
+    assert not circuit.allows(), "the others wait for what the probe meets"
+    circuit.failed()
+    assert (circuit.allows(), circuit.retry_after_s) == (False, 10)
+    clock.now += 10
+    assert circuit.allows()
+    circuit.succeeded()
+    assert circuit.allows()
+    assert (circuit.allows(), circuit.retry_after_s) == (True, 0)
+
+
+def test_a_probe_that_tells_nothing_is_followed_by_another() -> None:
+    clock = Clock()
+    circuit = Circuit(opens_after=1, cool_down_s=10, clock=clock)
+    circuit.failed()
+    clock.now += 10
+    assert circuit.allows()
+    circuit.undecided()
+    clock.now += 10
+    assert circuit.allows()
+
+
+def test_retries_are_a_share_of_the_calls() -> None:
+    budget = RetryBudget(burst=2, share=0.5)
+    assert [budget.take() for _ in range(3)] == [True, True, False]
+    budget.called()
+    assert not budget.take()
+    budget.called()
+    assert budget.take()
+    for _ in range(100):
+        budget.called()
+    assert [budget.take() for _ in range(3)] == [True, True, False]
