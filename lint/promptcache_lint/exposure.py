@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from promptcache_lint.prompts import Branch, Hole, Stability, Text, estimate_tokens, flatten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from promptcache_lint.prompts import Prompt, Segment, Trait
+    from promptcache_lint.prompts import Part, Prompt, Segment, Trait
 
-__all__ = ["Exposed", "count_words", "exposed_branches", "exposed_holes"]
+__all__ = ["Exposed", "count_words", "exposed_branches", "exposed_holes", "holds_input"]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _ENOUGH_WORDS = 3
@@ -97,32 +97,54 @@ def exposed_branches(prompt: Prompt) -> Iterator[Exposed]:
     return (exposed for exposed in _exposed(prompt) if isinstance(exposed.part, Branch))
 
 
+def holds_input(parts: Iterable[Part]) -> bool:
+    """Whether the turn's own text (a question, what was found for it) is among the parts."""
+    return any(isinstance(part, Hole) and _is_input(part) for part in flatten(parts))
+
+
 def _exposed(prompt: Prompt) -> Iterator[Exposed]:
-    rows = [(segment, part) for segment in prompt.reusable() for part in flatten(segment.parts)]
+    rows = [(segment, part) for segment in prompt.reusable() for part in segment.parts]
     if all(isinstance(part, Text) for _, part in rows):
-        return  # most texts: nothing varies, so nothing need be counted
-    total = sum(len(part.text) for _, part in rows if isinstance(part, Text))
-    words = sum(count_words(part.text) for _, part in rows if isinstance(part, Text))
-    seen = seen_words = 0
-    turn_before = False
-    for segment, part in rows:
-        if isinstance(part, Text):
-            seen += len(part.text)
-            seen_words += count_words(part.text)
-            continue
-        inside, inside_words = _inside(part)
-        yield Exposed(
-            segment, part, seen, total - seen - inside, words - seen_words - inside_words, turn_before
-        )
-        if isinstance(part, Hole) and part.stability == Stability.TURN and _is_input(part):
-            turn_before = True
+        return iter(())  # most texts: nothing varies, so nothing need be counted
+    return _walk(rows, 0, (0, 0), [False])
 
 
-def _inside(part: Hole | Branch) -> tuple[int, int]:
-    if isinstance(part, Hole):
-        return 0, 0
-    texts = [inner.text for option in part.options for inner in flatten(option) if isinstance(inner, Text)]
-    return sum(map(len, texts)), sum(map(count_words, texts))
+def _walk(
+    rows: list[tuple[Segment, Part]], before: int, after: tuple[int, int], turn: list[bool]
+) -> Iterator[Exposed]:
+    """The holes and branches of a run of parts, which ``after`` (characters, words) follows.
+
+    ``turn``: whether a value that is new in every turn was passed; set on the way.
+    """
+    sizes = [_size(part) for _, part in rows]
+    behind = after[0] + sum(size for size, _ in sizes)
+    words = after[1] + sum(count for _, count in sizes)
+    for (segment, part), (size, count) in zip(rows, sizes, strict=True):
+        behind, words = behind - size, words - count
+        match part:
+            case Branch():
+                yield Exposed(segment, part, before, behind, words, turn[0])
+                passed = list(turn)
+                for option in part.options:  # only one of them is rendered
+                    seen = list(passed)
+                    yield from _walk([(segment, inner) for inner in option], before, (behind, words), seen)
+                    turn[0] = turn[0] or seen[0]
+            case Hole():
+                yield Exposed(segment, part, before, behind, words, turn[0])
+                turn[0] = turn[0] or (part.stability == Stability.TURN and _is_input(part))
+        before += size
+
+
+def _size(part: Part) -> tuple[int, int]:
+    """The characters and words of a part's text; of a branch, those of its longest option."""
+    match part:
+        case Text():
+            return len(part.text), count_words(part.text)
+        case Branch():
+            sizes = [[_size(inner) for inner in option] for option in part.options]
+            return max(((sum(n for n, _ in size), sum(w for _, w in size)) for size in sizes), default=(0, 0))
+        case _:
+            return 0, 0
 
 
 def _is_input(hole: Hole) -> bool:

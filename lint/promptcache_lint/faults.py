@@ -6,6 +6,7 @@ parameter may be suspected by its name where another finding shows what is reall
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from promptcache_lint.places import Place
     from promptcache_lint.prompts import Prompt
 
-__all__ = ["one_for_each_fault"]
+__all__ = ["one_for_each_fault", "without_echoes"]
 
 _ONCE = "PC110"
+_PROGRAMS = (".py", ".pyi", ".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
 
 
 def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Finding]:
@@ -37,6 +39,37 @@ def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Findin
         said.add(same_name)
         kept.append(finding)
     return [finding for finding in kept if not _is_passed_through(finding, kept)]
+
+
+def without_echoes(findings: list[Finding]) -> list[Finding]:
+    """The findings of a run without those at a call whose fault is reported where the text is written.
+
+    What is reported there gets the way to the call as its flow. Templates that include each other are left
+    as they are: each is rendered on its own too.
+    """
+    written = {_place(finding): finding for finding in findings if finding.source is None}
+    echoes: dict[tuple[str, str, int, int], Finding] = {}
+    for finding in findings:
+        key = _origin(finding)
+        if key in written and finding.place.path.endswith(_PROGRAMS):
+            echoes.setdefault(key, finding)
+    return [
+        replace(finding, flow=echoes[_place(finding)].flow)
+        if finding.source is None and _place(finding) in echoes
+        else finding
+        for finding in findings
+        if not (_origin(finding) in written and finding.place.path.endswith(_PROGRAMS))
+    ]
+
+
+def _place(finding: Finding) -> tuple[str, str, int, int]:
+    return (finding.code, *finding.place.start)
+
+
+def _origin(finding: Finding) -> tuple[str, str, int, int] | None:
+    """Where a fault of another file stands; None if it is of this file."""
+    source = finding.source
+    return None if source is None or source.path == finding.place.path else (finding.code, *source.start)
 
 
 def _preference(prompt: Prompt, finding: Finding) -> tuple[bool, int, int, int, Place]:

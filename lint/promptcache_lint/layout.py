@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import exposed_holes
@@ -10,12 +11,17 @@ from promptcache_lint.rule import SignRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from promptcache_lint.exposure import Exposed
     from promptcache_lint.findings import Finding
-    from promptcache_lint.prompts import Prompt
+    from promptcache_lint.prompts import Prompt, Trait
 
 __all__ = ["LayoutRule"]
 
 _ENOUGH_WORDS = 25
+_A_FEW = 12
+_MESSAGE = re.compile(
+    r"\w*(?:message|msg|turn)\w*(?:\[[^\]]*\])*(?:\.content|\[['\"]content['\"]\])", re.IGNORECASE
+)
 _SHARE = 0.4
 """The static text behind must be this much of all static text: a closing reminder is no fault."""
 
@@ -33,8 +39,13 @@ class LayoutRule(SignRule):
             for trait in exposed.hole.traits:
                 if trait.mark.code != self.code or exposed.turn_before:
                     continue
-                if exposed.words_behind < _ENOUGH_WORDS:
+                if exposed.words_behind < _ENOUGH_WORDS or _is_message(exposed, trait):
                     return
                 if exposed.behind >= _SHARE * (exposed.before + exposed.behind):
                     yield self.finding(prompt, exposed, trait)
                 return
+
+
+def _is_message(exposed: Exposed, trait: Trait) -> bool:
+    """Whether the text is a message of the user with something added: ``f"{message.content} Use JSON."``."""
+    return exposed.before < _A_FEW and _MESSAGE.fullmatch(trait.label) is not None

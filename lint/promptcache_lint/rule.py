@@ -67,11 +67,11 @@ class SignRule(Rule):
         """One finding for each value of this kind in the part of the prompt that should be reused."""
         for exposed in exposed_holes(prompt):
             for trait in exposed.hole.traits:
-                if trait.mark.code == self.code and not trait.once and exposed.costs(trait):
-                    if self.matters(exposed):
-                        yield self.finding(prompt, exposed, trait)
+                mine = trait.mark.code == self.code and not trait.once
+                if mine and exposed.costs(trait) and self.matters(exposed):
+                    yield self.finding(prompt, exposed, trait)
 
-    def matters(self, exposed: Exposed) -> bool:
+    def matters(self, exposed: Exposed) -> bool:  # noqa: ARG002 - for those that narrow it
         """Whether a value of this kind is worth a word where it stands; rules narrow it."""
         return True
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptcache_lint.discovery import discover, tree_roots
+from promptcache_lint.faults import without_echoes
 from promptcache_lint.places import Source
 from promptcache_lint.readers.choice import READ_SUFFIXES
 from promptcache_lint.readers.reading import InputFile
@@ -113,6 +114,7 @@ def _report(results: Iterable[FileResult], count: int) -> LintReport:
         findings += result.findings
         if result.source is not None:
             sources[result.shown] = result.source
+    findings = without_echoes(findings)
     findings.sort(key=lambda finding: (finding.place, finding.code))
     return LintReport(tuple(findings), count, sources)
 

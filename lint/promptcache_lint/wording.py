@@ -30,7 +30,7 @@ _USER = re.compile(
     r"(?:prompts?|messages?|msg|turns?|content|template|text)(?:_\w+)?"
 )
 _PROMPT = re.compile(
-    r"(?:\w+_)?prompts?(?:_(?:text|template|str|string|tmpl|body|content|header|prefix|suffix|base|v\d+))?"
+    r"(?:\w+_)?prompts?(?:_(?:text|template|str|string|tmpl|body|content|header|prefix|suffix|base|v\d+|[a-z]{2}))?"
     r"|(?:build|make|create|get|render|format|compose|generate)_prompts?(?:_\w+)?|(?:\w+_)?prompt_for_\w+"
     r"|few_?shot(?:s|_\w+)?"
 )

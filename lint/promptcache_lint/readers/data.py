@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from promptcache_lint.exposure import holds_input
 from promptcache_lint.prompts import Prompt, Segment
 from promptcache_lint.readers.chat_templates import is_chat_template, judge_chat_template
 from promptcache_lint.readers.json_tree import parse_json, parse_json_lines
@@ -90,11 +91,11 @@ class _Finder:
     def _in_text(self, node: Scalar, name: str, role: Role | None) -> Iterator[Prompt]:
         if role is None or not isinstance(node.value, str) or not _WORDS.search(node.value):
             return
-        if role == "prompt" and opens_like_prompt(node.value):
+        parts = self._parts(node)
+        if role == "prompt" and opens_like_prompt(node.value) and not holds_input(parts):
             role = "system"
         path = "system" if role == "system" else "messages[0]"
-        segment = Segment(path, role, self._parts(node), newest=role == "user")
-        yield self._prompt(name, node, (segment,))
+        yield self._prompt(name, node, (Segment(path, role, parts, newest=role == "user"),))
 
     def _in_entries(self, node: Entries, name: str, role: Role | None) -> Iterator[Prompt]:
         whole = self._whole(node, name)

@@ -45,6 +45,8 @@ _DUMPS = re.compile(
 """A value dumped as JSON by a helper or filter; Jinja2's own ``tojson`` sorts its keys and is left out."""
 _BARE = re.compile(r"\{\{\w+\}\}")
 """Beside ``{x}`` this is how `str.format` writes a literal ``{x}``, and no placeholder."""
+_LISTING = re.compile(r"\w+,\s*\w")
+"""``{{low, high}}`` tells the model what to choose from; no template language takes it for a value."""
 _FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n]*)\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _PROSE_FENCES = {"", "text", "txt", "markdown", "md", "prompt", "xml", "jinja", "jinja2", "handlebars", "hbs"}
 _STRFTIME_TIME = re.compile(r"%[-#0]?[HIMSfsXcTRrpN]|\b[HhKk]{1,2}[:.]?m{2}|\bmm\b")
@@ -121,6 +123,8 @@ def template_parts(
         if doubled_is_escaped and match["mustache"] and _BARE.fullmatch(match[0]):
             continue
         if any(start <= match.start() < end for start, end in fences):
+            continue
+        if match["mustache"] and _LISTING.match(match["mustache"]):
             continue
         if match.start() > at:
             builder.add(Text(text[at : match.start()], locate(at, match.start())))

@@ -48,7 +48,22 @@ if TYPE_CHECKING:
 
 _ENOUGH_WORDS = 3
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
-_SYNTAX = {"and", "or", "not", "is", "in", "if", "defined", "none", "true", "false", "length", "len", "count", "eq"}
+_SYNTAX = {
+    "and",
+    "or",
+    "not",
+    "is",
+    "in",
+    "if",
+    "defined",
+    "none",
+    "true",
+    "false",
+    "length",
+    "len",
+    "count",
+    "eq",
+}
 _SETUP = re.compile(
     r"(?:allow|enable|use|include|with|show|add|support|can|should|force|require|return|need|has|no|is)s?_\w+"
     r"|(?:\w+_)?(?:enabled|disabled|allowed|supported|available|mode|format|flag|style|level|type|strict|verbose"

@@ -34,9 +34,19 @@ def prompt(question):
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Mark, Stability
 from promptcache_lint.rule import Sign, SignRule
+
+if TYPE_CHECKING:
+    from promptcache_lint.exposure import Exposed
+    from promptcache_lint.findings import Finding
+    from promptcache_lint.prompts import Prompt, Trait
+
+_ENOUGH_WORDS = 10
 
 _DRAWS = (
     "random",
@@ -84,3 +94,10 @@ class RandomInPrefix(SignRule):
             filters=("random", "shuffle"),
         ),
     )
+
+    def finding(self, prompt: Prompt, exposed: Exposed, trait: Trait) -> Finding:
+        """A warning where no text stands behind and nothing says that it is the system prompt."""
+        found = super().finding(prompt, exposed, trait)
+        if exposed.segment.role == "prompt" and exposed.words_behind < _ENOUGH_WORDS:
+            return replace(found, severity=min(found.severity, Severity.WARNING))
+        return found

@@ -35,6 +35,7 @@ def system_prompt(user_name):
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import exposed_holes
@@ -49,6 +50,13 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
 
 _ENOUGH_WORDS = 10
+_NAME_OF = re.compile(r"\W*(?:\w+\.)*?(\w+)\.(?:display_?name|full_?name)\W*", re.IGNORECASE)
+"""Whose name it is: people and things both have a ``display_name``, so the owner decides."""
+_OWNERS = re.compile(
+    r"self|this|ctx|context|state|session|request|data|deps|\w*(?:user|customer|client|person|profile|member|author|"
+    r"owner|account|contact|patient|student|employee|guest|visitor|caller|recipient|sender|human|me)",
+    re.IGNORECASE,
+)
 _PERSON = r"(?:user|customer|client|visitor|patient|student|employee|buyer|guest|account|tenant)"
 
 
@@ -80,7 +88,15 @@ class UserDataBeforeStaticText(SignRule):
             if exposed.segment.role == "tool":
                 continue
             for trait in exposed.hole.traits:
+                if _names_a_thing(trait.label):
+                    continue
                 if trait.mark.code == self.code and exposed.words_behind >= _ENOUGH_WORDS:
                     if not exposed.turn_before:
                         yield self.finding(prompt, exposed, trait)
                     return
+
+
+def _names_a_thing(label: str) -> bool:
+    """``channel.display_name``, ``repo.full_name``: the name of something that is nobody."""
+    match = _NAME_OF.fullmatch(label)
+    return match is not None and _OWNERS.fullmatch(match[1]) is None

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptcache_lint.exposure import count_words
+from promptcache_lint.exposure import count_words, holds_input
 from promptcache_lint.prompts import Hole, Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
@@ -214,6 +214,8 @@ class Sinks:
         if _static_words(value.parts) < 1 and not any(isinstance(part, Hole) for part in value.parts):
             return
         parts = self._expanded(value.parts, frame) if expand else value.parts
+        if role == "system" and role_of_name(name) != "system" and holds_input(parts):
+            role = "prompt"  # only its wording speaks for a system prompt, and it holds the turn's own text
         path = "system" if role == "system" else "messages[0]"
         self._add(name, (Segment(path, role, parts),), place, certain=certain)
 

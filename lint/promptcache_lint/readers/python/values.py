@@ -40,6 +40,7 @@ __all__ = [
 Traits = tuple[Trait, ...]
 _MOST_PARTS = 300
 _MOST_ITEMS = 200
+_MOST_SPREAD = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,5 +301,23 @@ def _merge_texts(first: tuple[Part, ...], second: tuple[Part, ...], place: Place
     same = 0
     while same < min(len(first), len(second)) and first[same] == second[same]:
         same += 1
-    branch = Branch(test, place, (first[same:], second[same:]), written=False)
+    mine, theirs = first[same:], second[same:]
+    if _spread(mine) + _spread(theirs) > _MOST_SPREAD:
+        return _one_of(first, second)
+    branch = Branch(test, place, (mine, theirs), written=False)
     return Str((*first[:same], branch)[:_MOST_PARTS])
+
+
+def _spread(parts: tuple[Part, ...]) -> int:
+    """How many parts there are with those of all options, which double with every branch around them."""
+    count = 0
+    for part in parts:
+        count += 1 + (sum(map(_spread, part.options)) if isinstance(part, Branch) else 0)
+    return count
+
+
+def _one_of(first: tuple[Part, ...], second: tuple[Part, ...]) -> Str:
+    """The longer of two texts that have too many options already, with the faults of both."""
+    longer, other = (first, second) if len(first) >= len(second) else (second, first)
+    text = with_traits(Str(longer), traits_of(Str(other)))
+    return text if isinstance(text, Str) else Str(longer)

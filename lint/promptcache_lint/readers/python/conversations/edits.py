@@ -14,6 +14,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     role_of,
     spell,
 )
+from promptcache_lint.readers.python.conversations.steady import is_cleaned, is_fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +103,7 @@ def _by_index(
     if index == 0:
         if message is target and role_of(value) not in {"system", "developer"}:
             return
-        if not _is_fresh(message.value, target, facts) and not _is_fixed(value):
+        if not (_is_fresh(message.value, target, facts) or is_fixed(value) or is_cleaned(target, value)):
             severity = _weight(message.value, target, sure, facts)
             yield facts.practice("PC403", severity, target, _SYSTEM.format(facts.label(target)))
         return
@@ -159,21 +160,6 @@ def _is_fresh(owner: ast.expr, at: ast.AST, facts: Facts) -> bool:
     return False
 
 
-def _is_fixed(value: ast.expr | None) -> bool:
-    """A value that is the same each time: a literal, a constant of the module, a message made of those."""
-    match value:
-        case ast.Constant():
-            return True
-        case ast.Name():
-            return value.id.isupper()
-        case ast.Dict():
-            return all(_is_fixed(inner) for inner in value.values)
-        case ast.Call() if role_of(value):
-            return all(_is_fixed(inner) for inner in [*value.args, *(k.value for k in value.keywords)])
-        case _:
-            return False
-
-
 def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) -> Iterator[Practice]:
     """``for m in messages[:-4]: m["content"] = …``."""
     loop = next(
@@ -194,7 +180,9 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
     tests = [ast.unparse(outer.test) for outer in facts.around(target) if isinstance(outer, ast.If)]
     said = " ".join(tests)
     if "'system'" in said or "SystemMessage" in said or "'developer'" in said:
-        if not _is_fixed(value) and not ast.unparse(target).endswith(("['role']", ".role")):
+        if is_cleaned(target, value):
+            return
+        if not is_fixed(value) and not ast.unparse(target).endswith(("['role']", ".role")):
             severity = sure if facts.turns(target) else Severity.WARNING
             yield facts.practice("PC403", severity, target, _SYSTEM.format(facts.label(target)))
         return

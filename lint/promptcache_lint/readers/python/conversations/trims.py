@@ -36,6 +36,7 @@ _ASIDE = re.compile(
 _TRIM_NAME = re.compile(
     r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
 )
+_QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
 _SYSTEM_TEST = re.compile(
     r"\[0\].*(?<![!])={2}.*(?:system|developer)|isinstance\(.*\[0\].*(?:System|Developer)", re.IGNORECASE
 )
@@ -191,9 +192,16 @@ def _popped(node: ast.Call, owner: ast.expr, facts: Facts) -> Iterator[Practice]
     sure = facts.conviction(owner)
     if sure is None or not from_front or not isinstance(facts.parents.get(node), ast.Expr):
         return
-    if _is_of_system(node, facts):
+    if _is_of_system(node, facts) or _is_queue(node, owner, facts):
         return
     yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
+
+
+def _is_queue(node: ast.AST, owner: ast.expr, facts: Facts) -> bool:
+    """Whether messages wait in the list until each was dealt with: by its name, or drained to the last."""
+    name = spell(owner)
+    drained = any(isinstance(outer, ast.While) and spell(outer.test) == name for outer in facts.around(node))
+    return drained or _QUEUE.search(name) is not None
 
 
 def _is_of_system(node: ast.AST, facts: Facts) -> bool:

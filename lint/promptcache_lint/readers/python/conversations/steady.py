@@ -1,0 +1,41 @@
+"""Values that are written over a message and are the same in every turn, so that nothing is lost by it."""
+
+from __future__ import annotations
+
+import ast
+
+from promptcache_lint.readers.python.conversations.facts import constant, role_of
+
+__all__ = ["is_cleaned", "is_fixed"]
+
+_REPEATABLE = {"replace", "strip", "lstrip", "rstrip", "removeprefix", "removesuffix"}
+
+
+def is_fixed(value: ast.expr | None) -> bool:
+    """A value that is the same each time: a literal, a constant of the module, a message made of those."""
+    match value:
+        case ast.Constant():
+            return True
+        case ast.Name():
+            return value.id.isupper()
+        case ast.Dict():
+            return all(is_fixed(inner) for inner in value.values)
+        case ast.Call() if role_of(value):
+            return all(is_fixed(inner) for inner in [*value.args, *(k.value for k in value.keywords)])
+        case _:
+            return False
+
+
+def is_cleaned(target: ast.expr, value: ast.expr | None) -> bool:
+    """``m.content = m.content.replace(a, b)``, ``.strip()``: done again, it changes nothing more."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in _REPEATABLE:
+            return False
+        if value.func.attr == "replace" and not isinstance(
+            constant(value.args[0] if value.args else None), str
+        ):
+            return False
+        value = value.func.value
+        if ast.unparse(value) == ast.unparse(target):
+            return True
+    return False
