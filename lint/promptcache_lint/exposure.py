@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Branch, Hole, Stability, Text, estimate_tokens, flatten
@@ -25,6 +26,7 @@ _ENOUGH_WORDS = 3
 """Fewer words behind a hole than this are a label or a full stop, not text worth caching."""
 
 
+@lru_cache(maxsize=2048)  # one text stands in many prompts, and behind many holes of each
 def count_words(text: str) -> int:
     """How many words (two letters or more) the text holds."""
     return len(_WORD.findall(text))

@@ -13,6 +13,11 @@ from hypothesis import strategies as st
 pytest.importorskip("tree_sitter_typescript")
 
 from promptcache_lint import Settings, Severity, lint_paths, lint_text
+from promptcache_lint.declared import vocabulary_of
+from promptcache_lint.places import Source
+from promptcache_lint.prompts import flatten
+from promptcache_lint.readers.choice import choose_reader
+from promptcache_lint.readers.reading import InputFile, Workspace
 from promptcache_lint.readers.typescript import grammar
 
 
@@ -258,3 +263,26 @@ def test_any_text_never_crashes(text, name):
 )
 def test_any_notebook_never_crashes(text):
     lint_text(text, "a.ipynb", Settings(severity=Severity.INFO))
+
+
+@pytest.mark.parametrize("name", ["prompt.ts", "prompt.py"])
+def test_a_prompt_with_many_conditional_changes_stays_small(name, tmp_path):
+    """Each change of a text that a function makes puts the whole text into both options of a branch."""
+    if name == "prompt.ts":
+        steps = "".join(f"  if (v === {i}) prompt = more{i}(prompt);\n" for i in range(16))
+        made = "".join(
+            f"function more{i}(prompt) {{ return prompt + `Rule ${{x}} {i} of ours.`; }}\n" for i in range(16)
+        )
+        text = f"{made}export function systemPrompt(v, who) {{\n  let prompt = `You are a clerk of ${{who}}. Be brief.`;\n{steps}  return `${{new Date()}}` + prompt;\n}}\n"
+    else:
+        steps = "".join(f"    if v == {i}:\n        prompt = more{i}(prompt)\n" for i in range(16))
+        made = "".join(
+            f"def more{i}(prompt):\n    return prompt + f'Rule {{x}} {i} of ours.'\n" for i in range(16)
+        )
+        text = f"import time\n{made}def system_prompt(v, who):\n    prompt = f'You are a clerk of {{who}}. Be brief.'\n{steps}    return f'{{time.time()}}' + prompt\n"
+    reader = choose_reader(tmp_path / name, name, text, asked=True)
+    workspace = Workspace(vocabulary_of(Settings()), (tmp_path,), tmp_path)
+    prompts = list(reader.read(InputFile(tmp_path / name, Source(name, text)), workspace))
+    assert any(len(list(flatten(prompt.segments[0].parts))) > 10 for prompt in prompts)
+    assert max(len(list(flatten(prompt.segments[0].parts))) for prompt in prompts) < 500
+    assert "PC101" in [finding.code for finding in lint_text(text, name).findings]

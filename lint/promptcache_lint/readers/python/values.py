@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from promptcache_lint.prompts import Branch, Hole, Text, Trait
+from promptcache_lint.prompts import Branch, Hole, Text, Trait, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ __all__ = [
 Traits = tuple[Trait, ...]
 _MOST_PARTS = 300
 _MOST_ITEMS = 200
-_MOST_SPREAD = 600
+_MOST_SPREAD = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,18 +302,10 @@ def _merge_texts(first: tuple[Part, ...], second: tuple[Part, ...], place: Place
     while same < min(len(first), len(second)) and first[same] == second[same]:
         same += 1
     mine, theirs = first[same:], second[same:]
-    if _spread(mine) + _spread(theirs) > _MOST_SPREAD:
+    if sum(1 for _ in flatten((*mine, *theirs))) > _MOST_SPREAD:  # they double with every branch around
         return _one_of(first, second)
     branch = Branch(test, place, (mine, theirs), written=False)
     return Str((*first[:same], branch)[:_MOST_PARTS])
-
-
-def _spread(parts: tuple[Part, ...]) -> int:
-    """How many parts there are with those of all options, which double with every branch around them."""
-    count = 0
-    for part in parts:
-        count += 1 + (sum(map(_spread, part.options)) if isinstance(part, Branch) else 0)
-    return count
 
 
 def _one_of(first: tuple[Part, ...], second: tuple[Part, ...]) -> Str:
