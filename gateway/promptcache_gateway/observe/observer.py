@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from promptcache.errors import PromptCacheError
+from promptcache.price_list import load_price_list
 from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.history import Entry, History
@@ -59,7 +60,7 @@ class Observer:
         journal: where records go; None: nowhere but to the listeners.
         listeners: called with every record once its request has ended.
         history: the requests to compare with; None: an empty one with its ordinary bounds.
-        money: prices; None: none are known.
+        money: prices; None: the shipped ones, with the user's own over them.
         clock: Unix time in seconds.
     """
 
@@ -78,7 +79,7 @@ class Observer:
         self._masker = Masker()
         self._templates = Templates(self._masker)
         self._history = history if history is not None else History()
-        self._money = money if money is not None else Money()
+        self._money = money if money is not None else Money(load_price_list().find)
         self._upstreams = {upstream.name: upstream for upstream in upstreams}
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
         self._emptied: dict[str, float] = {}

@@ -23,7 +23,7 @@ _SUMMARIES: Final = {
     "simulate": "compute hit rates of a cache on a trace",
     "batch": "send a batch ordered by prefix",
     "keys": "administer the gateway's API keys",
-    "prices": "update the table of prices",
+    "prices": "show the prices that costs are computed with, or replace them",
 }
 
 _EXTRA_OF_MODULE: Final = {
