@@ -22,6 +22,10 @@ _A_FEW = 12
 _MESSAGE = re.compile(
     r"\w*(?:message|msg|turn)\w*(?:\[[^\]]*\])*(?:\.content|\[['\"]content['\"]\])", re.IGNORECASE
 )
+_ASPECT = re.compile(
+    r"\W*[\w.]+\.(?:\w*id|name|title|type|kind|status|index|key|role|_\w+\(.*\))\W*", re.DOTALL
+)
+"""What is said of a task or a question, not its text."""
 _SHARE = 0.4
 """The static text behind must be this much of all static text: a closing reminder is no fault."""
 
@@ -37,7 +41,7 @@ class LayoutRule(SignRule):
             if exposed.segment.role == "tool":
                 continue
             for trait in exposed.hole.traits:
-                if trait.mark.code != self.code or exposed.turn_before:
+                if trait.mark.code != self.code or exposed.turn_before or _ASPECT.fullmatch(trait.label):
                     continue
                 if exposed.words_behind < _ENOUGH_WORDS or _is_message(exposed, trait):
                     return

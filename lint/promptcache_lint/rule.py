@@ -44,6 +44,10 @@ class Sign:
     filters: tuple[str, ...] = ()
 
 
+_ENOUGH_WORDS = 20
+"""Fewer static words behind a value than this, in a text whose role nobody knows, are worth a warning."""
+
+
 class Rule(ABC):
     """A fault that can be seen in a prompt. Subclasses say ``code`` and `check`."""
 
@@ -68,10 +72,10 @@ class SignRule(Rule):
         for exposed in exposed_holes(prompt):
             for trait in exposed.hole.traits:
                 mine = trait.mark.code == self.code and not trait.once
-                if mine and exposed.costs(trait) and self.matters(exposed):
+                if mine and exposed.costs(trait) and self.matters(exposed, trait):
                     yield self.finding(prompt, exposed, trait)
 
-    def matters(self, exposed: Exposed) -> bool:  # noqa: ARG002 - for those that narrow it
+    def matters(self, exposed: Exposed, trait: Trait) -> bool:  # noqa: ARG002 - for those that narrow it
         """Whether a value of this kind is worth a word where it stands; rules narrow it."""
         return True
 
@@ -115,6 +119,10 @@ def steps(trait: Trait, place: Place) -> tuple[Place, ...]:
 
 
 def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
-    """The mark's severity; at most a warning where only a name speaks for it in what may be a turn."""
-    doubtful = trait.guessed and (not prompt.certain or exposed.segment.role == "prompt")
+    """The mark's severity; at most a warning in what may be a turn, where little stands behind or only a name
+    speaks for it.
+    """
+    maybe_a_turn = exposed.segment.role == "prompt"
+    little = maybe_a_turn and exposed.words_behind < _ENOUGH_WORDS and not prompt.recorded
+    doubtful = little or (trait.guessed and (not prompt.certain or maybe_a_turn))
     return min(trait.mark.severity, Severity.WARNING) if doubtful else trait.mark.severity

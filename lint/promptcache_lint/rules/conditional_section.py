@@ -70,7 +70,7 @@ _SETUP = re.compile(
     r"|debug|multi_?modal|native|async|streaming|json|xml|markdown|html|yaml|sql|language|lang|locale|model|provider"
     r"|platform|version|tools?|functions?|skills?|agents?|plugins?|toolkits?|capabilit(?:y|ies)|schema|config"
     r"|settings?|options?|rubric|criteria|labels?|threshold|examples?|demos?|few_?shots?|instructions?|persona"
-    r"|guidelines?|rules|reasoning|thinking|cot|sandbox|rag|mcp|cli|browser|vision)"
+    r"|guidelines?|rules|rulesets?|prompts?|description|role|backstory|tone|audience|polic(?:y|ies)|templates?|reasoning|thinking|cot|sandbox|rag|mcp|cli|browser|vision)"
 )
 _PERSON = re.compile(
     r"\b(?:user|customer|client|tenant|visitor|first|new|last|turn|today|weekend|holiday|urgent|premium|vip|logged)"

@@ -34,9 +34,18 @@ def first_turn(task):
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Mark, Stability
 from promptcache_lint.rule import Sign, SignRule
+
+if TYPE_CHECKING:
+    from promptcache_lint.exposure import Exposed
+    from promptcache_lint.prompts import Trait
+
+_NAME_OF_THING = re.compile(r"\W*(?:\w+\.)*(?:node|container|instance|pod)\.name\W*")
 
 
 class HostInPrefix(SignRule):
@@ -114,3 +123,7 @@ class HostInPrefix(SignRule):
             environment=(r".*",),
         ),
     )
+
+    def matters(self, exposed: Exposed, trait: Trait) -> bool:  # noqa: ARG002
+        """``node.name`` is the name of something the program knows, not that of a machine."""
+        return _NAME_OF_THING.fullmatch(trait.label) is None

@@ -34,6 +34,7 @@ Answer with JSON only.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -42,8 +43,14 @@ from promptcache_lint.rule import Sign, SignRule
 
 if TYPE_CHECKING:
     from promptcache_lint.exposure import Exposed
+    from promptcache_lint.prompts import Trait
 
 _ENOUGH_WORDS = 25
+_OF_THE_TURN = re.compile(
+    r"memor(?:y|ies)|messages?|results?|state|history|events?|observation|context|documents?|docs|chunks|outputs?"
+    r"|inputs?|responses?|answers?|transcript|conversation|trace",
+    re.IGNORECASE,
+)
 
 
 class JsonWithoutSortKeys(SignRule):
@@ -58,6 +65,8 @@ class JsonWithoutSortKeys(SignRule):
         ),
     )
 
-    def matters(self, exposed: Exposed) -> bool:
+    def matters(self, exposed: Exposed, trait: Trait) -> bool:
         """Where nothing says the role, data is the turn's own as a rule: new in any order."""
-        return exposed.segment.role != "prompt" or exposed.words_behind >= _ENOUGH_WORDS
+        if exposed.segment.role != "prompt":
+            return True
+        return exposed.words_behind >= _ENOUGH_WORDS and not _OF_THE_TURN.search(trait.label)

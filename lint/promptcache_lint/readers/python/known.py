@@ -53,6 +53,15 @@ _WRITTEN_IN_CODE = re.compile(
     r"|function|example|demo|template|definition|manifest|grammar|arguments|(?:^|[._])args$|rubric|criteria|labels",
     re.IGNORECASE,
 )
+_KEYLESS = re.compile(
+    r"(?:Optional\[)?(?:str|int|float|bool|(?:list|List|Sequence|Iterable|tuple|Tuple|set|Set)"
+    r"\[(?:str|int|float)(?:, \.\.\.)?\])\]?(?: \| None)?"
+)
+_TEXTS = re.compile(
+    r"(?:^|[._])(?:questions?|query|queries|answer|text|texts|content|message|names?|titles?|ids?|urls?|files?|paths?"
+    r"|filenames|strings?|lines|words|tags|statements|keywords|phrases|sentences)$",
+    re.IGNORECASE,
+)
 _DETERMINISTIC = re.compile(
     r"(?:.*\.)?(?:model_dump\w*|\w*schema\w*|asdict|to_dict|as_dict|dict|__dict__|load|loads|safe_load|vars)"
 )
@@ -220,11 +229,26 @@ def _dumps(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Valu
         return Thing(label, kept, settled=True)
     traits = traits_of(value)
     mark = machine.vocabulary.call(made.dotted)
-    if mark is None or any(trait.mark.order for trait in traits) or not _of_unknown_order(value, made):
+    ordered = any(trait.mark.order for trait in traits) or not _of_unknown_order(value, made)
+    if mark is None or ordered or _has_no_keys(made, frame):
         return Thing(label, traits, settled=True)
     if made.arguments and _WRITTEN_IN_CODE.search(strings.naming(made.arguments[0][1])):
         mark = replace(mark, severity=Severity.INFO)  # generated from classes, in the order of the source
     return Thing(label, (*traits, Trait(mark, place, label)))
+
+
+def _has_no_keys(made: Call, frame: Frame) -> bool:
+    """Whether what is dumped is a text or a list of texts, by its annotation or its name."""
+    node = made.arguments[0][1] if made.arguments else None
+    if node is None:
+        return False
+    if isinstance(node, ast.Name) and frame.function is not None:
+        given = frame.function.node.args
+        parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        said = next((p.annotation for p in parameters if p.arg == node.id and p.annotation), None)
+        if said is not None and _KEYLESS.fullmatch(ast.unparse(said)):
+            return True
+    return _TEXTS.search(strings.naming(node)) is not None
 
 
 def _sorts_keys(made: Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.program import Function, add_imports
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.values import Value
 
 __all__ = ["assign", "run"]
+
+_NO_CACHE = re.compile(r"(?:disable|bypass|bust|skip|avoid|defeat)_?\w*cach", re.IGNORECASE)
 
 
 def run(machine: Interpreter, body: list[ast.stmt], frame: Frame) -> bool:
@@ -143,6 +146,9 @@ def _loading(target: ast.expr) -> ast.expr:
 
 def _branch(machine: Interpreter, node: ast.If, frame: Frame) -> bool:
     machine.evaluate(node.test, frame)
+    known = _decided(node.test, frame)
+    if known is not None:
+        return run(machine, node.body if known else node.orelse, frame)
     place = frame.module.place(node.test)
     test = frame.module.label(node.test)
     before = dict(frame.names)
@@ -159,6 +165,31 @@ def _branch(machine: Interpreter, node: ast.If, frame: Frame) -> bool:
         return False
     frame.join(before, after_body, place, test)
     return False
+
+
+def _decided(test: ast.expr, frame: Frame) -> bool | None:
+    """What a condition is known to be: a flag the caller set or left out, or a cache that is not wanted."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _decided(test.operand, frame)
+        return None if inner is None else not inner
+    if isinstance(test, ast.Attribute | ast.Name) and _NO_CACHE.search(
+        test.attr if isinstance(test, ast.Attribute) else test.id
+    ):
+        return False  # who asks for misses is not told of them
+    if not isinstance(test, ast.Name) or frame.function is None:
+        return None
+    value = frame.names.get(test.id)
+    constant = value.constant if isinstance(value, Thing) else None
+    if constant not in {"True", "False", "None"} or _is_assigned(test.id, frame.function.node):
+        return None
+    return constant == "True"
+
+
+def _is_assigned(name: str, function: ast.AST) -> bool:
+    return any(
+        isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store)
+        for inner in ast.walk(function)
+    )
 
 
 def _try(machine: Interpreter, node: ast.Try | ast.TryStar, frame: Frame) -> bool:

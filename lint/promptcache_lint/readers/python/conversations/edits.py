@@ -33,7 +33,7 @@ _SYSTEM_NAMES = {
     "sys_prompt",
     "system_instruction",
 }
-_FROM_END = re.compile(r"len\([\w.\[\]'\"]+\)\s*-\s*(?!1\b)|\[[^\]]*:\s*-|-\s*len\(")
+_FROM_END = re.compile(r"len\([\w.\[\]'\"]+\)\s*-\s*+(?!1\b)|\[[^\]]*:\s*-|-\s*len\(")
 _EARLIER = "`{}` changes a message that was already sent: all behind it is computed again."
 _SYSTEM = "`{}` changes the system prompt of a running conversation: nothing of it can be reused."
 
@@ -111,7 +111,9 @@ def _by_index(
         return
     severity = Severity.INFO  # which message an unknown index means, nobody can say
     if isinstance(index, int):
+        prepares = index < 0 and not facts.calls and not spell(message.value).startswith("self.")
         severity = sure if index < 0 else _weight(message.value, target, sure, facts)
+        severity = min(severity, Severity.WARNING) if prepares else severity
     elif _is_aged(target, facts):
         severity = sure if message is not target else Severity.WARNING
     yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from promptcache_lint.readers.python.conversations.facts import constant, role_of
 
 __all__ = ["is_cleaned", "is_fixed"]
 
+_CONFIGURED = re.compile(r"(?:_|^)(?:prompt|instructions?|persona|preamble)$")
+"""``agent.output_prompt``: what somebody was set up with, the same in each turn."""
 _REPEATABLE = {"replace", "strip", "lstrip", "rstrip", "removeprefix", "removesuffix"}
 
 
@@ -18,6 +21,8 @@ def is_fixed(value: ast.expr | None) -> bool:
             return True
         case ast.Name():
             return value.id.isupper()
+        case ast.Attribute():
+            return _CONFIGURED.search(value.attr) is not None
         case ast.Dict():
             return all(is_fixed(inner) for inner in value.values)
         case ast.Call() if role_of(value):

@@ -36,6 +36,7 @@ _ASIDE = re.compile(
 _TRIM_NAME = re.compile(
     r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
 )
+_ORPHAN = re.compile(r"isinstance\(\w+\[0\]|\[0\]\S*role.*(?:tool|assistant|function)", re.IGNORECASE)
 _QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
 _SYSTEM_TEST = re.compile(
     r"\[0\].*(?<![!])={2}.*(?:system|developer)|isinstance\(.*\[0\].*(?:System|Developer)", re.IGNORECASE
@@ -75,7 +76,15 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         return
     severity = _use(node, sure, facts)
     if severity is not None:
+        if not facts.calls and _is_given(lower, facts):
+            severity = Severity.WARNING  # a look at the history, as long as its caller wants
         yield facts.practice("PC501", severity, node, _SAYS.format(f"`{facts.label(node)}`"))
+
+
+def _is_given(lower: ast.expr, facts: Facts) -> bool:
+    """Whether the length of a window is a parameter of the function."""
+    given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)}
+    return any(isinstance(inner, ast.Name) and inner.id in given for inner in ast.walk(lower))
 
 
 def _use(node: ast.AST, sure: Severity, facts: Facts) -> Severity | None:
@@ -198,10 +207,18 @@ def _popped(node: ast.Call, owner: ast.expr, facts: Facts) -> Iterator[Practice]
 
 
 def _is_queue(node: ast.AST, owner: ast.expr, facts: Facts) -> bool:
-    """Whether messages wait in the list until each was dealt with: by its name, or drained to the last."""
+    """Whether messages wait in the list until each was dealt with: by its name, or drained to the last.
+
+    Nor does it count when results are dropped that a cut has left without their call.
+    """
     name = spell(owner)
-    drained = any(isinstance(outer, ast.While) and spell(outer.test) == name for outer in facts.around(node))
-    return drained or _QUEUE.search(name) is not None
+    for outer in facts.around(node):
+        if isinstance(outer, ast.While):
+            said = ast.unparse(outer.test)
+            orphans = _ORPHAN.search(said) is not None and "len(" not in said and "oken" not in said
+            if spell(outer.test) == name or orphans:
+                return True
+    return _QUEUE.search(name) is not None
 
 
 def _is_of_system(node: ast.AST, facts: Facts) -> bool:
