@@ -1,9 +1,10 @@
 """From a list of messages to the text a model was trained on, by the model's own Jinja template.
 
 The environment is the one Hugging Face's tokenizers use, so a template written for them renders the same
-here: sandboxed, blocks trimmed, ``tojson`` that keeps Unicode. Two differences are deliberate. There is no
+here: sandboxed, blocks trimmed, ``tojson`` that keeps Unicode. Some differences are deliberate. There is no
 clock unless the caller gives one: templates guard ``strftime_now`` with ``is defined`` and then write a fixed
-date, and a prompt that starts with today's date cannot be reused tomorrow. And every failure is one error.
+date, and a prompt that starts with today's date cannot be reused tomorrow. A value that says how it was
+written (``json_text``) is written so by ``tojson``. And every failure is one error.
 """
 
 import json
@@ -98,6 +99,9 @@ def _tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,  # noqa: FBT001, FBT002
 ) -> str:
+    written = getattr(value, "json_text", None)
+    if isinstance(written, str) and indent is None and not sort_keys:
+        return written  # a call that is replayed keeps the bytes it was made with
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )

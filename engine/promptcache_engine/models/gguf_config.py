@@ -12,7 +12,7 @@ from promptcache_engine.models.errors import ModelFileError, UnsupportedModelErr
 from promptcache_engine.models.families import BY_GGUF, Family, layer_windows
 from promptcache_engine.models.gguf_rope import read_rope
 from promptcache_engine.models.rope_settings import RopeSettings
-from promptcache_engine.tokenizer.gguf_vocabulary import Vocabulary
+from promptcache_engine.tokenizer.vocabulary import Vocabulary
 
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "expert_count": (0,),

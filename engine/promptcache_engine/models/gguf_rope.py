@@ -51,7 +51,7 @@ def _scaling(file: GGUFFile, prefix: str, head_dim: int, context: int) -> RopeSc
     if kind == "longrope":
         original = metadata.integer(prefix + "scaling.original_context_length")
         which = "long" if context > original else "short"
-        magnitude = longrope_magnitude(context, original)
+        magnitude = longrope_magnitude(context / max(original, 1), original)
         return DivisorScaling(
             _divisors(file, f"rope_factors_{which}.weight", head_dim),
             metadata.number(prefix + "scaling.attn_factor", magnitude),

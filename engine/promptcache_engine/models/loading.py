@@ -10,6 +10,9 @@ from promptcache_engine.models.chat_template import ChatTemplate
 from promptcache_engine.models.decoder import DecoderModel
 from promptcache_engine.models.gguf_config import read_config
 from promptcache_engine.models.gguf_tensors import GGUFTensors
+from promptcache_engine.models.hf_config import family_of, read_hf_config
+from promptcache_engine.models.hf_folder import HFFolder
+from promptcache_engine.models.hf_tensors import HFTensors
 from promptcache_engine.models.loaded import LoadedModel
 from promptcache_engine.tokenizer.from_gguf import tokenizer_from_gguf
 
@@ -21,29 +24,40 @@ def load_model(
     device: torch.device | str = "cpu",
     deterministic: bool = False,
 ) -> LoadedModel:
-    """Load a GGUF file; weights are unpacked to ``dtype``.
+    """Load a GGUF file or a Hugging Face folder; weights are unpacked or converted to ``dtype``.
 
     ``deterministic`` makes a token's logits independent of batch, chunking and cache hits, bit for bit; see
     ``DecoderModel``.
 
     Raises:
-        ModelFileError: a file is unreadable, truncated or inconsistent; the key or tensor is named.
+        ModelFileError: a file is missing, unreadable, truncated or inconsistent; the key or tensor is named.
         UnsupportedModelError: the model asks for something this engine does not compute.
         ChatTemplateError: the model's chat template does not compile.
     """
+    load = _load_folder if path.is_dir() else _load_gguf
+    return load(path, dtype, torch.device(device), deterministic=deterministic)
+
+
+def _load_gguf(path: Path, dtype: torch.dtype, device: torch.device, *, deterministic: bool) -> LoadedModel:
     file = GGUFFile(path)
     tokenizer, vocabulary = tokenizer_from_gguf(file)
     config, family = read_config(file, vocabulary)
-    source = GGUFTensors(file, config, family)
-    weights = assemble(source, config, family, dtype, torch.device(device))
+    weights = assemble(GGUFTensors(file, config, family), config, family, dtype, device)
     tokens = vocabulary.special_tokens()
     template = None
     if "tokenizer.chat_template" in file.metadata:
         template = ChatTemplate(file.metadata.text("tokenizer.chat_template"), tokens=tokens)
-    return LoadedModel(
-        model=DecoderModel(config, weights, deterministic=deterministic),
-        tokenizer=tokenizer,
-        chat_template=template,
-        config=config,
-        special_tokens=tokens,
-    )
+    model = DecoderModel(config, weights, deterministic=deterministic)
+    return LoadedModel(model, tokenizer, template, config, tokens)
+
+
+def _load_folder(path: Path, dtype: torch.dtype, device: torch.device, *, deterministic: bool) -> LoadedModel:
+    folder = HFFolder(path)
+    family = family_of(folder.config_path, folder.config)
+    config = read_hf_config(folder.config_path, folder.config, folder.eos_token_ids())
+    tokenizer = folder.tokenizer(config.vocab_size)
+    weights = assemble(HFTensors(path, family), config, family, dtype, device)
+    tokens, source = folder.special_tokens(), folder.chat_template()
+    template = None if source is None else ChatTemplate(source, tokens=tokens)
+    model = DecoderModel(config, weights, deterministic=deterministic)
+    return LoadedModel(model, tokenizer, template, config, tokens)

@@ -85,8 +85,8 @@ def yarn_magnitude(factor: float, weight: float = 1.0) -> float:
     return 1.0 if factor <= 1 else 0.1 * weight * math.log(factor) + 1.0
 
 
-def longrope_magnitude(context: int, original_context: int) -> float:
-    """How much LongRoPE (arXiv 2402.13753) does; raises ValueError for contexts that hold no two tokens."""
-    if min(context, original_context) < 2:
-        raise ValueError(f"LongRoPE stretches no context of {original_context} tokens to {context}")
-    return math.sqrt(1 + max(0.0, math.log(context / original_context)) / math.log(original_context))
+def longrope_magnitude(factor: float, original_context: int) -> float:
+    """How much LongRoPE (arXiv 2402.13753) does; raises ValueError for a context that holds no two tokens."""
+    if original_context < 2:
+        raise ValueError(f"LongRoPE stretches no context of {original_context} tokens")
+    return 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(original_context))

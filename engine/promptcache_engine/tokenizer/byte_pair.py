@@ -7,20 +7,12 @@ from collections.abc import Iterable
 from functools import cache
 
 import tokenizers
-from tokenizers import Regex, models, pre_tokenizers
+from tokenizers import models, normalizers
 
 from promptcache_engine.models.errors import ModelFileError, UnsupportedModelError
-from promptcache_engine.tokenizer.gguf_vocabulary import TokenKind, Vocabulary
-from promptcache_engine.tokenizer.vocabulary_tokenizer import VocabularyTokenizer
-
-_LLAMA_3_WORDS = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-"""Words of Llama 3 (OpenAI's cl100k pattern): numbers in threes, line breaks at a word's end."""
-
-WAYS_OF_CUTTING = ("gpt-2", "smollm", "llama-bpe")
-"""GPT-2's words; the same with every digit alone; Llama 3's, taken whole where the vocabulary has them."""
+from promptcache_engine.tokenizer.vocabulary import TokenKind, Vocabulary
+from promptcache_engine.tokenizer.vocabulary_tokenizer import COMPOSING_SHRINKS, VocabularyTokenizer
+from promptcache_engine.tokenizer.words import WORD_RULES, WordRule
 
 
 class BytePairTokenizer(VocabularyTokenizer):
@@ -31,15 +23,19 @@ class BytePairTokenizer(VocabularyTokenizer):
 
     Raises:
         ModelFileError: a merge or a token contradicts the vocabulary.
-        UnsupportedModelError: ``pre`` is not one of WAYS_OF_CUTTING.
+        UnsupportedModelError: ``pre`` is not one of ``WORD_RULES``.
     """
 
     def __init__(self, vocabulary: Vocabulary, merges: Iterable[str], *, pre: str) -> None:
         _check_alphabet(vocabulary)
         ids = {token: index for index, token in enumerate(vocabulary.tokens)}
         pairs = _pairs(vocabulary.path, merges, ids)
-        inner = tokenizers.Tokenizer(models.BPE(ids, pairs, ignore_merges=pre == "llama-bpe"))
-        inner.pre_tokenizer = _words(vocabulary.path, pre)
+        rule = _rule(vocabulary.path, pre)
+        inner = tokenizers.Tokenizer(models.BPE(ids, pairs, ignore_merges=rule.whole_words))
+        inner.pre_tokenizer = rule.pre_tokenizer()
+        if rule.composes:
+            inner.normalizer = normalizers.NFC()
+            self._shrinks = COMPOSING_SHRINKS
         super().__init__(vocabulary, inner)
 
     def _dropped_bytes(self) -> bytes:
@@ -61,18 +57,12 @@ def byte_alphabet() -> dict[str, int]:
     return {chr(byte): byte for byte in plain} | {chr(256 + at): byte for at, byte in enumerate(others)}
 
 
-def _words(path: str, pre: str) -> pre_tokenizers.PreTokenizer:
-    gpt_2 = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    if pre == "gpt-2":
-        return gpt_2
-    if pre == "smollm":
-        return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), gpt_2])
-    if pre == "llama-bpe":
-        words = pre_tokenizers.Split(Regex(_LLAMA_3_WORDS), behavior="isolated")
-        bytes_only = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        return pre_tokenizers.Sequence([words, bytes_only])
-    problem = f"the way {pre!r} of cutting words is not supported; {', '.join(WAYS_OF_CUTTING)} are"
-    raise UnsupportedModelError(path, problem, where="key tokenizer.ggml.pre")
+def _rule(path: str, pre: str) -> WordRule:
+    rule = WORD_RULES.get(pre)
+    if rule is None:
+        problem = f"the way {pre!r} of cutting words is not supported; {', '.join(WORD_RULES)} are"
+        raise UnsupportedModelError(path, problem, where="key tokenizer.ggml.pre")
+    return rule
 
 
 def _pairs(path: str, merges: Iterable[str], ids: dict[str, int]) -> list[tuple[str, str]]:

@@ -3,55 +3,9 @@
 How text is cut into these tokens is decided by the implementation chosen in ``from_gguf``.
 """
 
-from dataclasses import dataclass
-from enum import IntEnum
-
 from promptcache_engine.gguf import GGUFFile
 from promptcache_engine.models.errors import ModelFileError
-
-_ENDS_OF_TURN = frozenset(
-    ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|eom_id|>", "<|end|>", "<end_of_turn>")
-)
-"""Control tokens with which chat models end an answer; files often name only one of them."""
-
-
-class TokenKind(IntEnum):
-    """The values of ``tokenizer.ggml.token_type``."""
-
-    NORMAL = 1
-    UNKNOWN = 2
-    CONTROL = 3
-    USER_DEFINED = 4
-    UNUSED = 5
-    BYTE = 6
-
-
-@dataclass(frozen=True, eq=False)
-class Vocabulary:
-    """All tokens of a file by id.
-
-    Attributes:
-        path: the file, for errors.
-        tokens: as the vocabulary writes them.
-        kinds: one for each token; values of ``TokenKind``.
-        bos_token_id: the token that begins a text, where there is one.
-        eos_token_id: the token that the file says ends an answer, where it says so.
-        eos_token_ids: all tokens that end an answer.
-        adds_bos: whether a plain prompt begins with ``bos_token_id``.
-    """
-
-    path: str
-    tokens: list[str]
-    kinds: list[int]
-    bos_token_id: int | None
-    eos_token_id: int | None
-    eos_token_ids: tuple[int, ...]
-    adds_bos: bool
-
-    def special_tokens(self) -> dict[str, str]:
-        """Return the texts that chat templates know by name; a token the file does not name is left out."""
-        roles = {"bos_token": self.bos_token_id, "eos_token": self.eos_token_id}
-        return {name: self.tokens[index] for name, index in roles.items() if index is not None}
+from promptcache_engine.tokenizer.vocabulary import TokenKind, Vocabulary, answer_ends
 
 
 def read_vocabulary(file: GGUFFile, *, adds_bos: bool) -> Vocabulary:
@@ -76,19 +30,11 @@ def read_vocabulary(file: GGUFFile, *, adds_bos: bool) -> Vocabulary:
         kinds=kinds,
         bos_token_id=bos,
         eos_token_id=_token_id(file, "eos", len(tokens)),
-        eos_token_ids=_eos_token_ids(file, tokens, kinds),
+        eos_token_ids=answer_ends(
+            tokens, kinds, (_token_id(file, role, len(tokens)) for role in ("eos", "eot", "eom"))
+        ),
         adds_bos=bos is not None and metadata.flag("tokenizer.ggml.add_bos_token", adds_bos),
     )
-
-
-def _eos_token_ids(file: GGUFFile, tokens: list[str], kinds: list[int]) -> tuple[int, ...]:
-    named = {_token_id(file, role, len(tokens)) for role in ("eos", "eot", "eom")} - {None}
-    ends = {
-        index
-        for index, kind in enumerate(kinds)
-        if kind == TokenKind.CONTROL and tokens[index] in _ENDS_OF_TURN
-    }
-    return tuple(sorted(ends | {index for index in named if index is not None}))
 
 
 def _token_id(file: GGUFFile, role: str, count: int) -> int | None:

@@ -12,7 +12,7 @@ import tokenizers
 from tokenizers import models, normalizers
 
 from promptcache_engine.models.errors import ModelFileError
-from promptcache_engine.tokenizer.gguf_vocabulary import TokenKind, Vocabulary
+from promptcache_engine.tokenizer.vocabulary import TokenKind, Vocabulary
 from promptcache_engine.tokenizer.vocabulary_tokenizer import VocabularyTokenizer
 
 SPACE = "\u2581"
@@ -46,7 +46,7 @@ class SentencePieceTokenizer(VocabularyTokenizer):
                 _merges(vocabulary, ids, scores),
                 unk_token=None if unknown is None else vocabulary.tokens[unknown],
                 fuse_unk=True,
-                byte_fallback=_has_bytes(vocabulary),
+                byte_fallback=has_byte_pieces(vocabulary),
             )
         )
         spaces = normalizers.Replace(" ", SPACE)
@@ -60,7 +60,7 @@ class SentencePieceTokenizer(VocabularyTokenizer):
         return max(len(text.encode()), len(stands_for))
 
     def _dropped_bytes(self) -> bytes | None:
-        return b"" if _has_bytes(self._vocabulary) else None
+        return b"" if has_byte_pieces(self._vocabulary) else None
 
     def _bytes_of(self, text: str, kind: int) -> bytes:
         if kind == TokenKind.BYTE:
@@ -68,12 +68,18 @@ class SentencePieceTokenizer(VocabularyTokenizer):
         return text.replace(SPACE, " ").encode()
 
 
-def _has_bytes(vocabulary: Vocabulary) -> bool:
+def is_byte_piece(text: str) -> bool:
+    """Whether a piece is written as one that stands for a byte: ``<0x0A>``."""
+    return _BYTE.fullmatch(text) is not None
+
+
+def has_byte_pieces(vocabulary: Vocabulary) -> bool:
+    """Whether every byte has a piece; raises ModelFileError for one that is not written as ``<0x0A>``."""
     written = [
         text for text, kind in zip(vocabulary.tokens, vocabulary.kinds, strict=True) if kind == TokenKind.BYTE
     ]
     for text in written:
-        if not _BYTE.fullmatch(text):
+        if not is_byte_piece(text):
             problem = f"the byte piece {text!r} is not written as <0x00>"
             raise ModelFileError(vocabulary.path, problem, where="key tokenizer.ggml.tokens")
     return len(written) == 256

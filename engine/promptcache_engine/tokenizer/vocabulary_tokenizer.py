@@ -12,18 +12,29 @@ from tokenizers import AddedToken
 
 from promptcache_engine.models.errors import TokenizerError
 from promptcache_engine.tokenizer.base import join_bytes
-from promptcache_engine.tokenizer.gguf_vocabulary import TokenKind, Vocabulary
+from promptcache_engine.tokenizer.vocabulary import TokenKind, Vocabulary
 
 _LONG_TEXT = 4_096
 """Characters from which on a text is encoded as a batch: only that lets other threads run meanwhile."""
+
+COMPOSING_SHRINKS = 3
+"""How many times shorter Unicode's composed form (NFC) can be, in UTF-8: three Hangul letters are one."""
 
 
 class VocabularyTokenizer(ABC):
     """A tokenizer over a ``Vocabulary``; see ``Tokenizer`` for what its methods promise."""
 
-    def __init__(self, vocabulary: Vocabulary, inner: tokenizers.Tokenizer) -> None:
+    _shrinks = 1
+    """How many times shorter text can become before it is cut."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, inner: tokenizers.Tokenizer, *, is_complete: bool = False
+    ) -> None:
+        """``is_complete``: ``inner`` knows control and user-defined tokens already."""
         self._vocabulary = vocabulary
         self._inner = inner
+        if is_complete:
+            return
         for index, kind in enumerate(vocabulary.kinds):
             if kind in (TokenKind.CONTROL, TokenKind.USER_DEFINED):
                 special = kind == TokenKind.CONTROL
@@ -62,7 +73,7 @@ class VocabularyTokenizer(ABC):
         if dropped is None:
             return 0
         kept = text.encode("utf-8", errors="replace").translate(None, dropped)
-        return -(-len(kept) // self._longest)
+        return -(-len(kept) // (self._longest * self._shrinks))
 
     @cached_property
     def _longest(self) -> int:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from promptcache_engine.models.errors import ModelFileError, TokenizerError, UnsupportedModelError
 from promptcache_engine.tokenizer.byte_pair import BytePairTokenizer, byte_alphabet
-from promptcache_engine.tokenizer.gguf_vocabulary import TokenKind, Vocabulary
+from promptcache_engine.tokenizer.vocabulary import TokenKind, Vocabulary
 from tests.engine.gguf_files import MERGES
 
 MERGED = tuple(merge.replace(" ", "") for merge in MERGES)
