@@ -47,7 +47,8 @@ class _Declaration(Rule):
 class DeclaredVocabulary(Vocabulary):
     """Declared names are looked up before the rules' own, declared calls replace theirs.
 
-    ``sinks`` are the dotted names of calls that send a prompt; ``source_words`` and ``sink_words`` the last
+    ``sinks`` are the dotted names of calls that send a prompt, ``sources`` those that bring a fault,
+    ``static_calls`` names, calls among them, that never change; ``source_words`` and ``sink_words`` the last
     words of declared calls, by which a reader may recognise text worth reading.
     """
 
@@ -60,7 +61,8 @@ class DeclaredVocabulary(Vocabulary):
         # Of a call that nobody knows, a reader has the last word only.
         last = tuple(name.rpartition(".")[2] for name in settings.static_names if _PLAIN_NAME.fullmatch(name))
         self._static = tuple(re.compile(_as_pattern(name)) for name in (*settings.static_names, *last))
-        self._static_calls = frozenset(settings.static_names)
+        self.static_calls = frozenset(settings.static_names)
+        self.sources = {dotted: mark for dotted, code in settings.sources if (mark := usual.mark(code))}
         self.sinks = frozenset(settings.sinks)
         self.sink_words = frozenset(dotted.rpartition(".")[2] for dotted in settings.sinks)
         self.source_words = frozenset(dotted.rpartition(".")[2] for dotted, _ in settings.sources)
@@ -72,7 +74,7 @@ class DeclaredVocabulary(Vocabulary):
     def call(self, dotted: str) -> Mark | None:
         """The mark of what a call yields; none for a call that is declared static."""
         last = dotted.rpartition(".")[2]
-        if self._static_calls and not self._static_calls.isdisjoint((dotted, last, f".{last}")):
+        if self.static_calls and not self.static_calls.isdisjoint((dotted, last, f".{last}")):
             return None
         return super().call(dotted)
 

@@ -20,11 +20,16 @@ from promptcache_lint.readers.jinja import JinjaReader
 from promptcache_lint.readers.python.reader import PythonReader
 from promptcache_lint.readers.python.relevance import may_hold_prompt
 from promptcache_lint.readers.text import TextReader
+from promptcache_lint.readers.typescript.grammar import grammar_version, is_installed
+from promptcache_lint.readers.typescript.imported import ImportedFiles
+from promptcache_lint.readers.typescript.reader import TypeScriptReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from promptcache_lint.readers.reading import InputFile, Reader, Workspace
+
+    Targets = Callable[[str, str], Iterable[str]]
 
 __all__ = ["dependencies_of"]
 
@@ -44,9 +49,16 @@ def dependencies_of(file: InputFile, reader: Reader, workspace: Workspace) -> st
     if isinstance(reader, PythonReader):
         if not may_hold_prompt(text):
             return None  # ruled out about as fast as it is looked up
-        graph = workspace.shared.setdefault("dependencies", _Imports(workspace.roots))
-        assert isinstance(graph, _Imports)
-        return graph.digest(str(file.path), text)
+        return _graph("python", workspace, lambda: _PythonImports(workspace.roots)).digest(
+            str(file.path), text
+        )
+    if isinstance(reader, TypeScriptReader):
+        if not reader.may_hold_prompt(file, workspace) or not is_installed():
+            return None
+        digest = _graph("typescript", workspace, lambda: ImportedFiles(workspace)).digest(
+            str(file.path), text
+        )
+        return f"{grammar_version()} {digest}"
     if isinstance(reader, JinjaReader):
         return None if _OPENS_OTHERS.search(text) else ""
     if isinstance(reader, DataReader | TextReader):
@@ -54,14 +66,21 @@ def dependencies_of(file: InputFile, reader: Reader, workspace: Workspace) -> st
     return None
 
 
-class _Imports:
-    """The files of a tree and what each imports, read once in a run."""
+def _graph(kind: str, workspace: Workspace, targets: Callable[[], Targets]) -> _Imports:
+    """The graph of one language's files, which all lookups of a run share."""
+    key = f"{kind} dependencies"
+    graph = workspace.shared.get(key)
+    if not isinstance(graph, _Imports):
+        graph = workspace.shared[key] = _Imports(targets())
+    return graph
 
-    def __init__(self, roots: tuple[Path, ...]) -> None:
-        self._roots = tuple(str(root) for root in roots)
+
+class _Imports:
+    """The files of a tree and what each imports (``targets`` of a path and its text), read once in a run."""
+
+    def __init__(self, targets: Targets) -> None:
+        self._targets_of = targets
         self._known: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self._files: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._folders: dict[str, tuple[str, ...]] = {}
         self._digests: dict[str, str] = {}
 
     def digest(self, path: str, text: str) -> str:
@@ -118,8 +137,22 @@ class _Imports:
         return self._known[path]
 
     def _targets(self, path: str, text: str) -> list[str]:
+        return list(dict.fromkeys(self._targets_of(path, text)))
+
+
+class _PythonImports:
+    """The files that the imports of a Python file may mean."""
+
+    def __init__(self, roots: tuple[Path, ...]) -> None:
+        self._roots = tuple(str(root) for root in roots)
+        self._files: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._folders: dict[str, tuple[str, ...]] = {}
+
+    def __call__(self, path: str, text: str) -> Iterator[str]:
+        """Their paths, some of them twice."""
         folder = os.path.dirname(path)  # noqa: PTH120 - thousands of paths, as text
-        return list(dict.fromkeys(file for name in _imported(text) for file in self._meant(folder, name)))
+        for name in _imported(text):
+            yield from self._meant(folder, name)
 
     def _meant(self, folder: str, dotted: str) -> tuple[str, ...]:
         key = (folder, dotted)

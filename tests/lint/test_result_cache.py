@@ -140,3 +140,58 @@ def test_a_number_of_processes_is_a_number(tree, capsys):
     with pytest.raises(SystemExit) as leaving:
         main([".", "-j", "many"])
     assert leaving.value.code == 2
+
+
+@pytest.fixture
+def web(tree):
+    pytest.importorskip("tree_sitter_typescript")
+    folder = tree / "web"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "tsconfig.json").write_text('{"compilerOptions": {"paths": {"#lib/*": ["./lib/*"]}}}')
+    (folder / "agent.ts").write_text(
+        f'import {{ head }} from "#lib/head";\nexport const systemPrompt = () => `${{head()}} {RULES}`;\n'
+    )
+    (folder / "lib" / "head.ts").write_text('export { stamp as head } from "./clock.js";\n')
+    (folder / "lib" / "clock.ts").write_text("export const stamp = () => new Date().toISOString();\n")
+    return folder
+
+
+def test_typescript_is_kept_until_something_it_imports_changes(web, tree, monkeypatch):
+    cache = tree / "cache"
+    first = lint_paths(["web"], cache=cache)
+    assert [finding.code for finding in first.findings] == ["PC101"]
+    with monkeypatch.context() as patch:
+        patch.setattr("promptcache_lint.readers.typescript.reader._prompts", lambda *_: 1 / 0)
+        assert lint_paths(["web"], cache=cache).findings == first.findings
+    (web / "lib" / "clock.ts").write_text("export const stamp = () => 'noon';\n")
+    assert lint_paths(["web"], cache=cache).findings == ()
+
+
+@pytest.mark.parametrize("change", ["another file is meant", "the configuration", "it is gone"])
+def test_what_a_typescript_import_means_counts(web, tree, change):
+    cache = tree / "cache"
+    assert len(lint_paths(["web"], cache=cache).findings) == 1
+    if change == "another file is meant":  # a `.ts` goes before the folder's index and a `.js`
+        (web / "lib" / "head.ts").rename(web / "lib" / "head.js")
+        assert len(lint_paths(["web"], cache=cache).findings) == 1
+        (web / "lib" / "head.ts").write_text("export const head = () => 'noon';\n")
+    elif change == "the configuration":
+        (web / "tsconfig.json").write_text("{}")
+    else:
+        (web / "lib" / "clock.ts").unlink()
+    assert lint_paths(["web"], cache=cache).findings == ()
+
+
+def test_rings_of_typescript_imports_count(web, tree):
+    cache = tree / "cache"
+    (web / "lib" / "head.ts").write_text(
+        'import { stamp } from "./clock";\nexport const head = () => stamp();\nexport const one = 1;\n'
+    )
+    (web / "lib" / "clock.ts").write_text(
+        'import { one } from "./head";\nexport const stamp = () => `${one} ${Date.now()}`;\n'
+    )
+    assert len(lint_paths(["web"], cache=cache).findings) == 1
+    (web / "lib" / "clock.ts").write_text(
+        'import { one } from "./head";\nexport const stamp = () => `${one}`;\n'
+    )
+    assert lint_paths(["web"], cache=cache).findings == ()

@@ -188,3 +188,75 @@ def test_force_exclude_treats_named_files_as_found(tree, capsys):
     names = ["agent.py", "README.md"]
     assert found(capsys, *names) == [("README.md", "PC101"), ("agent.py", "PC101")]
     assert found(capsys, *names, "--force-exclude") == []
+
+
+AGENT_TS = f"""\
+import {{ stamp }} from "@acme/clock";
+
+export function systemPrompt() {{
+  return `It is ${{stamp()}}. {RULES}`;
+}}
+"""
+ASK_TS = """\
+import { ask } from "@acme/llm";
+
+export async function answer(question) {
+  return ask({ persona: `It is ${Date.now()}. Be brief and polite, never promise a thing.`, question });
+}
+"""
+
+
+@pytest.fixture
+def web(tree):
+    """A tree without any other code than TypeScript."""
+    pytest.importorskip("tree_sitter_typescript")
+    (tree / "agent.py").unlink()
+    return tree
+
+
+@pytest.mark.parametrize("source", ["@acme/clock.stamp", "stamp", ".stamp"])
+def test_declared_source_in_typescript(web, capsys, source):
+    (web / "agent.ts").write_text(AGENT_TS)
+    assert found(capsys, ".") == []
+    pyproject(web, f'sources = {{"{source}" = "PC101"}}')
+    assert found(capsys, ".") == [("agent.ts", "PC101")]
+
+
+def test_declared_source_behind_a_helper_in_typescript(web, capsys):
+    helper = (
+        'import * as clock from "@acme/clock";\nexport function head() { const v = clock.stamp(); return v; }'
+    )
+    (web / "lines.ts").write_text(helper)
+    (web / "agent.js").write_text(
+        f'import {{ head }} from "./lines";\nexport const systemPrompt = () => head() + "{RULES}";\n'
+    )
+    assert found(capsys, ".") == []
+    pyproject(web, 'sources = {"@acme/clock.stamp" = "PC101"}')
+    assert found(capsys, ".") == [("agent.js", "PC101")]
+
+
+@pytest.mark.parametrize("sink", ["@acme/llm.ask", "ask", ".ask"])
+@pytest.mark.parametrize("given", ["an option", "an argument"])
+def test_declared_sink_in_typescript(web, capsys, sink, given):
+    text = (
+        ASK_TS
+        if given == "an option"
+        else ASK_TS.replace("{ persona: ", "").replace(" question }", "question")
+    )
+    (web / "agent.ts").write_text(text.replace("persona", "voice"))
+    assert found(capsys, ".") == []
+    pyproject(web, f'sinks = ["{sink}"]')
+    assert found(capsys, ".") == [("agent.ts", "PC101")]
+
+
+def test_declared_static_and_volatile_names_in_typescript(web, capsys):
+    (web / "agent.ts").write_text(
+        f"export function systemPrompt(shiftCode, currentTime) {{\n"
+        f"  return `Shift ${{shiftCode}}, ${{currentTime}}, ${{crypto.randomUUID()}}. {RULES}`;\n}}\n"
+    )
+    assert found(capsys, ".") == [("agent.ts", "PC101"), ("agent.ts", "PC102")]
+    pyproject(
+        web,
+        'volatile-names = {shift_code = "PC107"}\nstatic-names = ["current_time", "crypto.randomUUID"]',
+    )
+    assert found(capsys, ".") == [("agent.ts", "PC107")]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str, Thing, traits_of
 from promptcache_lint.readers.typescript import expressions, known, members, methods
+from promptcache_lint.readers.typescript.declared import declared_value
 from promptcache_lint.readers.typescript.module import FUNCTIONS, Class, Closure
 from promptcache_lint.readers.typescript.signs import call_mark, normal
 
@@ -177,6 +178,9 @@ def _arguments(machine: Machine, given: Node, frame: Frame) -> tuple[tuple[Value
 
 def _run(machine: Machine, made: Call, frame: Frame) -> Value:
     place = frame.module.place(made.node)
+    value = declared_value(made, machine.vocabulary, frame)
+    if value is not None:
+        return value
     if isinstance(made.callee, Ref):
         value = machine.call(made.callee, made.values, frame, place)
         if value is not None:

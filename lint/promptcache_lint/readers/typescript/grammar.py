@@ -6,6 +6,7 @@ They are an extra of the distribution: where they are missing, `MissingExtraErro
 from __future__ import annotations
 
 from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import MissingExtraError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node, Parser, Tree
 
-__all__ = ["SUFFIXES", "comments", "first_error", "is_installed", "parse"]
+__all__ = ["SUFFIXES", "comments", "first_error", "grammar_version", "is_installed", "parse"]
 
 _KINDS = {
     ".ts": "typescript",
@@ -43,6 +44,13 @@ def is_installed() -> bool:
     except MissingExtraError:
         return False
     return True
+
+
+@cache
+def grammar_version() -> str:
+    """The versions of what parses: with others a file may be read in another way."""
+    names = ("tree-sitter", "tree-sitter-typescript", "tree-sitter-javascript")
+    return " ".join(version(name) for name in names)
 
 
 @cache

@@ -44,6 +44,7 @@ class Program:
         self._modules: dict[Path, Module | None] = {}
         self._paths: dict[Path, tuple[Path, dict[str, list[str]]]] = {}
         self._resolved: dict[tuple[Path, str], Path | None] = {}
+        self._config_files: dict[Path, Path | None] = {}
         self.size = 0
 
     def known(self, path: Path, source: Source) -> Module | None:
@@ -58,11 +59,27 @@ class Program:
 
     def imported(self, module: Module, specifier: str) -> Module | None:
         """The module of the tree that an import means; None for packages and what cannot be read."""
-        key = (module.path.parent, specifier)
-        if key not in self._resolved:
-            self._resolved[key] = self._resolve(module, specifier)
-        path = self._resolved[key]
+        path = self.file_of(module.path.parent, specifier)
         return self._load(path) if path is not None else None
+
+    def file_of(self, folder: Path, specifier: str) -> Path | None:
+        """The file of the tree that an import in ``folder`` means; None for packages."""
+        key = (folder, specifier)
+        if key not in self._resolved:
+            self._resolved[key] = self._resolve(folder, specifier)
+        return self._resolved[key]
+
+    def config_file(self, folder: Path) -> Path | None:
+        """The ``tsconfig.json`` or ``jsconfig.json`` that says what imports in ``folder`` mean."""
+        if folder not in self._config_files:
+            tried = (folder / name for name in ("tsconfig.json", "jsconfig.json"))
+            found = next((path for path in tried if path.is_file()), None)
+            roots = self._workspace.roots
+            inside = folder not in roots and any(root in folder.parents for root in roots)
+            if found is None and inside:
+                found = self.config_file(folder.parent)
+            self._config_files[folder] = found
+        return self._config_files[folder]
 
     def exported(self, module: Module, name: str, depth: int = 0) -> tuple[Module, str] | None:
         """The module and local name behind an export, through re-exports; None where it is not found."""
@@ -106,10 +123,10 @@ class Program:
             self.add(module)
         return self._modules[path]
 
-    def _resolve(self, module: Module, specifier: str) -> Path | None:
+    def _resolve(self, folder: Path, specifier: str) -> Path | None:
         if specifier.startswith("."):
-            return self._file(module.path.parent / specifier)
-        for root in self._aliases(module.path.parent, specifier):
+            return self._file(folder / specifier)
+        for root in self._aliases(folder, specifier):
             found = self._file(root)
             if found is not None:
                 return found
@@ -137,19 +154,14 @@ class Program:
 
     def _config(self, folder: Path) -> tuple[Path, dict[str, list[str]]]:
         """The folder and ``paths`` of the nearest ``tsconfig.json`` inside the roots."""
-        if folder in self._paths:
-            return self._paths[folder]
-        inside = any(folder == root or root in folder.parents for root in self._workspace.roots)
-        result: tuple[Path, dict[str, list[str]]] = (folder, {})
-        for name in ("tsconfig.json", "jsconfig.json"):
-            if (folder / name).is_file():
-                result = _read_config(folder / name)
-                break
-        else:
-            if inside and folder not in self._workspace.roots:
-                result = self._config(folder.parent)
-        self._paths[folder] = result
-        return result
+        if folder not in self._paths:
+            file = self.config_file(folder)
+            self._paths[folder] = _read_config(file) if file is not None else (self._top(folder), {})
+        return self._paths[folder]
+
+    def _top(self, folder: Path) -> Path:
+        """The root a folder lies in, or itself."""
+        return next((each for each in (folder, *folder.parents) if each in self._workspace.roots), folder)
 
     @staticmethod
     def _file(path: Path) -> Path | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import MissingExtraError, UnreadableFileError
+from promptcache_lint.readers.typescript.declared import sink_words
 from promptcache_lint.readers.typescript.grammar import comments, first_error, is_installed, parse
 from promptcache_lint.readers.typescript.machine import Machine
 from promptcache_lint.readers.typescript.module import Module
@@ -39,8 +40,7 @@ class TypeScriptReader:
         Raises `MissingExtraError`, once in a run, where tree-sitter is not installed, and
         `UnreadableFileError` for a file with so little valid syntax that nothing was found in it.
         """
-        text = file.source.text
-        if not may_hold_prompt(text) or not (file.asked or is_shipped(file.source.path, text)):
+        if not self.may_hold_prompt(file, workspace):
             return []  # in a large tree most files end here, unparsed
         if not is_installed():
             return self._skipped(workspace)
@@ -55,6 +55,13 @@ class TypeScriptReader:
             place = module.place(error)
             raise UnreadableFileError(f"Not valid {_language(file)}.", row=place.row, column=place.column)
         return prompts
+
+    @staticmethod
+    def may_hold_prompt(file: InputFile, workspace: Workspace) -> bool:
+        """Whether a file is worth parsing: it hints at prompts and goes into production."""
+        text = file.source.text
+        hinted = may_hold_prompt(text, sink_words(workspace.vocabulary))
+        return hinted and (file.asked or is_shipped(file.source.path, text))
 
     @staticmethod
     def _skipped(workspace: Workspace) -> Iterable[Prompt]:

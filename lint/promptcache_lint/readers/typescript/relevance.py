@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.typescript import declared
 from promptcache_lint.readers.typescript.module import Closure, Import
 from promptcache_lint.readers.typescript.signs import source_words
 from promptcache_lint.wording import role_of_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from promptcache_lint.readers.typescript.frame import Frame
     from promptcache_lint.readers.typescript.machine import Machine
     from promptcache_lint.readers.typescript.module import Function
@@ -51,10 +54,13 @@ _DEEPEST = 3
 _LONG_LINE = 4000
 
 
-def may_hold_prompt(text: str) -> bool:
-    """Whether anything in a file hints at prompts; most files of a tree are ruled out here, unparsed."""
+def may_hold_prompt(text: str, words: Iterable[str] = ()) -> bool:
+    """Whether anything in a file hints at prompts; most files of a tree are ruled out here, unparsed.
+
+    ``words``: the last words of calls that a project declares to send one.
+    """
     lowered = text.lower()
-    return any(hint in lowered for hint in _HINTS)
+    return any(hint in lowered for hint in _HINTS) or any(word in text for word in words)
 
 
 def is_shipped(path: str, text: str) -> bool:
@@ -70,7 +76,8 @@ class Relevance:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        words = source_words() - _COMMON - {""}
+        words = (source_words() - _COMMON - {""}) | declared.source_words(machine.vocabulary)
+        self._sinks = declared.sink_words(machine.vocabulary)
         self._sure = frozenset(words | _DATE | {"env", "pid", "__dirname", "__filename"})
         self._sources: dict[Function, bool] = {}
         self._prompts: dict[Function, bool] = {}
@@ -79,7 +86,7 @@ class Relevance:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
         if function not in self._prompts:
             named = role_of_name(function.name) is not None
-            self._prompts[function] = named or may_hold_prompt(function.text)
+            self._prompts[function] = named or may_hold_prompt(function.text, self._sinks)
         return self._prompts[function]
 
     def worth_calling(self, function: Function, outer: Frame) -> bool:

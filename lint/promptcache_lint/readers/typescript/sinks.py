@@ -16,7 +16,7 @@ from promptcache_lint.prompts import Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.values import Map, Seq, Str
-from promptcache_lint.readers.typescript import filling, texts
+from promptcache_lint.readers.typescript import filling
 from promptcache_lint.readers.typescript.absolution import absolved_in, without
 from promptcache_lint.readers.typescript.clocks import literal
 from promptcache_lint.readers.typescript.content import (
@@ -24,8 +24,13 @@ from promptcache_lint.readers.typescript.content import (
     is_marked,
     message_segments,
     spoken,
-    system_segments,
-    tool_segments,
+)
+from promptcache_lint.readers.typescript.declared import is_declared_sink
+from promptcache_lint.readers.typescript.requests import (
+    API,
+    SYSTEM_KEYS,
+    conversations_of,
+    request_segments,
 )
 from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
 
@@ -42,17 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sinks"]
 
-_API = re.compile(
-    r".*\.(?:chat\.completions|messages|responses|completions|models|chats|conversations|batches)"
-    r"\.(?:create|stream|parse|generateContent|generateContentStream|countTokens|runTools)"
-    r"|(?:.*\.)?(?:experimental_)?(?:generate|stream)(?:Text|Object|UI)|(?:.*\.)?(?:getGenerativeModel|startChat)"
-    r"|(?:.*\.)?Converse(?:Stream)?Command|(?:.*\.)?generateContent(?:Stream)?"
-)
-_SYSTEM_KEYS = (
-    *("system", "instructions", "systemPrompt", "system_prompt", "systemInstruction", "system_instruction"),
-    *("systemMessage", "system_message", "systemInstructions", "developerMessage", "developerInstructions"),
-    *("preamble", "stateModifier", "messageModifier", "appendSystemPrompt", "customSystemPrompt"),
-)
 _TEMPLATE_NAME = re.compile(r"[A-Z][A-Z0-9_]*|\w*(?:Template|Prefix|Suffix|Header|Base)")
 """What is just called ``prompt`` is a user's task, or a question in a dialog, as often as a fixed prompt."""
 _ENOUGH_WORDS = 3
@@ -78,7 +72,9 @@ class Sinks:
 
     def called(self, made: Call, frame: Frame) -> None:
         """A call is about to be made."""
-        if _API.fullmatch(made.path):
+        if is_declared_sink(made, self._machine().vocabulary):
+            self._declared(made, frame)
+        elif API.fullmatch(made.path):
             self._request(made, frame)
         elif made.arguments:
             self._keywords(made, frame)
@@ -176,7 +172,7 @@ class Sinks:
         for given, node in made.arguments:
             if not isinstance(given, Map):
                 continue
-            for keyword in _SYSTEM_KEYS:
+            for keyword in SYSTEM_KEYS:
                 value = given.get(keyword)
                 if isinstance(value, Str) and _words(value) >= _ENOUGH_WORDS:
                     self._emit(keyword, "system", value, node, frame, strength=1)
@@ -184,35 +180,34 @@ class Sinks:
     def _request(self, made: Call, frame: Frame) -> None:
         """A call of a model API: tools, then system, then messages."""
         given = next((value for value in made.values if isinstance(value, Map)), None)
-        node = made.arguments[0][1] if made.arguments else made.node
         if given is None:
             return
-        config = given.get("config")
-        segments = tool_segments(self._machine(), given.get("tools"), node, frame)
-        for options in (given, config):
-            if not isinstance(options, Map):
-                continue
-            for keyword in _SYSTEM_KEYS:
-                value = options.get(keyword)
-                if value is not None:
-                    segments += system_segments(value, keyword, node, frame)
-        conversation: list[Segment] = []
-        for keyword in ("messages", "input", "contents", "history"):
-            value = given.get(keyword)
-            if isinstance(value, Seq):
-                conversation += message_segments(value, node, frame)
-                if any(segment.breakpoint for segment in conversation):
-                    self._forget(value)
-        for keyword in ("prompt", "input", "contents"):
-            value = given.get(keyword)
+        node = made.arguments[0][1] if made.arguments else made.node
+        for messages in conversations_of(given):
+            if any(segment.breakpoint for segment in message_segments(messages, node, frame)):
+                self._forget(messages)
+        segments = request_segments(self._machine(), given, node, frame)
+        self._add("request", segments, frame.module.place(made.node), frame, strength=3)
+
+    def _declared(self, made: Call, frame: Frame) -> None:
+        """A call that a project declares to send a prompt: its texts, its options, its messages."""
+        self._request(made, frame)
+        given = [("prompt", value, node) for value, node in made.arguments]
+        for value, node in made.arguments:
+            pairs = value.pairs if isinstance(value, Map) else ()
+            given += [(key, item, node) for key, item in pairs if key is not None]
+        for name, value, node in given:
             if isinstance(value, Str):
-                newest = bool(segments or conversation)
-                role: Role = "user" if newest else "prompt"
-                parts = texts.parts_of(self._machine(), value, node, frame)
-                conversation.append(Segment(keyword, role, parts, newest=newest))
-            elif keyword == "prompt" and isinstance(value, Seq):
-                conversation += message_segments(value, node, frame)
-        self._add("request", (*segments, *conversation), frame.module.place(made.node), frame, strength=3)
+                self._emit(
+                    name,
+                    "system" if role_of_name(name) == "system" else "prompt",
+                    value,
+                    node,
+                    frame,
+                    strength=1,
+                )
+            elif isinstance(value, Seq):
+                self.messages(value, node, frame)
 
     def _emit(
         self,
