@@ -4,16 +4,20 @@ It counts bytes and pages; allocating the tensors is the model's ``KVPool``.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from promptcache_engine.config import EngineConfig
 from promptcache_engine.errors import ConfigError
+from promptcache_engine.models.config import ModelConfig
 
 # Without a word from the user: room for this many whole contexts, in at most this share of the free memory.
 _CONTEXTS = 4
 _SHARE = 0.5
+# The layers with a window get at least this share of the other layers' pages, to keep ended prompts in.
+_WINDOW_SHARE = 0.25
 _CGROUP_FILES = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (
@@ -24,32 +28,82 @@ _CGROUP_FILES = (
 
 
 def pool_pages(
-    config: EngineConfig, *, context_length: int, bytes_per_token: int, available: int | None
+    config: EngineConfig, *, context_length: int, model: ModelConfig, item_size: int, available: int | None
 ) -> int:
     """Return how many pages the pool gets.
 
     Args:
         config: asks for a number of tokens, or leaves it open.
         context_length: tokens one request may have.
-        bytes_per_token: KV of one token in all layers.
+        model: says how much a token's keys and values take, and which layers have windows.
+        item_size: bytes of a value.
         available: bytes that are free; None when nobody knows.
 
     Raises:
         ConfigError: the tokens asked for need more memory than is free, or no page would fit.
     """
-    room = None if available is None else available // bytes_per_token
+
+    def fitting(size: int) -> int:
+        return _fitting_pages(config, context_length, model, item_size, size)
+
     if config.kv_cache_tokens is not None:
-        if room is not None and config.kv_cache_tokens > room:
-            remedy = f"About {room} tokens fit the free memory ({bytes_per_token} bytes a token)"
+        pages = -(-config.kv_cache_tokens // config.page_size)
+        if available is not None and pages > (most := fitting(available)):
+            a_token = model.kv_bytes_per_token(item_size)
+            remedy = f"About {most * config.page_size} tokens fit the free memory ({a_token} bytes a token)"
             raise ConfigError("kv_cache_tokens", config.kv_cache_tokens, remedy)
-        return -(-config.kv_cache_tokens // config.page_size)
+        return pages
     pages = -(-_CONTEXTS * context_length // config.page_size)
-    if room is not None:
-        pages = min(pages, int(room * _SHARE) // config.page_size)
+    if available is not None:
+        pages = min(pages, fitting(int(available * _SHARE)))
     if pages < 1:
         remedy = "The free memory does not hold one page: use smaller pages or free memory"
         raise ConfigError("page_size", config.page_size, remedy)
     return pages
+
+
+def window_pages(
+    config: EngineConfig, *, context_length: int, windows: Sequence[int], num_pages: int
+) -> tuple[int, ...]:
+    """Return how many pages the layers of each of a model's windows get, beside ``num_pages`` of the others.
+
+    What they need, and a share of the pool so that prefixes can still be reused. Empty where windows save
+    nothing: all layers share the pages.
+    """
+    if not windows or max(windows) >= context_length:
+        return ()
+    kept = int(num_pages * _WINDOW_SHARE)
+    pages = tuple(min(num_pages, max(needed_window_pages(config, window), kept)) for window in windows)
+    return pages if min(pages) < num_pages else ()
+
+
+def needed_window_pages(config: EngineConfig, window: int) -> int:
+    """Return the pages with which the layers of a window never run out: for each sequence that may run those
+    its window reaches, two that are cut by its ends, one that is copied from and one that is copied into; and
+    those of one step's tokens."""
+    step = -(-config.max_batch_tokens // config.page_size)
+    return config.max_running * (-(-window // config.page_size) + 4) + step
+
+
+def _fitting_pages(
+    config: EngineConfig, context_length: int, model: ModelConfig, item_size: int, size: int
+) -> int:
+    """The largest pool that takes at most ``size`` bytes, in pages."""
+    a_layer = 2 * model.kv_width * item_size * config.page_size
+
+    def taken(pages: int) -> int:
+        groups = model.layer_groups
+        windowed = window_pages(config, context_length=context_length, windows=model.windows, num_pages=pages)
+        if not windowed:
+            return pages * model.num_layers * a_layer
+        own = sum(count * groups.count(window) for window, count in enumerate(windowed))
+        return (pages * groups.count(None) + own) * a_layer
+
+    low, high = 0, size // (a_layer * max(1, model.layer_groups.count(None)))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if taken(middle) <= size else (low, middle - 1)
+    return low
 
 
 def available_bytes(device: torch.device) -> int | None:

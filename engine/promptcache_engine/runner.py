@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from promptcache_engine.cache import PageCopy
+from promptcache_engine.cache import PageCopy, WindowPool
 from promptcache_engine.models import DecoderModel, ForwardBatch, KVPool, SequenceSlice
 from promptcache_engine.scheduler import Chunk, Sequence
 
@@ -33,6 +33,8 @@ class ModelRunner:
         page_size: tokens a page holds.
         max_length: tokens the longest sequence has.
         scratch_slot: a slot that belongs to no page, for trying the model; None where there is none.
+        windows: the pools of pages of the layers with a sliding window, where they have their own; each has
+            its scratch slot behind its last page.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class ModelRunner:
         page_size: int,
         max_length: int,
         scratch_slot: int | None = None,
+        windows: Items[WindowPool] = (),
     ) -> None:
         self._model = model
         self._pool = pool
@@ -51,17 +54,27 @@ class ModelRunner:
         self._max_length = max_length
         self._scratch_slot = scratch_slot
         self._within_page = torch.arange(page_size, device=self._device)
+        self._windows = tuple(windows)
         self._tables: dict[str, _SlotTable] = {}
 
     def copy_pages(self, copies: Iterable[PageCopy]) -> None:
         """Perform the copies that sequences were admitted on; once, before anything else is computed."""
+        copies = list(copies)
+        self._copy(copies)
+        for window, pages in enumerate(self._windows):
+            self._copy(
+                [PageCopy(pages.page_of(each.src), pages.page_of(each.dst), each.tokens) for each in copies],
+                window,
+            )
+
+    def _copy(self, copies: Items[PageCopy], window: int | None = None) -> None:
         source: list[int] = []
         target: list[int] = []
         for copy in copies:
             source.extend(range(copy.src * self._page_size, copy.src * self._page_size + copy.tokens))
             target.extend(range(copy.dst * self._page_size, copy.dst * self._page_size + copy.tokens))
         if source:
-            self._pool.copy_slots(self._indices(source), self._indices(target))
+            self._pool.copy_slots(self._indices(source), self._indices(target), window)
 
     def compute(self, chunks: Items[Chunk]) -> Tensor:
         """Compute the chunks.
@@ -76,7 +89,8 @@ class ModelRunner:
         if self._scratch_slot is None:
             return "there is no slot to try the model with"
         zero, slot = self._indices([0]), self._indices([self._scratch_slot])
-        batch = ForwardBatch(zero, zero, slot, [SequenceSlice(0, 1, slot)], zero)
+        others = tuple(self._indices([pages.num_pages * self._page_size]) for pages in self._windows)
+        batch = ForwardBatch(zero, zero, slot, [SequenceSlice(0, 1, slot, others)], zero, others)
         try:
             logits = self._model.forward(batch, self._pool)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
@@ -96,7 +110,8 @@ class ModelRunner:
         slices: list[SequenceSlice] = []
         for chunk in chunks:
             slots = self._slots(chunk.sequence)
-            slices.append(SequenceSlice(len(tokens), chunk.length, slots[: chunk.end]))
+            windowed = tuple(self._window_slots(chunk, pages) for pages in self._windows)
+            slices.append(SequenceSlice(len(tokens), chunk.length, slots[: chunk.end], windowed))
             write_slots.append(slots[chunk.start : chunk.end])
             tokens.extend(chunk.sequence.tokens[chunk.start : chunk.end])
             positions.extend(range(chunk.start, chunk.end))
@@ -108,7 +123,20 @@ class ModelRunner:
             write_slots=torch.cat(write_slots),
             sequences=slices,
             logit_rows=self._indices(logit_rows),
+            window_writes=tuple(
+                torch.cat([part.window_slots[window][-part.length :] for part in slices])
+                for window in range(len(self._windows))
+            ),
         )
+
+    def _window_slots(self, chunk: Chunk, windows: WindowPool) -> Tensor:
+        """The slots of the chunk's context in the layers with one window; left of what the window sees stands
+        the slot of the chunk's first token."""
+        assert chunk.sequence.lease is not None
+        first, pages = windows.span(chunk.sequence.lease)
+        seen = (self._indices(pages).unsqueeze(-1) * self._page_size + self._within_page).flatten()
+        left = first * self._page_size
+        return torch.cat((seen[chunk.start - left].expand(left), seen[: chunk.end - left]))
 
     def _slots(self, sequence: Sequence) -> Tensor:
         """The slots of all the pages the sequence holds; only pages that are new cost anything.

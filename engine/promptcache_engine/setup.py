@@ -16,7 +16,7 @@ from promptcache_engine.cores import usable_cores
 from promptcache_engine.errors import ConfigError
 from promptcache_engine.hub import resolve_model
 from promptcache_engine.info import EngineInfo
-from promptcache_engine.memory import available_bytes, pool_pages
+from promptcache_engine.memory import available_bytes, pool_pages, window_pages
 from promptcache_engine.models import ChatTemplate, KVPool, LoadedModel, load_model
 from promptcache_engine.runner import ModelRunner
 from promptcache_engine.scheduler import Scheduler
@@ -93,7 +93,8 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
     num_pages = pool_pages(
         config,
         context_length=context,
-        bytes_per_token=loaded.config.kv_bytes_per_token(model.dtype.itemsize),
+        model=loaded.config,
+        item_size=model.dtype.itemsize,
         available=available_bytes(model.device),
     )
     info = EngineInfo(
@@ -106,8 +107,18 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         num_pages=num_pages,
         page_size=config.page_size,
     )
+    windowed = window_pages(
+        config, context_length=context, windows=loaded.config.windows, num_pages=num_pages
+    )
     # One slot more than there are pages: the runner's, to try the model with.
-    return KVPool(loaded.config, num_pages * config.page_size + 1, model.dtype, model.device), info
+    pool = KVPool(
+        loaded.config,
+        num_pages * config.page_size + 1,
+        model.dtype,
+        model.device,
+        window_slots=[pages * config.page_size + 1 for pages in windowed],
+    )
+    return pool, info
 
 
 def make_worker(
@@ -115,12 +126,14 @@ def make_worker(
 ) -> Worker:
     """Put a worker together, with an empty cache over ``pool``; ``on_death`` is called if it dies."""
     # Nobody reads the cache's event log yet; kept, it would only grow.
+    sizes = [(keys.shape[1] - 1) // info.page_size for keys, _ in pool.windowed]
     cache = PrefixCache(
         info.num_pages,
         info.page_size,
         policy=config.eviction_policy,
         share_on_admission=False,
         event_limit=0,
+        window_pools=list(zip(loaded.config.windows, sizes, strict=True)) if sizes else [],
     )
     scheduler = Scheduler(
         cache,
@@ -135,6 +148,7 @@ def make_worker(
         page_size=info.page_size,
         max_length=info.context_length,
         scratch_slot=info.num_pages * info.page_size,
+        windows=cache.windows.pools,
     )
     core = EngineCore(scheduler, runner, eos_token_ids=loaded.tokenizer.eos_token_ids)
     return Worker(core, max_waiting=config.max_waiting, on_death=on_death)

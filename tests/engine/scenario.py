@@ -13,6 +13,7 @@ from promptcache_engine.cache import PrefixCache
 from promptcache_engine.core import EngineCore
 from promptcache_engine.detokenizer import TextStream
 from promptcache_engine.generation import Generation
+from promptcache_engine.memory import needed_window_pages
 from promptcache_engine.models import KVPool, LoadedModel
 from promptcache_engine.runner import ModelRunner
 from promptcache_engine.sampling import Draws
@@ -78,7 +79,14 @@ def run(
     """Step a fresh engine until every request has ended; returns its cache."""
     assert config.kv_cache_tokens is not None
     num_pages = -(-config.kv_cache_tokens // config.page_size)
-    cache = PrefixCache(num_pages, config.page_size, share_on_admission=False)
+    windows = loaded.config.windows
+    sizes = [min(num_pages, needed_window_pages(config, window)) for window in windows]
+    cache = PrefixCache(
+        num_pages,
+        config.page_size,
+        share_on_admission=False,
+        window_pools=list(zip(windows, sizes, strict=True)),
+    )
     scheduler = Scheduler(
         cache,
         max_batch_tokens=config.max_batch_tokens,
@@ -86,10 +94,22 @@ def run(
         policy=config.scheduling_policy,
         keep_preempted=config.preemption == "keep",
     )
-    pool = KVPool(loaded.config, num_pages * config.page_size, loaded.model.dtype, "cpu")
-    pool.k.fill_(float("nan"))
-    pool.v.fill_(float("nan"))
-    runner = Recording(loaded.model, pool, page_size=config.page_size, max_length=max_length)
+    pool = KVPool(
+        loaded.config,
+        num_pages * config.page_size,
+        loaded.model.dtype,
+        "cpu",
+        window_slots=[size * config.page_size for size in sizes],
+    )
+    for each in (pool.k, pool.v, *(each for pair in pool.windowed for each in pair)):
+        each.fill_(float("nan"))
+    runner = Recording(
+        loaded.model,
+        pool,
+        page_size=config.page_size,
+        max_length=max_length,
+        windows=cache.windows.pools,
+    )
     runner.requests = {str(index): request for index, request in enumerate(requests)}
     core = EngineCore(scheduler, runner, eos_token_ids=())
     pending = sorted(enumerate(requests), key=lambda item: item[1].at_step)

@@ -6,6 +6,7 @@ from promptcache_engine.cache.errors import (
     InvalidTokensError,
     InvariantError,
     LeaseError,
+    WindowRoomError,
 )
 from promptcache_engine.cache.events import CacheCleared, CacheEvent, PagesRemoved, PagesStored
 from promptcache_engine.cache.hints import Hints
@@ -14,6 +15,7 @@ from promptcache_engine.cache.namespaces import Namespace
 from promptcache_engine.cache.policies import POLICIES
 from promptcache_engine.cache.prefix_cache import PrefixCache
 from promptcache_engine.cache.stats import CacheStats
+from promptcache_engine.cache.window_pool import WindowPool
 
 __all__ = [
     "NO_PAGE",
@@ -34,4 +36,6 @@ __all__ = [
     "PagesRemoved",
     "PagesStored",
     "PrefixCache",
+    "WindowPool",
+    "WindowRoomError",
 ]

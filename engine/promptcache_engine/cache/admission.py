@@ -8,7 +8,7 @@ from promptcache_engine.cache.lease import AdmissionReason, Lease, PageCopy
 from promptcache_engine.cache.namespaces import Namespace
 from promptcache_engine.cache.neighbours import Neighbours
 from promptcache_engine.cache.node import Node
-from promptcache_engine.cache.plan import Plan, make_plan
+from promptcache_engine.cache.plan import Plan, make_plan, pages_of
 from promptcache_engine.cache.rules import Rules
 from promptcache_engine.cache.store import PageStore
 from promptcache_engine.cache.tokens import UNIT
@@ -37,7 +37,10 @@ class Admission:
         free = len(store.pool)
         short = need - free if need <= free else need - (free + store.evictable - plan.unheld)
         # At the very end the page to copy from can itself become the sequence's page.
-        if short > (plan.source_unheld if rules.window is None else 0):
+        may_take_over = rules.window is None and not store.windows
+        if short > (plan.source_unheld if may_take_over else 0):
+            return None
+        if store.windows and not self._windows_have_room(match, plan, hit):
             return None
         if use_cache:
             elsewhere = self._longest_elsewhere(match, namespace, data)
@@ -50,7 +53,13 @@ class Admission:
         lease = self._grant(plan, need, namespace, data, reason, take_over=short > 0)
         new = (total - match.known // UNIT) * self._tokens_per_unit
         lease.use = Use(turn, new, plan.shared, (total - rules.recompute) // size, hints)
+        if store.windows:
+            store.windows.begin(lease, plan.shared)
         return lease
+
+    def _windows_have_room(self, match: Match, plan: Plan, hit: int) -> bool:
+        pages = pages_of(match)[: plan.shared]
+        return self._store.windows.has_room(pages, hit, copies=plan.source is not None)
 
     def fork(self, lease: Lease, computed: int) -> Lease:
         """Return a lease on the first ``computed`` tokens of ``lease``, whose full pages are published; the
@@ -72,6 +81,8 @@ class Admission:
         )
         fork.use = lease.use
         fork.parent = lease if copies else None
+        if store.windows:
+            store.windows.begin(fork, full)
         return fork
 
     def lookup(self, data: bytes, namespace: str | Namespace, *, touch: bool) -> int:

@@ -5,6 +5,7 @@ CacheError
 ├── CacheConfigError     a parameter of the cache that cannot work
 ├── InvalidTokensError   tokens or extra keys that cannot be stored
 ├── LeaseError           a lease used after its end, or in a way its cache was not built for
+├── WindowRoomError      a window's pages do not suffice for the sequences that run
 └── InvariantError       ``check()`` found the bookkeeping broken: a bug in this package
 """
 
@@ -34,6 +35,18 @@ class InvalidTokensError(CacheError):
 
 class LeaseError(CacheError):
     """A lease was used after it was finished or aborted, or by a cache that did not grant it."""
+
+
+class WindowRoomError(CacheError):
+    """The pool of a sliding window has no page for a token that a running sequence computes next."""
+
+    def __init__(self, window: int, num_pages: int) -> None:
+        super().__init__(
+            f"{num_pages} pages for the window of {window} tokens do not suffice for what runs.",
+            remedy="Give each running sequence its window's pages, and the tokens of a step theirs.",
+        )
+        self.window = window
+        self.num_pages = num_pages
 
 
 class InvariantError(CacheError):

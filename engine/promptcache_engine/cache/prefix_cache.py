@@ -5,7 +5,7 @@ slots and performs the copies a lease asks for. Not thread-safe: one thread owns
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from promptcache_engine.cache.admission import Admission
 from promptcache_engine.cache.audit import audit
@@ -21,6 +21,7 @@ from promptcache_engine.cache.rules import Rules
 from promptcache_engine.cache.stats import AdmissionCounter, CacheStats
 from promptcache_engine.cache.store import PageStore
 from promptcache_engine.cache.tokens import UNIT, ExtraKey, Tokens
+from promptcache_engine.cache.windows import Windows
 
 _EXTRAS = 4_096
 """Extra keys remembered before those no longer in use are looked for."""
@@ -45,6 +46,9 @@ class PrefixCache:
     ``remember_tokens``: how many evicted tokens are remembered, to explain misses and to learn from them
     (default: eight times the pool). ``event_limit``: pages that may wait in ``events()``; 0 turns events off.
     ``policy``: a name of ``POLICIES``, or a policy of one's own.
+    ``window_pools``: (window in tokens, pages) of the layers whose pages are freed when their window has left
+    them, for a model that has others too. Needs ``share_on_admission=False``, and a runner that calls
+    ``windows.reserve`` before tokens are computed and ``windows.slide`` after.
     Raises CacheConfigError for values that cannot work.
     """
 
@@ -63,6 +67,7 @@ class PrefixCache:
         tokens_per_unit: int = 1,
         remember_tokens: int | None = None,
         event_limit: int = 1_000_000,
+        window_pools: Sequence[tuple[int, int]] = (),
     ) -> None:
         _require(1, num_pages=num_pages, page_size=page_size, window=window, tokens_per_unit=tokens_per_unit)
         remembered = 8 * num_pages * page_size if remember_tokens is None else remember_tokens
@@ -76,7 +81,12 @@ class PrefixCache:
         self.num_pages = num_pages
         self.page_size = page_size
         self.share_on_admission = share_on_admission
-        self._rules = rules = Rules(page_size, partial_pages, window, lookahead, recompute)
+        for length, pages in window_pools:
+            _require(1, window=length, window_pages=pages)
+        if window_pools and share_on_admission:
+            raise CacheConfigError("window_pools", window_pools, "They need share_on_admission=False.")
+        self.windows = Windows(window_pools, page_size, num_pages)
+        self._rules = rules = Rules(page_size, partial_pages, window, lookahead, recompute, self.windows)
         clock = clock or time.monotonic
         self._policy = create_policy(policy, clock, num_pages) if isinstance(policy, str) else policy
         self._store = PageStore(
@@ -86,6 +96,7 @@ class PrefixCache:
             ghost_bytes=remembered * UNIT,
             event_limit=event_limit,
             clock=clock,
+            windows=self.windows,
         )
         self._admission = Admission(self._store, rules, tokens_per_unit)
         self._publisher = Publisher(self._store)
@@ -169,6 +180,8 @@ class PrefixCache:
             )
         if rest and not len(self._store.pool) + self._store.evictable:
             return None
+        if not self.windows.allow_fork(lease.pages, computed):
+            return None
         self._publisher.publish(lease, full)
         child = self._admission.fork(lease, computed)
         self._leases.add(child)
@@ -192,6 +205,7 @@ class PrefixCache:
     def copied(self, lease: Lease) -> None:
         """Say that the lease's copies are made: their source pages may be evicted again."""
         self._leases.check(lease)
+        self.windows.copied(lease)
         self._publisher.release_source(lease)
         self._leases.copied(lease)
 
@@ -204,6 +218,7 @@ class PrefixCache:
         computed = lease.length if computed is None else computed
         self._leases.check_unforked(lease, computed)
         full, rest = divmod(computed, self.page_size)
+        self.windows.close(lease)
         ours = max(full, lease.own_from)
         self._publisher.retract(lease, ours, rest * UNIT if full == ours and self._rules.partial_pages else 0)
         self._publisher.publish(lease, full)
@@ -226,6 +241,7 @@ class PrefixCache:
         Raises LeaseError when the lease has ended already.
         """
         self._leases.check_unforked(lease)
+        self.windows.close(lease)
         self._publisher.retract(lease, lease.own_from)
         self._close(lease, keep=False)
 
@@ -268,6 +284,7 @@ class PrefixCache:
     def check(self) -> None:
         """Verify the whole bookkeeping; raises InvariantError. Slow: for tests and for doubt."""
         audit(self._store, list(self._leases), self.num_pages)
+        self.windows.check(list(self._leases))
 
     @property
     def stats(self) -> CacheStats:

@@ -56,7 +56,9 @@ class Publisher:
             page = self._store.tree.first_page(child)
             child.kept = self._drop_subsumed(child.parent, page)
             child.parent.revive(page)
-        self._store.pool.give(page for page, other in zip(mine, theirs, strict=True) if other != NO_PAGE)
+        if self._store.windows:
+            self._store.windows.merge(mine, theirs)
+        self._store.give([page for page, other in zip(mine, theirs, strict=True) if other != NO_PAGE])
         for i in missing:
             theirs[i] = mine[i]
         child.pages = theirs
@@ -208,7 +210,7 @@ class Publisher:
                 for i in range(max(lease.own_from - start, 0), min(len(node.pages), end - start)):
                     page, node.pages[i] = node.pages[i], NO_PAGE
                     if page != NO_PAGE:
-                        self._store.pool.give([page])
+                        self._store.give([page])
                         self._store.log.removed(node, i, [page])
             node = node.parent
             start -= len(node.pages)

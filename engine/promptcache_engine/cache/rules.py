@@ -7,11 +7,14 @@ from promptcache_engine.cache.plan import pages_of
 from promptcache_engine.cache.tokens import UNIT
 from promptcache_engine.cache.tree import Match
 from promptcache_engine.cache.window import usable_prefix
+from promptcache_engine.cache.windows import Windows
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """``page_size`` tokens a page, reused in part or only whole; ``window`` and ``lookahead`` in tokens.
+
+    ``windows``: the pools of those layers that have pages of their own.
 
     ``recompute``: tokens of every prompt that are computed even where the cache has them all.
     """
@@ -20,16 +23,21 @@ class Rules:
     partial_pages: bool
     window: int | None
     lookahead: int
-    recompute: int = 1
+    recompute: int
+    windows: Windows
 
     def reusable(self, match: Match, limit: int) -> int:
         """Return how many tokens of ``match``, at most ``limit``, can be used."""
         tokens = self._to_granularity(min(match.stored // UNIT - self.lookahead, limit))
-        if self.window is None or not tokens:
+        if (self.window is None and not self.windows) or not tokens:
             return tokens
-        present = [page != NO_PAGE for page in pages_of(match)]
+        pages = pages_of(match)
+        present = [page != NO_PAGE for page in pages]
         while True:
-            usable = self._to_granularity(usable_prefix(present, tokens, self.page_size, self.window))
+            usable = usable_prefix(present, tokens, self.page_size, self.window)
+            if self.windows:
+                usable = self.windows.usable(pages, usable)
+            usable = self._to_granularity(usable)
             if usable == tokens:
                 return usable
             tokens = usable

@@ -15,6 +15,7 @@ from promptcache_engine.cache.policies.base import EvictionPolicy
 from promptcache_engine.cache.pool import PagePool
 from promptcache_engine.cache.tokens import TokenCodec
 from promptcache_engine.cache.tree import RadixTree
+from promptcache_engine.cache.windows import Windows
 
 
 class PageStore:
@@ -29,7 +30,9 @@ class PageStore:
         ghost_bytes: int,
         event_limit: int,
         clock: Callable[[], float],
+        windows: Windows,
     ) -> None:
+        self.windows = windows
         self.codec = TokenCodec()
         self.tree = RadixTree(page_size)
         self.pool = PagePool(num_pages)
@@ -112,6 +115,12 @@ class PageStore:
             self._evict_into(taken, count)
         return taken
 
+    def give(self, pages: list[int]) -> None:
+        """Put pages back, which hold nothing any more; the last of them is the next to be taken."""
+        if self.windows:
+            self.windows.detach(pages)
+        self.pool.give(pages)
+
     def evict(self, count: int) -> int:
         """Evict up to ``count`` pages to the free list; return how many went."""
         taken: list[int] = []
@@ -138,6 +147,8 @@ class PageStore:
         if NO_PAGE in gone:
             gone = [page for page in gone if page != NO_PAGE]
         gone.reverse()
+        if self.windows:
+            self.windows.detach(gone)
         taken += gone
         self.evictable -= len(gone)
         self.evicted_pages += len(gone)
@@ -156,7 +167,7 @@ class PageStore:
         """Free the pages of ``node``, which nobody holds and nothing continues, and forget it."""
         self.evictable -= page_count(node)
         self.policy.lose(node)
-        self.pool.give(page for page in node.pages if page != NO_PAGE)
+        self.give([page for page in node.pages if page != NO_PAGE])
         self._note_bare(self.tree.detach(node))
 
     def surrender(self, node: Node) -> None:
@@ -189,12 +200,12 @@ class PageStore:
         """Free what the lease has outside the tree."""
         private = lease.pages[lease.published :]
         if private:
-            self.pool.give(page for page in reversed(private) if page != NO_PAGE)
+            self.give([page for page in reversed(private) if page != NO_PAGE])
 
     def reset(self) -> None:
         """Forget everything; nobody holds anything."""
         pages = [page for node in self.tree.nodes() for page in node.pages if page != NO_PAGE]
-        self.pool.give(sorted(pages, reverse=True))
+        self.give(sorted(pages, reverse=True))
         self.tree.clear()
         self.codec.keep_only(())
         self.ghosts.clear()

@@ -112,6 +112,8 @@ class Scheduler:
             assert sequence.lease is not None
             self._cache.publish(sequence.lease, sequence.computed)
             sequence.stored = stored
+        if self._cache.windows and sequence.lease is not None:
+            self._cache.windows.slide(sequence.lease, sequence.computed)
 
     def extend(self, sequence: Sequence, token: int) -> None:
         """Append the token that was sampled."""
@@ -163,8 +165,7 @@ class Scheduler:
             if sequence.lease is None or not sequence.decoding:
                 continue
             if self._make_room(sequence, step.rejected):
-                step.chunks.append(Chunk(sequence, sequence.computed, 1))
-                step.budget -= 1
+                self._plan_chunk(step, sequence, 1)
 
     def _make_room(self, sequence: Sequence, rejected: list[Sequence]) -> bool:
         """Get the slot of the sequence's newest token, at the cost of those who come after it if need be."""
@@ -206,8 +207,14 @@ class Scheduler:
                     may_admit = not self._running
                     continue
                 may_admit = len(self._running) < self._max_running
-            step.chunks.append(Chunk(sequence, sequence.computed, min(step.budget, sequence.remaining)))
-            step.budget -= step.chunks[-1].length
+            self._plan_chunk(step, sequence, min(step.budget, sequence.remaining))
+
+    def _plan_chunk(self, step: _Step, sequence: Sequence, length: int) -> None:
+        assert sequence.lease is not None
+        chunk = Chunk(sequence, sequence.computed, length)
+        self._cache.windows.reserve(sequence.lease, chunk.end)
+        step.chunks.append(chunk)
+        step.budget -= length
 
     def _is_held(self, sequence: Sequence) -> bool:
         held = self._holds.held(sequence, self._running)
@@ -238,7 +245,8 @@ class Scheduler:
         if lease is None:
             return False
         self._waiting.remove(sequence)
-        copies = fork_copies(sequence, lease, self._cache.page_size)
+        # A window may have left what a fork would copy: it finds its prompt in the cache, or computes it.
+        copies = [] if self._cache.windows else fork_copies(sequence, lease, self._cache.page_size)
         sequence.lease = lease
         sequence.copies = copies or list(lease.copies)
         sequence.computed = sequence.prompt_tokens - 1 if copies else lease.hit

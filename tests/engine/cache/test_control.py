@@ -120,7 +120,7 @@ def test_check_finds_what_is_broken() -> None:
 
 def test_every_error_belongs_to_the_tree_and_names_a_remedy() -> None:
     errors = [getattr(public, name) for name in public.__all__ if name.endswith("Error")]
-    assert len(errors) == 5
+    assert len(errors) == 6
     assert all(issubclass(error, CacheError) for error in errors)
 
 
