@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.errors import ApiError, cannot_count, internal_error
+from promptcache_gateway.errors import ApiError, internal_error
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
 from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
 from promptcache_gateway.plane.dispatch import at
 from promptcache_gateway.plane.responses import send_error, send_whole
 from promptcache_gateway.plane.summary import as_headers
+from promptcache_gateway.translate import across
 from promptcache_gateway.upstreams.base import Inbound
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class CountEndpoint:
         )
         headers = self._access.without_credentials(scope["headers"])
         inbound = Inbound("POST", headers, scope.get("query_string", b""))
+        call = at(call, hop)
         if "anthropic.messages" not in upstream.dialects:
-            raise cannot_count(upstream.name)
-        return await upstream.count_prompt(at(call, hop), inbound)
+            call = across(upstream, call)
+        return await upstream.count_prompt(call, inbound)

@@ -1,17 +1,30 @@
 """Send a call to an upstream that does not speak its dialect, and bring the answer back in the caller's.
 
-Where both speak the same, nothing is translated and this is not called: bytes go through.
+Where both speak the same, nothing is translated and this is not called: bytes go through. A refusal of
+the upstream keeps its status and its message, in the shape of the caller's API.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import orjson
+
+from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.translate.chat_answers import CompletionChunks, to_completion
+from promptcache_gateway.translate.chat_to_messages import chat_to_messages
+from promptcache_gateway.translate.events import MALFORMED, UNREADABLE, TranslatedStream, Translator
+from promptcache_gateway.translate.flavor import Flavor, flavor_of
+from promptcache_gateway.translate.message_answers import MessageEvents, to_message
+from promptcache_gateway.translate.messages_to_chat import messages_to_chat
+from promptcache_gateway.upstreams.base import WholeReply
+from promptcache_gateway.upstreams.whole_bodies import json_object
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call
-    from promptcache_gateway.upstreams.base import Inbound, StreamReply, Upstream, WholeReply
+    from promptcache_gateway.upstreams.base import Inbound, StreamReply, Upstream
 
 _NAMES = {
     "openai.chat": "OpenAI's chat completions",
@@ -22,15 +35,96 @@ _NAMES = {
 }
 
 
-async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> WholeReply | StreamReply:  # noqa: ARG001
+async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
     """Complete a call at an upstream of another dialect; raises `ApiError` where that cannot be done."""
-    raise unsupported(upstream, call)
+    reply = await upstream.send(across(upstream, call), inbound)
+    if not isinstance(reply, WholeReply):
+        if reply.events:
+            return TranslatedStream(reply, _translator(call, reply))
+        await reply.close()
+        raise _unreadable(upstream)
+    return _whole(upstream, call, reply)
 
 
-def unsupported(upstream: Upstream, call: Call) -> ApiError:
-    """400: nothing leads from the caller's API to what the upstream speaks."""
-    return ApiError(
+def across(upstream: Upstream, call: Call) -> Call:
+    """The call in a dialect the upstream speaks; raises `ApiError` 400 where there is no way there."""
+    if call.dialect == "anthropic.messages" and "openai.chat" in upstream.dialects:
+        payload = messages_to_chat(call.payload, call.model, _flavor(upstream))
+        return _as(call, "/v1/chat/completions", payload)
+    if call.dialect == "openai.chat" and "anthropic.messages" in upstream.dialects:
+        return _as(call, "/v1/messages", chat_to_messages(call.payload, call.model))
+    raise ApiError(
         400,
         f"The upstream {upstream.name} does not serve {_NAMES[call.dialect]}.",
         code="unsupported_api",
+    )
+
+
+def _flavor(upstream: Upstream) -> Flavor:
+    url = "" if upstream.kind == "engine" else upstream.health().get("url", "")
+    return flavor_of(upstream.kind, str(url))
+
+
+def _as(call: Call, path: str, payload: dict[str, Any]) -> Call:
+    chat = path == "/v1/chat/completions"
+    return replace(
+        call,
+        dialect="openai.chat" if chat else "anthropic.messages",
+        path=path,
+        body=orjson.dumps(payload),
+        payload=payload,
+    )
+
+
+def _translator(call: Call, reply: StreamReply) -> Translator:
+    if call.dialect == "anthropic.messages":
+        return MessageEvents(call.model, _name(call), reply.engine)
+    options = call.payload.get("stream_options")
+    asked = isinstance(options, dict) and options.get("include_usage") is True
+    return CompletionChunks(call.model, _name(call), int(call.received_at), include_usage=asked)
+
+
+def _whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply:
+    payload = json_object(reply.body)
+    if reply.status >= 400:
+        return replace(reply, body=error_body(_refusal(upstream, reply, payload), call.dialect, call.id))
+    if payload is None:
+        raise _unreadable(upstream)
+    try:
+        body = orjson.dumps(_answer(call, payload))
+    except MALFORMED as error:
+        raise _unreadable(upstream) from error
+    return replace(reply, body=body)
+
+
+def _answer(call: Call, payload: dict[str, Any]) -> dict[str, Any]:
+    if call.dialect == "anthropic.messages":
+        return to_message(payload, call.model, _name(call))
+    return to_completion(payload, call.model, _name(call), int(call.received_at))
+
+
+def _refusal(upstream: Upstream, reply: WholeReply, payload: dict[str, Any] | None) -> ApiError:
+    said = payload.get("error") if payload is not None else None
+    fields = said if isinstance(said, dict) else {}
+    message = fields.get("message")
+    kind = fields.get("type")
+    return ApiError(
+        reply.status,
+        message if isinstance(message, str) else f"The upstream {upstream.name} answered {reply.status}.",
+        kind=kind if isinstance(kind, str) else "upstream_error",
+        code=reply.error,
+    )
+
+
+def _name(call: Call) -> str:
+    prefix = "msg_" if call.dialect == "anthropic.messages" else "chatcmpl-"
+    return prefix + call.id.removeprefix("pcr_")
+
+
+def _unreadable(upstream: Upstream) -> ApiError:
+    return ApiError(
+        502,
+        f"The upstream {upstream.name} answered with something that is no answer of its API.",
+        kind="upstream_error",
+        code=UNREADABLE,
     )

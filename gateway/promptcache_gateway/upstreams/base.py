@@ -70,8 +70,16 @@ class StreamReply(Protocol):
     headers: RawHeaders
     events: bool
     engine: EngineFacts | None
-    first_output_at: float | None
-    error: str | None
+
+    @property
+    def first_output_at(self) -> float | None:
+        """``time.perf_counter()`` at the first generated output, once there was some."""
+        ...
+
+    @property
+    def error(self) -> str | None:
+        """The code of what ended it badly, or None."""
+        ...
 
     @property
     def response_id(self) -> str | None:

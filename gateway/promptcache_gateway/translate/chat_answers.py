@@ -1,0 +1,156 @@
+"""An Anthropic message as a chat completion's answer, whole or chunk by chunk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from promptcache.usage import Usage
+from promptcache_gateway.error_shapes import error_event
+from promptcache_gateway.translate.counts import openai_usage
+from promptcache_gateway.translate.events import DONE, data_event
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache_gateway.errors import ApiError
+
+_FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+
+
+def finish_of(reason: object) -> str:
+    """OpenAI's finish reason of Anthropic's stop reason."""
+    return _FINISH_REASONS.get(str(reason), "stop")
+
+
+def to_completion(message: Mapping[str, Any], model: str, name: str, created: int) -> dict[str, Any]:
+    """A whole answer.
+
+    Args:
+        message: Anthropic's message.
+        model: the model's name as the caller wrote it, for an answer that has none.
+        name: an id for an answer that has none.
+        created: Unix time in whole seconds.
+    """
+    choice = {
+        "index": 0,
+        "message": _said(message.get("content") or ()),
+        "logprobs": None,
+        "finish_reason": finish_of(message.get("stop_reason")),
+    }
+    return {
+        "id": message.get("id") or name,
+        "object": "chat.completion",
+        "created": created,
+        "model": message.get("model") or model,
+        "choices": [choice],
+        "usage": openai_usage(Usage.from_response(message)),
+    }
+
+
+def _said(blocks: Any) -> dict[str, Any]:
+    texts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    thoughts: list[dict[str, Any]] = []
+    for block in blocks:
+        kind = block.get("type")
+        if kind == "text":
+            texts.append(block.get("text") or "")
+        elif kind == "tool_use":
+            arguments = orjson.dumps(block.get("input") or {}).decode()
+            function = {"name": block.get("name") or "", "arguments": arguments}
+            calls.append({"id": block.get("id") or "", "type": "function", "function": function})
+        elif kind in {"thinking", "redacted_thinking"}:
+            thoughts.append(block)
+    said: dict[str, Any] = {
+        "role": "assistant",
+        "content": "".join(texts) if texts else None,
+        "refusal": None,
+    }
+    if thoughts:
+        said["reasoning_content"] = "".join(thought.get("thinking") or "" for thought in thoughts)
+        said["thinking_blocks"] = thoughts  # with their signatures, to be sent back with the next turn
+    if calls:
+        said["tool_calls"] = calls
+    return said
+
+
+class CompletionChunks:
+    """Translates a message's events into a chat completion's chunks."""
+
+    def __init__(self, model: str, name: str, created: int, *, include_usage: bool) -> None:
+        """``include_usage``: whether the caller asked for a last chunk with the usage."""
+        self._head = {"id": name, "object": "chat.completion.chunk", "created": created, "model": model}
+        self._include_usage = include_usage
+        self._calls: dict[int, int] = {}
+        self._finish = "stop"
+
+    def take(self, event: dict[str, Any]) -> bytes:
+        """The chunks for one event."""
+        match event.get("type"):
+            case "message_start":
+                return self._start(event.get("message") or {})
+            case "content_block_start":
+                return self._open(event.get("index", 0), event.get("content_block") or {})
+            case "content_block_delta":
+                return self._delta(event.get("index", 0), event.get("delta") or {})
+            case "message_delta":
+                reason = (event.get("delta") or {}).get("stop_reason")
+                self._finish = finish_of(reason) if reason is not None else self._finish
+                return b""
+            case "ping":
+                return b": ping\n\n"
+            case _:
+                return b""
+
+    def end(self, usage: Usage) -> bytes:
+        """Finish reason, usage where asked for, and ``[DONE]``."""
+        out = self._chunk({}, self._finish)
+        if self._include_usage:
+            out += data_event({**self._head, "choices": [], "usage": openai_usage(usage)})
+        return out + DONE
+
+    def fail(self, error: ApiError) -> bytes:
+        """OpenAI's error event."""
+        return error_event(error, "openai.chat")
+
+    def _start(self, message: Mapping[str, Any]) -> bytes:
+        for field in ("id", "model"):
+            if message.get(field):
+                self._head[field] = message[field]
+        return self._chunk({"role": "assistant", "content": "", "refusal": None})
+
+    def _open(self, index: int, block: Mapping[str, Any]) -> bytes:
+        if block.get("type") == "tool_use":
+            number = self._calls[index] = len(self._calls)
+            function = {"name": block.get("name") or "", "arguments": ""}
+            call = {"index": number, "id": block.get("id") or "", "type": "function", "function": function}
+            return self._chunk({"tool_calls": [call]})
+        text = block.get("text")
+        return self._chunk({"content": text}) if text else b""
+
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> bytes:
+        match delta.get("type"):
+            case "text_delta":
+                return self._chunk({"content": delta.get("text") or ""})
+            case "thinking_delta":
+                return self._chunk({"reasoning_content": delta.get("thinking") or ""})
+            case "input_json_delta" if index in self._calls:
+                function = {"arguments": delta.get("partial_json") or ""}
+                return self._chunk({"tool_calls": [{"index": self._calls[index], "function": function}]})
+            case _:
+                return b""
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        chunk = {**self._head, "choices": [choice]}
+        return data_event({**chunk, "usage": None} if self._include_usage else chunk)

@@ -1,0 +1,247 @@
+"""A request for a chat completion as a request of Anthropic's Messages API.
+
+Instructions at the head become ``system``; one that comes later stays where it stands, as text of the
+user's turn: hoisted to the head it would change the whole prefix. Marks stay on the parts they stood on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from promptcache_gateway.translate.fields import a_list, a_text, an_object, refuse, untranslatable, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_MAX_TOKENS = 4096
+_MARK = "cache_control"
+_OPENAI_MARK = "prompt_cache_breakpoint"
+_INSTRUCTING = frozenset({"system", "developer"})
+_REFUSED = frozenset(
+    {"logprobs", "top_logprobs", "frequency_penalty", "presence_penalty", "logit_bias", "functions", "audio",
+     "function_call", "web_search_options"}
+)  # fmt: skip
+# Read here, or of no meaning to another provider.
+_KNOWN = _REFUSED | {
+    "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
+    "stop", "stream", "stream_options", "n", "response_format", "reasoning_effort", "user", "seed", "store",
+    "metadata", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "service_tier",
+    "safety_identifier", "verbosity", "modalities", "prediction",
+}  # fmt: skip
+
+
+def chat_to_messages(payload: Mapping[str, Any], model: str) -> dict[str, Any]:
+    """Translate a request; ``payload`` is not changed, ``model`` is the model's name at the upstream.
+
+    Raises:
+        ApiError: 400 naming the path of what is malformed or has no counterpart.
+    """
+    refuse(payload, _REFUSED)
+    if payload.get("n") not in {None, 1}:
+        raise untranslatable("n", "More than one answer")
+    translated: dict[str, Any] = {"model": model}
+    if payload.get("tools"):
+        tools = a_list(payload["tools"], "tools")
+        translated["tools"] = [_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
+    choice = _tool_choice(payload)
+    if choice is not None:
+        translated["tool_choice"] = choice
+    translated.update(_parameters(payload))
+    system, messages = _split(a_list(payload.get("messages"), "messages"))
+    if system:
+        translated["system"] = system
+    translated["messages"] = messages
+    return translated
+
+
+def _parameters(payload: Mapping[str, Any]) -> dict[str, Any]:
+    limit = payload.get("max_completion_tokens")
+    limit = payload.get("max_tokens") if limit is None else limit
+    fields: dict[str, Any] = {"max_tokens": DEFAULT_MAX_TOKENS if limit is None else limit}
+    stop = payload.get("stop")
+    if stop:
+        fields["stop_sequences"] = [stop] if isinstance(stop, str) else stop
+    config = _output_config(payload)
+    if config:
+        fields["output_config"] = config
+    if payload.get("user"):
+        fields["metadata"] = {"user_id": payload["user"]}
+    if payload.get("stream"):
+        fields["stream"] = True
+    return fields | {name: value for name, value in payload.items() if name not in _KNOWN}
+
+
+def _output_config(payload: Mapping[str, Any]) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    effort = payload.get("reasoning_effort")
+    if effort is not None:
+        if effort not in {"low", "medium", "high"}:
+            raise untranslatable("reasoning_effort", f"The effort {str(effort)[:40]!r}")
+        config["effort"] = effort
+    form = payload.get("response_format")
+    kind = an_object(form, "response_format").get("type") if form is not None else "text"
+    if kind == "json_schema":
+        described = an_object(form["json_schema"] if form else None, "response_format.json_schema")
+        config["format"] = {"type": "json_schema", "schema": described.get("schema")}
+    elif kind != "text":
+        raise untranslatable("response_format", f"The format {str(kind)[:40]!r}")
+    return config
+
+
+def _tool(tool: object, path: str) -> dict[str, Any]:
+    tool = an_object(tool, path)
+    if tool.get("type") != "function":
+        raise untranslatable(path, f"The tool {str(tool.get('type'))[:40]!r}")
+    function = an_object(tool.get("function"), f"{path}.function")
+    said: dict[str, Any] = {"name": a_text(function.get("name"), f"{path}.function.name")}
+    if function.get("description") is not None:
+        said["description"] = function["description"]
+    said["input_schema"] = function.get("parameters") or {"type": "object", "properties": {}}
+    return _marked(said, tool if _MARK in tool else function)
+
+
+def _tool_choice(payload: Mapping[str, Any]) -> dict[str, Any] | None:
+    choice = payload.get("tool_choice")
+    alone = payload.get("parallel_tool_calls") is False and payload.get("tools")
+    if choice is None and not alone:
+        return None
+    if isinstance(choice, dict):
+        if choice.get("type") != "function":
+            raise untranslatable("tool_choice", f"The choice {str(choice.get('type'))[:40]!r}")
+        function = an_object(choice.get("function"), "tool_choice.function")
+        said = {"type": "tool", "name": a_text(function.get("name"), "tool_choice.function.name")}
+    else:
+        kind = {None: "auto", "auto": "auto", "required": "any", "none": "none"}.get(choice)
+        if kind is None:
+            raise wrong("tool_choice", "auto, required, none or a function")
+        said = {"type": kind}
+    return {**said, "disable_parallel_tool_use": True} if alone and said["type"] != "none" else said
+
+
+def _split(messages: list[Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The system blocks, and the turns in Anthropic's roles, neighbours of one role put together."""
+    system: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
+    for index, item in enumerate(messages):
+        path = f"messages[{index}]"
+        message = an_object(item, path)
+        role = message.get("role")
+        if role in _INSTRUCTING:
+            blocks = _blocks(message, path)
+            if turns:
+                _add(turns, "user", blocks)
+            else:
+                system.extend(blocks)
+        elif role == "user":
+            _add(turns, "user", _blocks(message, path))
+        elif role == "tool":
+            _add(turns, "user", [_result(message, path)])
+        elif role == "assistant":
+            _add(turns, "assistant", _assistant(message, path))
+        else:
+            raise wrong(f"{path}.role", "system, developer, user, assistant or tool")
+    return system, turns
+
+
+def _add(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:
+    if turns and turns[-1]["role"] == role:
+        turns[-1]["content"].extend(blocks)
+    elif blocks:
+        turns.append({"role": role, "content": blocks})
+
+
+def _blocks(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+    content = message.get("content")
+    if content is None:
+        return []
+    if isinstance(content, str):
+        blocks = [{"type": "text", "text": content}] if content else []
+    else:
+        blocks = [
+            _block(an_object(part, f"{path}.content[{index}]"), f"{path}.content[{index}]")
+            for index, part in enumerate(a_list(content, f"{path}.content"))
+        ]
+    if blocks and _MARK in message:
+        blocks[-1] = _marked(blocks[-1], message)
+    return blocks
+
+
+def _block(part: Mapping[str, Any], path: str) -> dict[str, Any]:
+    kind = part.get("type")
+    if kind == "text":
+        block: dict[str, Any] = {"type": "text", "text": a_text(part.get("text"), f"{path}.text")}
+    elif kind == "refusal":
+        block = {"type": "text", "text": a_text(part.get("refusal"), f"{path}.refusal")}
+    elif kind == "image_url":
+        image = an_object(part.get("image_url"), f"{path}.image_url")
+        block = {"type": "image", "source": _source(a_text(image.get("url"), f"{path}.image_url.url"))}
+    elif kind == "file":
+        file = an_object(part.get("file"), f"{path}.file")
+        if not isinstance(file.get("file_data"), str):
+            raise untranslatable(f"{path}.file", "A file kept at the provider")
+        block = {"type": "document", "source": _source(file["file_data"])}
+        if file.get("filename"):
+            block["title"] = file["filename"]
+    else:
+        raise untranslatable(path, f"The part {str(kind)[:40]!r}")
+    return _marked(block, part)
+
+
+def _source(url: str) -> dict[str, Any]:
+    head, comma, data = url.partition(",")
+    if url.startswith("data:") and comma and head.endswith(";base64"):
+        media = head[5:-7].partition(";")[0]
+        return {"type": "base64", "media_type": media, "data": data}
+    return {"type": "url", "url": url}
+
+
+def _result(message: Mapping[str, Any], path: str) -> dict[str, Any]:
+    name = a_text(message.get("tool_call_id"), f"{path}.tool_call_id")
+    content = message.get("content")
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": name}
+    if isinstance(content, str):
+        block["content"] = content
+        return _marked(block, message)
+    parts = _blocks(message, path)
+    marks = [part.pop(_MARK) for part in parts if _MARK in part]
+    block["content"] = parts
+    return {**block, _MARK: marks[-1]} if marks else block
+
+
+def _assistant(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+    kept = message.get("thinking_blocks")
+    blocks = [*kept] if isinstance(kept, list) else []
+    blocks += _blocks(message, path)
+    for index, item in enumerate(a_list(message.get("tool_calls") or [], f"{path}.tool_calls")):
+        at = f"{path}.tool_calls[{index}]"
+        call = an_object(item, at)
+        function = an_object(call.get("function"), f"{at}.function")
+        block = {
+            "type": "tool_use",
+            "id": a_text(call.get("id"), f"{at}.id"),
+            "name": a_text(function.get("name"), f"{at}.function.name"),
+            "input": _arguments(a_text(function.get("arguments"), f"{at}.function.arguments"), at),
+        }
+        blocks.append(_marked(block, call))
+    return blocks
+
+
+def _arguments(text: str, path: str) -> dict[str, Any]:
+    if not text.strip():
+        return {}
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = None
+    if not isinstance(value, dict):
+        raise wrong(f"{path}.function.arguments", "a JSON object as a string")
+    return value
+
+
+def _marked(block: dict[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
+    mark = source.get(_MARK)
+    if mark is None and source.get(_OPENAI_MARK) is not None:
+        mark = {"type": "ephemeral"}
+    return block if mark is None else {**block, _MARK: mark}

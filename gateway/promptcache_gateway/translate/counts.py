@@ -1,0 +1,66 @@
+"""A usage record in each API's convention: Anthropic counts cached tokens beside the input, OpenAI in it.
+
+What was not reported is null or absent, an explicit zero is a zero.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from promptcache.usage import Usage
+    from promptcache_gateway.exchange import EngineFacts
+
+
+def anthropic_usage(usage: Usage) -> dict[str, Any]:
+    """Anthropic's ``usage``; ``input_tokens`` leaves out what was read and written where that is known."""
+    fresh = usage.uncached if usage.uncached is not None else usage.total_input
+    return {
+        "input_tokens": fresh or 0,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "output_tokens": usage.output or 0,
+    }
+
+
+def engine_usage(facts: EngineFacts | None) -> dict[str, Any]:
+    """Anthropic's ``usage`` before the first token: exact where the engine answers, else not known yet."""
+    if facts is None:
+        return {"input_tokens": 0, "output_tokens": 0}
+    return {
+        "input_tokens": facts.prompt_tokens - facts.cached_tokens,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": facts.cached_tokens,
+        "output_tokens": 0,
+    }
+
+
+def openai_usage(usage: Usage) -> dict[str, Any]:
+    """OpenAI's ``usage`` of a chat completion; ``prompt_tokens`` holds what was read and written."""
+    total, output = usage.total_input or 0, usage.output or 0
+    said: dict[str, Any] = {
+        "prompt_tokens": total,
+        "completion_tokens": output,
+        "total_tokens": total + output,
+    }
+    if usage.cache_read is not None:
+        said["prompt_tokens_details"] = {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write or 0,
+        }
+    return said
+
+
+def responses_usage(usage: Usage) -> dict[str, Any]:
+    """OpenAI's ``usage`` of a response; the details are required there, so unreported reads are told as 0."""
+    total, output = usage.total_input or 0, usage.output or 0
+    return {
+        "input_tokens": total,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read or 0,
+            "cache_write_tokens": usage.cache_write or 0,
+        },
+        "output_tokens": output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": total + output,
+    }

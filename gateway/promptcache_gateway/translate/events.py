@@ -1,0 +1,138 @@
+"""Server-sent events taken apart and written, and a stream of them translated on its way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
+
+from promptcache_gateway.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from promptcache.usage import Usage
+    from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.upstreams.base import RawHeaders, StreamReply
+
+DONE = b"data: [DONE]\n\n"
+UNREADABLE = "upstream_unreadable"
+MALFORMED = (TypeError, AttributeError, KeyError, ValueError, IndexError)
+"""What reading an answer of another shape than the API's own raises; nobody's prompt is in it."""
+
+
+def named_event(payload: dict[str, Any]) -> bytes:
+    """An event whose name is its ``type``, as Anthropic's and OpenAI's responses have them."""
+    name: str = payload["type"]
+    return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(payload) + b"\n\n"
+
+
+def data_event(payload: dict[str, Any]) -> bytes:
+    """An event without a name, as chat completions have them."""
+    return b"data: " + orjson.dumps(payload) + b"\n\n"
+
+
+def read_events(piece: bytes) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a run of whole events; comments, ``[DONE]`` and what is no object are left out."""
+    for event in piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n\n"):
+        lines = [line[5:] for line in event.split(b"\n") if line.startswith(b"data:")]
+        if not lines:
+            continue
+        try:
+            payload = orjson.loads(b"\n".join(lines))
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(payload, dict):
+            yield payload
+
+
+class Translator(Protocol):
+    """Turns one API's events into another's."""
+
+    def take(self, event: dict[str, Any]) -> bytes:
+        """The caller's events for one of the upstream's; may be none."""
+        ...
+
+    def end(self, usage: Usage) -> bytes:
+        """The last events, once the upstream has ended in good order."""
+        ...
+
+    def fail(self, error: ApiError) -> bytes:
+        """The last event of a stream that went wrong."""
+        ...
+
+
+class TranslatedStream:
+    """A `StreamReply` whose events are another API's than its upstream's."""
+
+    events = True
+
+    def __init__(self, inner: StreamReply, translator: Translator) -> None:
+        self._inner = inner
+        self._translator = translator
+        self._error: str | None = None
+        self.status = inner.status
+        self.headers: RawHeaders = inner.headers
+        self.engine: EngineFacts | None = inner.engine
+
+    @property
+    def first_output_at(self) -> float | None:
+        """When the upstream's first output came."""
+        return self._inner.first_output_at
+
+    @property
+    def error(self) -> str | None:
+        """The code of what ended it, as the upstream's stream has it."""
+        return self._error or self._inner.error
+
+    @property
+    def response_id(self) -> str | None:
+        """The upstream's id of the response."""
+        return self._inner.response_id
+
+    @property
+    def usage(self) -> Usage:
+        """The upstream's own numbers."""
+        return self._inner.usage
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The translated events, whole ones at a time; an error event ends them."""
+        try:
+            async for piece in self._inner.pieces():
+                out: list[bytes] = []
+                for event in read_events(piece):
+                    error = event.get("error")
+                    if isinstance(error, dict):
+                        failure = _said(error, self._inner.error)
+                        self._error = failure.code
+                        yield b"".join(out) + self._translator.fail(failure)
+                        return
+                    out.append(self._translator.take(event))
+                translated = b"".join(out)
+                if translated:
+                    yield translated
+            yield self._translator.end(self._inner.usage)
+        except MALFORMED:
+            self._error = UNREADABLE
+            yield self._translator.fail(_unreadable())
+
+    async def close(self) -> None:
+        """Give up what still runs upstream."""
+        await self._inner.close()
+
+
+def _unreadable() -> ApiError:
+    message = "The upstream sent an event that its API does not have."
+    return ApiError(502, message, kind="upstream_error", code=UNREADABLE)
+
+
+def _said(error: dict[str, Any], code: str | None) -> ApiError:
+    status = 504 if code == "upstream_timeout" else 502
+    message = error.get("message")
+    kind = error.get("type")
+    return ApiError(
+        status,
+        message if isinstance(message, str) else "The upstream failed.",
+        kind=kind if isinstance(kind, str) else "upstream_error",
+        code=code or str(error.get("code") or error.get("type") or "upstream_error"),
+    )

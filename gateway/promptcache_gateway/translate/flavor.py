@@ -1,0 +1,38 @@
+"""What an OpenAI-shaped server takes beyond the common core, as far as a translation must know it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+_STRICT_HOSTS = ("openai.com", "azure.com")  # refuse fields they do not know
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """One server's taste.
+
+    Attributes:
+        keeps_marks: takes ``cache_control`` on content parts and tools (OpenRouter, LiteLLM, Qwen…), or
+            passes over it (vLLM, SGLang, llama.cpp).
+        limit: the field that limits an answer's tokens.
+        takes_top_k: knows ``top_k``.
+    """
+
+    keeps_marks: bool = True
+    limit: str = "max_tokens"
+    takes_top_k: bool = True
+
+
+LENIENT = Flavor()
+STRICT = Flavor(keeps_marks=False, limit="max_completion_tokens", takes_top_k=False)
+ENGINE = Flavor(keeps_marks=False)
+
+
+def flavor_of(kind: str, url: str) -> Flavor:
+    """The taste of an upstream, by its kind and base URL."""
+    if kind == "engine":
+        return ENGINE
+    host = urlsplit(url).hostname or ""
+    strict = any(host == name or host.endswith(f".{name}") for name in _STRICT_HOSTS)
+    return STRICT if strict else LENIENT

@@ -1,0 +1,194 @@
+"""A chat completion's answer as an Anthropic message, whole or event by event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from promptcache.usage import Usage
+from promptcache_gateway.error_shapes import error_event
+from promptcache_gateway.translate.counts import anthropic_usage, engine_usage
+from promptcache_gateway.translate.events import named_event
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache_gateway.errors import ApiError
+    from promptcache_gateway.exchange import EngineFacts
+
+_STOP_REASONS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "refusal",
+}
+
+
+def stop_of(choice: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Anthropic's stop reason of a choice, and the stop sequence where the server named it (vLLM does)."""
+    matched = choice.get("stop_reason")
+    if choice.get("finish_reason") == "stop" and isinstance(matched, str):
+        return "stop_sequence", matched
+    return _STOP_REASONS.get(str(choice.get("finish_reason")), "end_turn"), None
+
+
+def to_message(answer: Mapping[str, Any], model: str, name: str) -> dict[str, Any]:
+    """A whole answer.
+
+    Args:
+        answer: the chat completion.
+        model: the model's name as the caller wrote it, for an answer that has none.
+        name: an id for an answer that has none.
+    """
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    said = choice.get("message")
+    message = said if isinstance(said, dict) else {}
+    reason, sequence = stop_of(choice)
+    return {
+        "id": answer.get("id") or name,
+        "type": "message",
+        "role": "assistant",
+        "model": answer.get("model") or model,
+        "content": _content(message),
+        "stop_reason": reason,
+        "stop_sequence": sequence,
+        "usage": anthropic_usage(Usage.from_response(answer)),
+    }
+
+
+def _content(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    thought = _thought(message)
+    if thought:
+        blocks.append({"type": "thinking", "thinking": thought, "signature": ""})
+    blocks.extend({"type": "text", "text": text} for text in _texts(message))
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        blocks.append(
+            {
+                "type": "tool_use",
+                "id": call.get("id") or "",
+                "name": function.get("name") or "",
+                "input": _input(function.get("arguments")),
+            }
+        )
+    return blocks
+
+
+def _texts(said: Mapping[str, Any]) -> list[str]:
+    """What is said and what is said instead of it."""
+    return [text for text in (said.get("content"), said.get("refusal")) if isinstance(text, str) and text]
+
+
+def _thought(said: Mapping[str, Any]) -> str:
+    """Reasoning as vLLM, SGLang and DeepSeek report it."""
+    thought = said.get("reasoning_content") or said.get("reasoning")
+    return thought if isinstance(thought, str) else ""
+
+
+def _input(arguments: object) -> dict[str, Any]:
+    """A call's arguments; what a model wrote that is no JSON object is kept as its text."""
+    if not isinstance(arguments, str) or not arguments.strip():
+        return {}
+    try:
+        value = orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        value = arguments
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+class MessageEvents:
+    """Translates a chat completion's chunks into a message's events."""
+
+    def __init__(self, model: str, name: str, engine: EngineFacts | None) -> None:
+        self._model = model
+        self._name = name
+        self._engine = engine
+        self._started = False
+        self._kind: str | None = None
+        self._index = -1
+        self._calls: dict[int, int] = {}
+        self._reason: tuple[str, str | None] = ("end_turn", None)
+
+    def take(self, event: dict[str, Any]) -> bytes:
+        """The events for one chunk."""
+        out = [] if self._started else [self._start(event)]
+        for choice in event.get("choices") or ():
+            if choice.get("index", 0) != 0:
+                continue
+            delta = choice.get("delta") or {}
+            if thought := _thought(delta):
+                out.append(self._piece("thinking", "thinking_delta", "thinking", thought))
+            out.extend(self._piece("text", "text_delta", "text", text) for text in _texts(delta))
+            out.extend(self._call(call) for call in delta.get("tool_calls") or ())
+            if choice.get("finish_reason") is not None:
+                self._reason = stop_of(choice)
+        return b"".join(out)
+
+    def end(self, usage: Usage) -> bytes:
+        """Blocks closed, stop reason, usage, and the last event."""
+        out = [] if self._started else [self._start({})]
+        out.append(self._close())
+        out.extend(named_event({"type": "content_block_stop", "index": at}) for at in self._calls.values())
+        reason, sequence = self._reason
+        delta = {"stop_reason": reason, "stop_sequence": sequence}
+        out.append(named_event({"type": "message_delta", "delta": delta, "usage": anthropic_usage(usage)}))
+        out.append(named_event({"type": "message_stop"}))
+        return b"".join(out)
+
+    def fail(self, error: ApiError) -> bytes:
+        """Anthropic's error event."""
+        return error_event(error, "anthropic.messages")
+
+    def _start(self, event: Mapping[str, Any]) -> bytes:
+        self._started = True
+        message: dict[str, Any] = {
+            "id": event.get("id") or self._name,
+            "type": "message",
+            "role": "assistant",
+            "model": event.get("model") or self._model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": engine_usage(self._engine),
+        }
+        return named_event({"type": "message_start", "message": message})
+
+    def _piece(self, kind: str, delta: str, field: str, text: str) -> bytes:
+        out = b""
+        if self._kind != kind:
+            out = self._close() + self._open(kind, {"type": kind, field: ""})
+        return out + self._delta(self._index, {"type": delta, field: text})
+
+    def _call(self, call: Mapping[str, Any]) -> bytes:
+        number = call.get("index", 0)
+        function = call.get("function") or {}
+        out = b""
+        if number not in self._calls:
+            block: dict[str, Any] = {"type": "tool_use", "id": call.get("id") or ""}
+            block |= {"name": function.get("name") or "", "input": {}}
+            out = self._close() + self._open(None, block)
+            self._calls[number] = self._index
+        arguments = function.get("arguments")
+        if isinstance(arguments, str) and arguments:
+            delta = {"type": "input_json_delta", "partial_json": arguments}
+            out += self._delta(self._calls[number], delta)
+        return out
+
+    def _open(self, kind: str | None, block: dict[str, Any]) -> bytes:
+        self._index += 1
+        self._kind = kind
+        return named_event({"type": "content_block_start", "index": self._index, "content_block": block})
+
+    def _close(self) -> bytes:
+        """End the block of text or thought that is open; those of calls end with the message."""
+        if self._kind is None:
+            return b""
+        self._kind = None
+        return named_event({"type": "content_block_stop", "index": self._index})
+
+    def _delta(self, index: int, delta: dict[str, Any]) -> bytes:
+        return named_event({"type": "content_block_delta", "index": index, "delta": delta})

@@ -1,0 +1,344 @@
+"""Real clients of one API in front of upstreams of the other: whole, streamed, tools, errors, accounting."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import anthropic
+import openai
+import orjson
+import pytest
+
+from promptcache_engine import Engine, EngineConfig
+from promptcache_engine.models.testing import tiny_model
+from promptcache_gateway.settings import EngineSettings, Settings, UpstreamSettings
+from promptcache_gateway.upstreams.local import LocalUpstream
+from tests.gateway.anthropic_wire import EVENTS, START, answer_messages, event
+from tests.gateway.mock_upstream import (
+    CHAT,
+    DONE,
+    USAGE_CHUNK,
+    MockUpstream,
+    Wire,
+    answer_chat,
+    chunk,
+    mock_upstream,
+    sse,
+)
+from tests.gateway.serving import Served, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ASK = {"model": "m", "max_tokens": 50, "messages": [{"role": "user", "content": "Hi"}]}
+TOOL = {"name": "t", "description": "d", "input_schema": {"type": "object", "properties": {}}}
+CALL = {"id": "c1", "type": "function", "function": {"name": "t", "arguments": '{"a":1}'}}
+
+
+@pytest.fixture
+def chat() -> Iterator[MockUpstream]:
+    with mock_upstream(answer_chat) as server:
+        yield server
+
+
+@pytest.fixture
+def over_chat(chat: MockUpstream, tmp_path: Path) -> Iterator[Served]:
+    upstream = UpstreamSettings(url=chat.url, read_timeout_s=1.0)
+    with serve(Settings(upstream=upstream, data_dir=tmp_path)) as served:
+        yield served
+
+
+@pytest.fixture
+def claude(over_chat: Served) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(base_url=over_chat.url, api_key="sk-a", max_retries=0, timeout=20) as made:
+        yield made
+
+
+@pytest.fixture
+def messages() -> Iterator[MockUpstream]:
+    with mock_upstream(answer_messages) as server:
+        yield server
+
+
+@pytest.fixture
+def over_messages(messages: MockUpstream, tmp_path: Path) -> Iterator[Served]:
+    upstream = UpstreamSettings(url=messages.url, kind="anthropic", read_timeout_s=1.0)
+    with serve(Settings(upstream=upstream, data_dir=tmp_path)) as served:
+        yield served
+
+
+@pytest.fixture
+def client(over_messages: Served) -> Iterator[openai.OpenAI]:
+    url = f"{over_messages.url}/v1"
+    with openai.OpenAI(base_url=url, api_key="sk-o", max_retries=0, timeout=20) as made:
+        yield made
+
+
+# --- Anthropic's client over a chat upstream ---
+
+
+def test_anthropic_over_chat(claude: anthropic.Anthropic, chat: MockUpstream, over_chat: Served) -> None:
+    raw = claude.messages.with_raw_response.create(**ASK)
+    message = raw.parse()
+    assert message.content[0].text == "café  / ok"
+    assert (message.stop_reason, message.usage.cache_read_input_tokens) == ("end_turn", 1920)
+    assert message.usage.input_tokens == 86
+    assert chat.last.line == "POST /v1/chat/completions HTTP/1.1"
+    assert chat.last.headers["authorization"] == "Bearer sk-a"
+    assert json.loads(chat.last.body) == {**ASK, "model": "m"}
+    record = over_chat.record(raw.http_response)
+    assert (record["usage"]["prompt_tokens"], record["usage"]["cached_tokens"]) == (2006, 1920)
+
+
+def test_anthropic_streams_over_chat(
+    claude: anthropic.Anthropic, chat: MockUpstream, over_chat: Served
+) -> None:
+    with claude.messages.stream(**ASK) as stream:
+        assert "".join(stream.text_stream) == "Hello there."
+        message = stream.get_final_message()
+    assert message.usage.cache_read_input_tokens == 1920
+    assert message.usage.input_tokens == 86
+    assert json.loads(chat.last.body)["stream_options"] == {"include_usage": True}
+    (record,) = over_chat.get("/promptcache/v1/requests").json()["data"]
+    assert record["usage"]["cached_tokens"] == 1920
+    assert record["ttft_ms"] is not None
+
+
+def test_anthropic_calls_tools_over_chat(claude: anthropic.Anthropic, chat: MockUpstream) -> None:
+    said = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+
+    async def script(wire: Wire) -> None:
+        if json.loads(wire.seen.body).get("stream"):
+            delta = {"index": 0, "delta": {"tool_calls": [{"index": 0, **CALL}]}, "finish_reason": None}
+            last = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
+            parts = [{**chunk(""), "choices": [choice]} for choice in (delta, last)]
+            await wire.events(*[sse(part) for part in parts], sse(USAGE_CHUNK), DONE)
+        else:
+            choice = {"index": 0, "message": said, "finish_reason": "tool_calls"}
+            await wire.respond(orjson.dumps({**CHAT, "choices": [choice]}))
+
+    chat.script = script
+    whole = claude.messages.create(**ASK, tools=[TOOL])
+    with claude.messages.stream(**ASK, tools=[TOOL]) as stream:
+        streamed = stream.get_final_message()
+    for message in (whole, streamed):
+        assert message.stop_reason == "tool_use"
+        (use,) = message.content
+        assert (use.type, use.id, use.name, use.input) == ("tool_use", "c1", "t", {"a": 1})
+    turns = [
+        *ASK["messages"],
+        {"role": "assistant", "content": [use.to_dict()]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}]},
+    ]
+    chat.script = answer_chat
+    claude.messages.create(**{**ASK, "messages": turns}, tools=[TOOL])
+    sent = json.loads(chat.last.body)["messages"]
+    assert sent[1]["tool_calls"] == [CALL]
+    assert sent[2] == {"role": "tool", "tool_call_id": "c1", "content": "done"}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "expected"),
+    [
+        ("400 Bad", "invalid_request_error", anthropic.BadRequestError),
+        ("401 No", "authentication_error", anthropic.AuthenticationError),
+        ("429 Slow", "rate_limit_error", anthropic.RateLimitError),
+        ("500 X", "api_error", anthropic.InternalServerError),
+    ],
+)
+def test_a_refusal_comes_in_anthropic_s_shape(
+    claude: anthropic.Anthropic, chat: MockUpstream, over_chat: Served, status: str, kind: str, expected: type
+) -> None:
+    async def script(wire: Wire) -> None:
+        body = b'{"error":{"message":"because","type":"x","code":"their_code"}}'
+        await wire.respond(body, status=status, headers=("retry-after: 9",))
+
+    chat.script = script
+    with pytest.raises(expected) as caught:
+        claude.messages.create(**ASK)
+    said = caught.value.response.json()
+    assert (said["type"], said["error"]) == ("error", {"type": kind, "message": "because"})
+    assert caught.value.response.headers["retry-after"] == "9"
+    assert over_chat.record(caught.value.response)["error"] == "their_code"
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"[]", b'{"choices":[{"message":{"tool_calls":[3]}}]}', b'{"choices":3}']
+)
+def test_what_is_no_answer_is_an_error_or_an_empty_message(
+    over_chat: Served, chat: MockUpstream, body: bytes
+) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.respond(body)
+
+    chat.script = script
+    answer = over_chat.post(ASK, path="/v1/messages")
+    assert answer.status_code in {200, 502}
+    if answer.status_code == 502:
+        assert answer.json()["error"]["type"] == "api_error"
+        assert over_chat.record(answer)["error"] == "upstream_unreadable"
+    else:
+        assert answer.json()["content"] == []
+
+
+@pytest.mark.parametrize("way", ["dies", "stalls", "says so", "is odd"])
+def test_a_stream_that_fails_ends_with_anthropic_s_error_event(
+    claude: anthropic.Anthropic, over_chat: Served, chat: MockUpstream, way: str
+) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.start_events()
+        await wire.part(sse(chunk("Hel")))
+        await asyncio.sleep(0.05)
+        if way == "dies":
+            wire.reset()
+        elif way == "stalls":
+            await wire.gone()
+        else:
+            error = {"error": {"message": "busy", "type": "t", "code": "busy"}}
+            await wire.part(sse(error if way == "says so" else {"choices": 3}))
+            await wire.end()
+
+    chat.script = script
+    code = {"dies": "upstream_disconnected", "stalls": "upstream_timeout", "says so": "busy"}
+    answer = over_chat.post({**ASK, "stream": True}, path="/v1/messages")
+    events, _, _ = answer.content.rpartition(b": promptcache ")
+    assert b"event: error\ndata: " in events
+    assert b"message_stop" not in events
+    record = over_chat.record(answer)
+    assert record["error"] == code.get(way, "upstream_unreadable")
+    assert record["status"] == (504 if way == "stalls" else 502)
+    with pytest.raises(anthropic.APIStatusError), claude.messages.stream(**ASK) as stream:
+        stream.get_final_message()
+
+
+def test_what_cannot_be_translated_says_where(claude: anthropic.Anthropic, chat: MockUpstream) -> None:
+    with pytest.raises(anthropic.BadRequestError, match=r"tools\[0\]"):
+        claude.messages.create(**ASK, tools=[{"type": "web_search_20250305", "name": "web_search"}])
+    assert chat.seen == []
+
+
+# --- OpenAI's client over an upstream of Anthropic's shape ---
+
+
+def test_openai_over_messages(client: openai.OpenAI, messages: MockUpstream, over_messages: Served) -> None:
+    raw = client.chat.completions.with_raw_response.create(
+        model="claude-x", messages=[{"role": "system", "content": "S"}, *ASK["messages"]], max_tokens=9
+    )
+    made = raw.parse()
+    assert made.choices[0].message.content == "café  / ok"
+    assert made.choices[0].finish_reason == "stop"
+    assert made.usage.prompt_tokens == 2112
+    assert made.usage.prompt_tokens_details.cached_tokens == 2000
+    seen = messages.last
+    assert seen.line == "POST /v1/messages HTTP/1.1"
+    assert (seen.headers["x-api-key"], seen.headers["anthropic-version"]) == ("sk-o", "2023-06-01")
+    assert json.loads(seen.body)["system"] == [{"type": "text", "text": "S"}]
+    assert over_messages.record(raw.http_response)["usage"]["cache_write_tokens"] == 100
+
+
+def test_openai_streams_over_messages(client: openai.OpenAI) -> None:
+    options = {"include_usage": True}
+    chunks = list(
+        client.chat.completions.create(
+            model="claude-x", messages=ASK["messages"], stream=True, stream_options=options
+        )
+    )
+    assert "".join(part.choices[0].delta.content or "" for part in chunks if part.choices) == "Hello there."
+    assert chunks[-2].choices[0].finish_reason == "stop"
+    assert chunks[-1].usage.prompt_tokens_details.cached_tokens == 2000
+    plain = list(client.chat.completions.create(model="claude-x", messages=ASK["messages"], stream=True))
+    assert all(part.usage is None and part.choices for part in plain)
+
+
+def test_openai_calls_tools_over_messages(client: openai.OpenAI, messages: MockUpstream) -> None:
+    block = {"type": "tool_use", "id": "c1", "name": "t", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": '{"a":1}'}
+
+    async def script(wire: Wire) -> None:
+        await wire.events(
+            event("message_start", message=START),
+            event("content_block_start", index=0, content_block=block),
+            event("content_block_delta", index=0, delta=delta),
+            event("content_block_stop", index=0),
+            event("message_delta", delta={"stop_reason": "tool_use"}, usage={"output_tokens": 5}),
+            EVENTS[-1],
+        )
+
+    messages.script = script
+    function = {"name": "t", "parameters": TOOL["input_schema"]}
+    with client.chat.completions.stream(
+        model="claude-x", messages=ASK["messages"], tools=[{"type": "function", "function": function}]
+    ) as stream:
+        made = stream.get_final_completion()
+    (call,) = made.choices[0].message.tool_calls
+    assert (call.id, call.function.name, call.function.arguments) == ("c1", "t", '{"a":1}')
+    assert made.choices[0].finish_reason == "tool_calls"
+
+
+def test_anthropic_s_error_comes_in_openai_s_shape(client: openai.OpenAI, messages: MockUpstream) -> None:
+    async def script(wire: Wire) -> None:
+        body = b'{"type":"error","error":{"type":"overloaded_error","message":"busy"}}'
+        await wire.respond(body, status="529 Overloaded")
+
+    messages.script = script
+    with pytest.raises(openai.InternalServerError) as caught:
+        client.chat.completions.create(model="claude-x", messages=ASK["messages"])
+    assert (caught.value.status_code, caught.value.code) == (529, "overloaded_error")
+    assert "busy" in str(caught.value)
+
+
+def test_completions_and_embeddings_lead_nowhere_over_messages(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError, match="does not serve OpenAI's completions"):
+        client.completions.create(model="claude-x", prompt="x")
+    with pytest.raises(openai.BadRequestError, match="does not serve embeddings"):
+        client.embeddings.create(model="claude-x", input="x")
+
+
+def test_a_server_that_speaks_both_is_not_translated(messages: MockUpstream, tmp_path: Path) -> None:
+    upstream = UpstreamSettings(url=messages.url, apis=("chat", "messages"))
+    with serve(Settings(upstream=upstream, data_dir=tmp_path)) as served:
+        body = b'{ "model":"m","max_tokens":5,"messages":[] }'
+        served.post(body, path="/v1/messages")
+        assert messages.last.body == body
+
+
+# --- Anthropic's client over the built-in engine ---
+
+
+@pytest.fixture(scope="module")
+def engine_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    engine = Engine.from_loaded(tiny_model(seed=0), EngineConfig(model="tiny", kv_cache_tokens=8192))
+    upstream = LocalUpstream(EngineSettings(model="tiny"), engine)
+    with serve(Settings(data_dir=tmp_path_factory.mktemp("data")), upstream=upstream) as served:
+        yield served
+
+
+def test_anthropic_over_the_engine(engine_served: Served) -> None:
+    system = [{"type": "text", "text": "You answer politely. " * 20, "cache_control": {"type": "ephemeral"}}]
+    ask = {**ASK, "model": "tiny", "system": system, "max_tokens": 6}
+    with anthropic.Anthropic(base_url=engine_served.url, api_key="x", max_retries=0, timeout=60) as claude:
+        first = claude.messages.create(**ask)
+        raw = claude.messages.with_raw_response.create(**ask)
+        second = raw.parse()
+        with claude.messages.stream(**ask) as stream:
+            started = next(iter(stream))
+            streamed = stream.get_final_message()
+        counted = claude.messages.count_tokens(model="tiny", system=system, messages=ASK["messages"])
+    total = first.usage.input_tokens + first.usage.cache_read_input_tokens
+    assert first.usage.cache_read_input_tokens == 0
+    assert second.usage.cache_read_input_tokens == total - 1, "all but the token that is always recomputed"
+    assert second.usage.input_tokens == 1
+    assert started.message.usage.cache_read_input_tokens == total - 1, "known before the first token"
+    assert streamed.usage.cache_read_input_tokens == total - 1
+    assert second.stop_reason == "max_tokens"
+    assert counted.input_tokens == total
+    assert raw.headers["x-promptcache-cached-tokens"] == str(total - 1)
+    assert "x-promptcache-cause" not in raw.headers
+
+
+def test_the_engine_s_errors_have_anthropic_s_shape(engine_served: Served) -> None:
+    answer = engine_served.post({**ASK, "model": "none"}, path="/v1/messages")
+    assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")
