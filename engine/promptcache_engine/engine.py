@@ -18,6 +18,7 @@ from promptcache_engine.grammars import Grammar
 from promptcache_engine.info import EngineInfo, EngineStats
 from promptcache_engine.intake import Intake
 from promptcache_engine.models import LoadedModel
+from promptcache_engine.prompts import PromptWriter
 from promptcache_engine.setup import (
     Progress,
     load,
@@ -56,7 +57,7 @@ class Engine:
         self._config = config or EngineConfig()
         use_threads(self._config)
         self._loaded = loaded or load(self._config, on_progress)
-        self._template = read_chat_template(self._config, self._loaded)
+        self._prompts = PromptWriter(self._loaded, read_chat_template(self._config, self._loaded))
         self._pool, self._info = make_pool(self._config, self._loaded)
         self._grammars = GrammarCompiler(self.tokenizer, self._info.vocab_size)
         self._intake = Intake(self._info, self.tokenizer, self._grammars)
@@ -95,6 +96,11 @@ class Engine:
         return self._loaded.tokenizer
 
     @property
+    def prompts(self) -> PromptWriter:
+        """What writes prompts by the model's chat template and tokenizer."""
+        return self._prompts
+
+    @property
     def healthy(self) -> bool:
         """Whether requests are taken and computed."""
         return self._worker.healthy
@@ -112,13 +118,8 @@ class Engine:
     def render_chat(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None
     ) -> str:
-        """Write a conversation as the prompt the model was trained on, up to the start of its answer.
-
-        Raises:
-            ChatTemplateError: the model has no template, or the template refuses the messages.
-        """
-        template = self._template or self._loaded.require_chat_template()
-        return template.render(messages, tools)
+        """Write a conversation as a prompt; see ``PromptWriter``, also for what it raises."""
+        return self._prompts.render_chat(messages, tools)
 
     def check_length(self, text: str) -> None:
         """Raise ContextLengthError for a text that is too long however it is tokenized; quick."""
@@ -126,11 +127,7 @@ class Engine:
 
     def encode_prompt(self, text: str) -> list[int]:
         """Encode a plain prompt, with the token that begins a text where the model wants one."""
-        tokens = self.tokenizer.encode(text)
-        bos = self.tokenizer.bos_token_id
-        if self.tokenizer.adds_bos and bos is not None and tokens[:1] != [bos]:
-            tokens.insert(0, bos)
-        return tokens
+        return self._prompts.encode_prompt(text)
 
     def prepare_grammar(self, grammar: Grammar) -> None:
         """Compile a grammar, so that a later request that brings it need not wait; raise GrammarError."""

@@ -9,6 +9,7 @@ _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSc
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SINGLES = ("items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains")
 _DEFINITIONS = ("$defs", "definitions")
+_OPTIONS = "x-guidance"
 _MAX_PROBES = 500
 
 
@@ -23,9 +24,7 @@ def locate(schema: object, fault: str, fault_of: Callable[[object], str | None])
     Returns:
         A JSON pointer, empty for the whole, and what is wrong there.
     """
-    definitions = (
-        {name: schema[name] for name in _DEFINITIONS if name in schema} if isinstance(schema, Mapping) else {}
-    )
+    inherited = _inherited(schema)
     place, probes = "", 0
     descended = True
     while descended:
@@ -34,16 +33,26 @@ def locate(schema: object, fault: str, fault_of: Callable[[object], str | None])
             probes += 1
             if probes > _MAX_PROBES:
                 return place, fault
-            inner = fault_of(_standalone(part, definitions))
+            inner = fault_of(_standalone(part, inherited))
             if inner is not None:
                 schema, place, fault, descended = part, place + step, inner, True
                 break
     return place, fault
 
 
-def _standalone(part: object, definitions: Mapping[str, object]) -> object:
-    """A part with what its references may name, but not where those are themselves at fault."""
-    return {**definitions, **part} if isinstance(part, Mapping) and _refers(part) else part
+def _inherited(schema: object) -> dict[str, object]:
+    """What parts take from the whole: what references may name, and the compiler's options."""
+    if not isinstance(schema, Mapping):
+        return {}
+    return {name: schema[name] for name in (*_DEFINITIONS, _OPTIONS) if name in schema}
+
+
+def _standalone(part: object, inherited: Mapping[str, object]) -> object:
+    """A part as a schema of its own; definitions only where it refers to some, for they may be at fault."""
+    if not isinstance(part, Mapping):
+        return part
+    taken = inherited if _refers(part) else {k: v for k, v in inherited.items() if k == _OPTIONS}
+    return {**taken, **part}
 
 
 def _refers(value: object) -> bool:

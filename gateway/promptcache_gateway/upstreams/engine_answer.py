@@ -6,39 +6,23 @@ It knows a run by two verbs, next and cancel, and nothing of the engine behind i
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
 from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
-from promptcache_gateway.upstreams.answers import DONE, Answer, event, usage_dict
+from promptcache_gateway.upstreams.answers import DONE, Answer, Choice, event, usage_dict
 from promptcache_gateway.upstreams.base import RawHeaders, WholeReply
+from promptcache_gateway.upstreams.pieces import End, Piece
+from promptcache_gateway.upstreams.tool_calls import CallReader, Content, PlainReader
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterator
 
     from promptcache_gateway.exchange import EngineFacts
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A piece of one choice's text."""
-
-    choice: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """How one choice ended in good order; counts are tokens, and the prompt's are those of the request."""
-
-    choice: int
-    finish_reason: str
-    prompt_tokens: int
-    cached_tokens: int
-    output_tokens: int
+    from promptcache_gateway.upstreams.tool_calls import Part
+    from promptcache_gateway.upstreams.tool_formats import ToolFormat
 
 
 class Run(Protocol):
@@ -59,32 +43,79 @@ class Run(Protocol):
         ...
 
 
-def usage_of(ends: Sequence[End]) -> dict[str, Any]:
-    """OpenAI's ``usage`` of a request: its prompt once, the answers of all choices."""
-    first = next(end for end in ends if end.choice == 0)
-    return usage_dict(first.prompt_tokens, first.cached_tokens, sum(end.output_tokens for end in ends))
+class Progress:
+    """What has come of a request's answers.
+
+    Args:
+        answer: the frame, which names tool calls.
+        choices: answers wanted.
+        facts: what is known of the prompt.
+        style: how tool calls are written in the text; None where there are none.
+    """
+
+    def __init__(self, answer: Answer, choices: int, facts: EngineFacts, style: ToolFormat | None) -> None:
+        self.choices = [Choice(index) for index in range(choices)]
+        self.first_output_at: float | None = None
+        self._readers = [PlainReader() if style is None else CallReader(style) for _ in range(choices)]
+        self._call_prefix = f"call_{answer.id.rpartition('-')[2]}"
+        self._facts = facts
+        self._ends: list[End] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether every choice has ended."""
+        return len(self._ends) == len(self.choices)
+
+    def take(self, piece: Piece) -> list[Part]:
+        """What a piece adds to its choice."""
+        self.first_output_at = self.first_output_at or time.perf_counter()
+        choice = self.choices[piece.choice]
+        choice.token_ids += piece.token_ids
+        choice.chances += piece.chances
+        return self._noted(choice, self._readers[piece.choice].push(piece.text))
+
+    def end(self, end: End) -> list[Part]:
+        """What was held back of a choice that ended, and why it did is noted."""
+        self._ends.append(end)
+        choice, reader = self.choices[end.choice], self._readers[end.choice]
+        parts = self._noted(choice, reader.finish())
+        called = end.finish_reason == "stop" and reader.calls > 0
+        choice.finish_reason = "tool_calls" if called else end.finish_reason
+        return parts
+
+    def usage(self) -> dict[str, Any]:
+        """OpenAI's ``usage``: the prompt once and all that was sampled, also before the end."""
+        ended = {end.choice: end for end in self._ends}
+        output = sum(
+            ended[choice.index].output_tokens if choice.index in ended else len(choice.token_ids)
+            for choice in self.choices
+        )
+        first = ended.get(0, self._facts)
+        return usage_dict(first.prompt_tokens, first.cached_tokens, output)
+
+    def _noted(self, choice: Choice, parts: list[Part]) -> list[Part]:
+        for part in parts:
+            choice.add(part, f"{self._call_prefix}_{choice.index}_{len(choice.calls)}")
+        return parts
 
 
-async def whole_answer(answer: Answer, run: Run, facts: EngineFacts) -> WholeReply:
+async def whole_answer(
+    answer: Answer, run: Run, facts: EngineFacts, style: ToolFormat | None = None
+) -> WholeReply:
     """Wait for the end and answer at once; raises `ApiError` when the engine fails."""
-    texts: list[list[str]] = [[] for _ in range(run.choices)]
-    ends: list[End] = []
-    first_output_at: float | None = None
-    while len(ends) < run.choices:
-        piece = await run.next()
-        if isinstance(piece, End):
-            ends.append(piece)
+    progress = Progress(answer, run.choices, facts, style)
+    while not progress.complete:
+        news = await run.next()
+        if isinstance(news, End):
+            progress.end(news)
         else:
-            first_output_at = first_output_at or time.perf_counter()
-            texts[piece.choice].append(piece.text)
-    ends.sort(key=lambda end: end.choice)
-    choices = [("".join(text), end.finish_reason) for text, end in zip(texts, ends, strict=True)]
-    body = answer.whole(choices, usage_of(ends))
+            progress.take(news)
+    body = answer.whole(progress.choices, progress.usage())
     return json_reply(
         body,
         usage=Usage.from_response(body),
         engine=facts,
-        first_output_at=first_output_at,
+        first_output_at=progress.first_output_at,
         response_id=answer.id,
     )
 
@@ -115,57 +146,75 @@ class EngineStream:
     status = 200
     events = True
 
-    def __init__(self, answer: Answer, run: Run, facts: EngineFacts) -> None:
+    def __init__(self, answer: Answer, run: Run, facts: EngineFacts, style: ToolFormat | None = None) -> None:
         self.headers: RawHeaders = [
             (b"content-type", b"text/event-stream; charset=utf-8"),
             (b"cache-control", b"no-store"),
             (b"x-accel-buffering", b"no"),
         ]
         self.engine: EngineFacts | None = facts
-        self.first_output_at: float | None = None
         self.error: str | None = None
         self.response_id: str | None = answer.id
+        self.first_output_at: float | None = None
         self._answer = answer
         self._run = run
-        self._usage = Usage.unreported()
+        self._progress = Progress(answer, run.choices, facts, style)
+        self._waiting: dict[int, Piece] = {}
 
     @property
     def usage(self) -> Usage:
-        """The engine's counts once it has ended."""
-        return self._usage
+        """The engine's counts, as far as it has come."""
+        return Usage.from_response({"usage": self._progress.usage()})
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Openings, deltas, endings, usage where asked for, and ``[DONE]``; or an error event last."""
-        for choice in range(self._run.choices):
+        for choice in self._progress.choices:
             opening = self._answer.opening(choice)
             if opening is not None:
                 yield event(opening)
-        ends: list[End] = []
+        tail = b""
         try:
-            while len(ends) < self._run.choices:
-                piece = await self._run.next()
-                if isinstance(piece, End):
-                    ends.append(piece)
-                    if len(ends) < self._run.choices:
-                        yield self._ending(piece)
-                    continue
-                if self.first_output_at is None:
-                    self.first_output_at = time.perf_counter()
-                if piece.text:
-                    yield event(self._answer.delta(piece.choice, piece.text))
+            while not self._progress.complete:
+                news = await self._run.next()
+                tail = b"".join(self._ended(news) if isinstance(news, End) else self._written(news))
+                if tail and not self._progress.complete:
+                    yield tail
         except ApiError as error:
             self.error = error.code
             yield event(error.to_dict())
             return
-        usage = usage_of(ends)
-        self._usage = Usage.from_response({"usage": usage})
-        tail = self._ending(ends[-1])
-        if self._answer.include_usage:
-            tail += event(self._answer.last(usage))
+        if self._answer.wishes.usage:
+            tail += event(self._answer.last(self._progress.usage()))
         yield tail + DONE
 
-    def _ending(self, end: End) -> bytes:
-        return event(self._answer.ending(end.choice, end.finish_reason))
+    def _written(self, piece: Piece) -> Iterator[bytes]:
+        """The chunks of a piece; its tokens go with the first, or wait for one."""
+        parts = self._progress.take(piece)
+        self.first_output_at = self._progress.first_output_at
+        waiting = self._waiting.pop(piece.choice, None)
+        if waiting is not None:
+            piece = Piece(
+                piece.choice, "", waiting.token_ids + piece.token_ids, waiting.chances + piece.chances
+            )
+        if not parts:
+            self._waiting[piece.choice] = piece
+        yield from self._chunks(piece, parts)
+
+    def _ended(self, end: End) -> Iterator[bytes]:
+        parts = self._progress.end(end)
+        waiting = self._waiting.pop(end.choice, Piece(end.choice, ""))
+        wanted = self._answer.wishes
+        if not parts and (waiting.chances or (waiting.token_ids and wanted.prompt_token_ids is not None)):
+            parts = [Content("")]
+        yield from self._chunks(waiting, parts)
+        yield event(self._answer.ending(self._progress.choices[end.choice]))
+
+    def _chunks(self, piece: Piece, parts: list[Part]) -> Iterator[bytes]:
+        choice = self._progress.choices[piece.choice]
+        token_ids, chances = piece.token_ids, piece.chances
+        for part in parts:
+            yield event(self._answer.delta(choice, part, token_ids, chances))
+            token_ids, chances = (), ()
 
     async def close(self) -> None:
         """Cancel what is still being generated."""

@@ -15,7 +15,7 @@ from promptcache_gateway.exchange import EngineFacts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from promptcache_gateway.upstreams.engine_answer import End, Piece
+    from promptcache_gateway.upstreams.pieces import End, Piece
 
 
 class Cancellable(Protocol):

@@ -1,11 +1,39 @@
 """The engine's errors in the gateway's words: one sentence for a caller, one line for who starts it.
 
-Which error means which HTTP status is `local`'s to say; nothing here knows the engine's classes.
+The engine's classes are known here by their names alone: only `local` may import them.
 """
 
 from __future__ import annotations
 
-from promptcache_gateway.errors import SettingsError, StartupError
+from promptcache_gateway.errors import ApiError, SettingsError, StartupError
+
+_SERVER, _REQUEST = "server_error", "invalid_request_error"
+_ERRORS: dict[str, tuple[int, str, str]] = {
+    "ConfigError": (400, _REQUEST, "invalid_value"),
+    "GrammarError": (400, _REQUEST, "invalid_schema"),
+    "ContextLengthError": (400, _REQUEST, "context_length_exceeded"),
+    "EmptyPromptError": (400, _REQUEST, "invalid_value"),
+    "InvalidTokenError": (400, _REQUEST, "invalid_value"),
+    "QueueFullError": (429, "rate_limit_error", "queue_full"),
+    "DeadlineError": (504, _SERVER, "deadline_exceeded"),
+    "EngineStoppedError": (503, _SERVER, "engine_unavailable"),
+}
+_OTHERWISE = (500, _SERVER, "engine_error")
+
+
+def api_error(error: Exception, field: str) -> ApiError:
+    """The API's answer to one of the engine's errors; ``field`` is where the prompt was."""
+    kinds = (kind.__name__ for kind in type(error).__mro__)
+    status, kind, code = next((_ERRORS[name] for name in kinds if name in _ERRORS), _OTHERWISE)
+    named = str(getattr(error, "field", field))
+    return ApiError(
+        status,
+        sentence(error),
+        kind=kind,
+        param=named if status == 400 else None,
+        code=code,
+        retry_after=1 if status == 429 else None,
+    )
 
 
 def sentence(error: Exception) -> str:

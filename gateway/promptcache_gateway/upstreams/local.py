@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from promptcache_engine import (
     Admitted,
     ContextLengthError,
-    DeadlineError,
-    EmptyPromptError,
     EngineConfig,
     EngineError,
-    EngineStoppedError,
     Failed,
     Finished,
-    InvalidTokenError,
-    QueueFullError,
+    Grammar,
+    GrammarError,
     SamplingParams,
     TokenDelta,
 )
@@ -31,21 +28,26 @@ from promptcache_gateway.errors import (
     too_many_tokens,
     unknown_model,
 )
-from promptcache_gateway.exchange import EngineFacts
 from promptcache_gateway.upstreams.answers import make_answer, models_body
-from promptcache_gateway.upstreams.engine_answer import End, EngineStream, Piece, json_reply, whole_answer
+from promptcache_gateway.upstreams.engine_answer import EngineStream, json_reply, whole_answer
+from promptcache_gateway.upstreams.engine_news import chances_of, facts_of
+from promptcache_gateway.upstreams.engine_prompt import prompt_tokens
 from promptcache_gateway.upstreams.engine_run import EngineRun
-from promptcache_gateway.upstreams.engine_wording import cannot_start, no_room, sentence
+from promptcache_gateway.upstreams.engine_wording import api_error, cannot_start, no_room, sentence
 from promptcache_gateway.upstreams.parameters import Parameters, namespace, parameters_of, prompt_field
-from promptcache_gateway.upstreams.prompts import read_messages, read_prompt
+from promptcache_gateway.upstreams.pieces import End, Piece, Wishes
+from promptcache_gateway.upstreams.prompts import read_prompt
+from promptcache_gateway.upstreams.tool_formats import format_of, grammar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from promptcache_engine import Engine, GenerationEvent
-    from promptcache_gateway.exchange import Call, Dialect
+    from promptcache_gateway.exchange import Call, Dialect, EngineFacts
     from promptcache_gateway.settings import EngineSettings
     from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
+    from promptcache_gateway.upstreams.output_shape import OutputShape
+    from promptcache_gateway.upstreams.tool_formats import ToolFormat
 
 Progress: TypeAlias = "Callable[[str], None]"
 
@@ -95,14 +97,16 @@ class LocalUpstream:
         """Complete the call; raises `ApiError` before anything is generated."""
         self._check_model(call.model)
         parameters = parameters_of(call)
-        tokens = await self._tokens(call)
-        run = self._submit(call, tokens, parameters)
-        answer = make_answer(call, self.engine.info.model_name, include_usage=parameters.include_usage)
+        tokens = await self._tokens(call, parameters)
+        style = self._tool_style(parameters)
+        params = await self._sampling(parameters, style)
+        run = self._submit(call, tokens, parameters, params)
+        answer = make_answer(call, self.engine.info.model_name, self._wishes(call, parameters, tokens))
         try:
             facts = await run.admission()
             if call.stream:
-                return EngineStream(answer, run, facts)
-            return await whole_answer(answer, run, facts)
+                return EngineStream(answer, run, facts, style)
+            return await whole_answer(answer, run, facts, style)
         except asyncio.CancelledError:
             run.cancel()
             raise
@@ -117,7 +121,7 @@ class LocalUpstream:
     async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:  # noqa: ARG002
         """The tokens of a call's prompt as the model would get it; raises `ApiError`."""
         self._check_model(call.model)
-        return json_reply({"input_tokens": len(await self._tokens(call))})
+        return json_reply({"input_tokens": len(await self._tokens(call, parameters_of(call)))})
 
     def count_tokens(self, text: str) -> int | None:
         """Tokens of ``text`` under the model's own tokenizer."""
@@ -134,7 +138,8 @@ class LocalUpstream:
         """Compute the call's prompt and keep it, without generating anything; raises `ApiError`."""
         self._check_model(call.model)
         parameters = dataclasses.replace(parameters_of(call), max_tokens=0, wants_exactly=False, choices=1)
-        run = self._submit(call, await self._tokens(call), parameters)
+        tokens = await self._tokens(call, parameters)
+        run = self._submit(call, tokens, parameters, SamplingParams(temperature=0, max_tokens=0))
         try:
             facts = await run.admission()
             while not isinstance(await run.next(), End):
@@ -164,33 +169,73 @@ class LocalUpstream:
         if model not in {known, self._settings.model}:
             raise unknown_model(model, [known])
 
-    async def _tokens(self, call: Call) -> list[int]:
+    async def _tokens(self, call: Call, parameters: Parameters) -> list[int]:
         """The prompt's token ids; raises `ApiError` where there is none to be read, or it is too long.
 
         A long one is rendered and encoded off the event loop; so is a warming call's, which has no body.
         """
         if 0 < len(call.body) < _LONG_BODY:
-            return self._encoded(call)
-        return await asyncio.to_thread(self._encoded, call)
+            return self._encoded(call, parameters)
+        return await asyncio.to_thread(self._encoded, call, parameters)
 
-    def _encoded(self, call: Call) -> list[int]:
+    def _encoded(self, call: Call, parameters: Parameters) -> list[int]:
         field = prompt_field(call)
         try:
-            if field == "prompt":
-                prompt = read_prompt(call.payload)
-                if not isinstance(prompt, str):
-                    return prompt
-                self.engine.check_length(prompt)
-                return self.engine.encode_prompt(prompt)
-            text = self.engine.render_chat(read_messages(call.payload))
-            self.engine.check_length(text)
-            return self.engine.tokenizer.encode(text)
+            return prompt_tokens(self.engine.prompts, call, parameters, self.engine.check_length)
         except ContextLengthError as error:
             raise api_error(error, field) from error
         except EngineError as error:
             raise invalid_request(sentence(error), field, "chat_template_error") from error
 
-    def _submit(self, call: Call, tokens: list[int], parameters: Parameters) -> EngineRun:
+    def _tool_style(self, parameters: Parameters) -> ToolFormat | None:
+        """How this model writes calls; None where the answer can hold none."""
+        source = self.engine.prompts.template_source
+        return format_of(source) if parameters.tools.may_call and source is not None else None
+
+    async def _sampling(self, parameters: Parameters, style: ToolFormat | None) -> SamplingParams:
+        """The engine's parameters, the grammar compiled off the event loop; raises `ApiError`."""
+        if parameters.shape is None and style is None:
+            return SamplingParams(**parameters.sampling)
+        return await asyncio.to_thread(self._constrained, parameters, style)
+
+    def _constrained(self, parameters: Parameters, style: ToolFormat | None) -> SamplingParams:
+        shape, control = parameters.shape, self.engine.prompts.control_token
+        made = None if shape is None else _grammar(shape)
+        if shape is not None and made is not None:
+            self._prepare(made, shape.path)
+        shown = None
+        if style is not None:
+            for tool in parameters.tools.callable:
+                self._prepare(Grammar.json_schema(tool.schema), tool.path)
+            answer = None if shape is None else shape.value
+            made = Grammar.lark(grammar(style, parameters.tools, control, answer))
+            self._prepare(made, "tools")
+            shown = control(style.begin) if style.begin else None
+        params = SamplingParams(**parameters.sampling)
+        return dataclasses.replace(params, grammar=made, shown_tokens=() if shown is None else (shown,))
+
+    def _prepare(self, made: Grammar, path: str) -> None:
+        try:
+            self.engine.prepare_grammar(made)
+        except GrammarError as error:
+            place = f"{path}{error.place.replace('/', '.')}"
+            raise ApiError(400, sentence(error), param=place, code="invalid_schema") from error
+
+    def _wishes(self, call: Call, parameters: Parameters, tokens: list[int]) -> Wishes:
+        echo = ""
+        if parameters.echo:
+            prompt = read_prompt(call.payload)
+            echo = prompt if isinstance(prompt, str) else self.engine.prompts.write(prompt)
+        return Wishes(
+            usage=parameters.include_usage,
+            logprobs=parameters.sampling["logprobs"] is not None,
+            prompt_token_ids=tuple(tokens) if parameters.return_token_ids else None,
+            echo=echo,
+        )
+
+    def _submit(
+        self, call: Call, tokens: list[int], parameters: Parameters, params: SamplingParams
+    ) -> EngineRun:
         field = prompt_field(call)
         limit = self.engine.info.context_length
         if parameters.wants_exactly and len(tokens) + (parameters.max_tokens or 0) > limit:
@@ -199,74 +244,45 @@ class LocalUpstream:
         try:
             run.generations = self.engine.submit_choices(
                 tokens,
-                SamplingParams(**parameters.sampling()),
+                params,
                 choices=parameters.choices,
                 priority=parameters.priority,
                 namespace=namespace(call.tenant, parameters.cache_salt),
                 use_cache=call.use_cache,
-                on_event=lambda choice, event: run.put(_translated(event, choice, field)),
+                on_event=lambda choice, event: run.put(_translated(event, choice, self.engine, field)),
             )
         except EngineError as error:
             raise api_error(error, field) from error
         return run
 
 
-def _translated(event: GenerationEvent, choice: int, field: str) -> EngineFacts | Piece | End | ApiError:
+def _translated(
+    event: GenerationEvent, choice: int, engine: Engine, field: str
+) -> EngineFacts | Piece | End | ApiError:
     """One of the engine's events in the gateway's words."""
     match event:
         case TokenDelta():
-            return Piece(choice, event.text)
+            chances = chances_of(engine.tokenizer, event.logprobs)
+            return Piece(choice, event.text, event.token_ids, chances)
         case Admitted():
-            return _facts(event)
+            return facts_of(event)
         case Finished():
-            return End(
-                choice,
-                event.finish_reason,
-                event.prompt_tokens,
-                event.cached_tokens,
-                event.output_tokens,
-            )
+            counts = (event.prompt_tokens, event.cached_tokens, event.output_tokens)
+            return End(choice, event.finish_reason, *counts)
         case Failed():
             return api_error(event.error, field)
 
 
-def _facts(event: Admitted) -> EngineFacts:
-    reason = event.reason
-    return EngineFacts(
-        prompt_tokens=event.prompt_tokens,
-        cached_tokens=event.cached_tokens,
-        reused=reason.reused,
-        evicted=reason.evicted,
-        isolated=reason.isolated,
-        granularity=reason.granularity,
-        window=reason.window,
-        diverged_at=reason.diverged_at,
-    )
-
-
-_SERVER, _REQUEST = "server_error", "invalid_request_error"
-_ERRORS: tuple[tuple[type[EngineError], tuple[int, str, str]], ...] = (
-    (ContextLengthError, (400, _REQUEST, "context_length_exceeded")),
-    (EmptyPromptError, (400, _REQUEST, "invalid_value")),
-    (InvalidTokenError, (400, _REQUEST, "invalid_value")),
-    (QueueFullError, (429, "rate_limit_error", "queue_full")),
-    (DeadlineError, (504, _SERVER, "deadline_exceeded")),
-    (EngineStoppedError, (503, _SERVER, "engine_unavailable")),
-    (EngineError, (500, _SERVER, "engine_error")),
-)
-
-
-def api_error(error: EngineError, field: str) -> ApiError:
-    """The API's answer to one of the engine's errors; ``field`` is where the prompt was."""
-    status, kind, code = next(answer for known, answer in _ERRORS if isinstance(error, known))
-    return ApiError(
-        status,
-        sentence(error),
-        kind=kind,
-        param=field if status == 400 else None,
-        code=code,
-        retry_after=1 if status == 429 else None,
-    )
+def _grammar(shape: OutputShape) -> Grammar:
+    match shape.kind:
+        case "json_schema":
+            return Grammar.json_schema(shape.value)
+        case "choice":
+            return Grammar.choice(shape.value)
+        case "regex":
+            return Grammar.regex(shape.value)
+        case _:
+            return Grammar.lark(shape.value)
 
 
 def _load(settings: EngineSettings, on_progress: Progress | None) -> Engine:

@@ -7,11 +7,24 @@ Null means absent everywhere, as it does at OpenAI.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.errors import ApiError, invalid_request
+from promptcache_gateway.upstreams.output_shape import OutputShape, read_output_shape
+from promptcache_gateway.upstreams.parameter_values import (
+    biases,
+    flag,
+    integer,
+    mapping,
+    number,
+    stop_strings,
+    text,
+    token_ids,
+    unsupported,
+    wrong,
+)
+from promptcache_gateway.upstreams.tools import NO_TOOLS, ToolUse, read_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,27 +32,27 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call
 
 COMPLETIONS_DEFAULT_MAX_TOKENS = 16
-MAX_STOP_STRINGS = 4
 MAX_CHOICES = 128
+MAX_TOP_LOGPROBS = 20
 
 _SUPPORTED = frozenset(
     {
-        "model",
-        "stream",
-        "stream_options",
-        "temperature",
-        "top_p",
-        "top_k",
-        "seed",
-        "max_tokens",
-        "max_completion_tokens",
-        "stop",
-        "ignore_eos",
-        "cache_salt",
-        "n",
-        "priority",
+        *("model", "stream", "stream_options", "n", "seed", "stop", "max_tokens", "max_completion_tokens"),
+        *("temperature", "top_p", "top_k", "min_p", "logit_bias", "logprobs", "ignore_eos", "min_tokens"),
+        *("frequency_penalty", "presence_penalty", "repetition_penalty", "stop_token_ids"),
+        *("response_format", "structured_outputs"),
+        *("guided_json", "guided_regex", "guided_choice", "guided_grammar"),
+        *("cache_salt", "priority", "return_token_ids"),
     }
 )
+# Where only one of the two APIs has them.
+_CHAT_ONLY = frozenset(
+    {
+        *("top_logprobs", "tools", "tool_choice", "parallel_tool_calls", "chat_template_kwargs"),
+        "prompt_token_ids",
+    }
+)
+_COMPLETIONS_ONLY = frozenset({"echo"})
 # They say who asks, where to keep the answer, or how to route it: never what the answer is.
 _IGNORED: dict[str, type] = {
     "user": str,
@@ -51,83 +64,67 @@ _IGNORED: dict[str, type] = {
     "prompt_cache_options": dict,
     "prompt_cache_retention": str,
     "prediction": dict,
-    "parallel_tool_calls": bool,
 }
 _EXPECTED = {str: "a string", dict: "an object", bool: "true or false"}
 # Parameters the engine does not have, with the values that mean "as if it were not there".
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "best_of": (1,),
-    "logprobs": (False,),
-    "top_logprobs": (0,),
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "repetition_penalty": (1,),
     "length_penalty": (1,),
-    "min_p": (0,),
-    "min_tokens": (0,),
-    "logit_bias": ({},),
-    "tools": ([],),
     "functions": ([],),
-    "tool_choice": ("none", "auto"),
     "function_call": ("none", "auto"),
-    "response_format": ({"type": "text"},),
     "modalities": (["text"],),
     "audio": (),
     "reasoning_effort": ("none",),
     "verbosity": ("medium",),
     "web_search_options": (),
-    "echo": (False,),
     "suffix": ("",),
     "chat_template": (),
-    "chat_template_kwargs": ({},),
     "add_generation_prompt": (True,),
     "continue_final_message": (False,),
+    # One API's parameters at the other, where they mean nothing.
+    "echo": (False,),
+    "top_logprobs": (0,),
+    "tools": ([],),
+    "tool_choice": ("none", "auto"),
+    "parallel_tool_calls": (True, False),
+    "chat_template_kwargs": ({},),
+    "prompt_token_ids": ([],),
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """A request's parameters as the engine takes them.
 
     Attributes:
-        temperature: 0 to 2.
-        top_p: above 0, at most 1.
-        top_k: 0 keeps every token.
-        seed: makes draws repeatable.
+        sampling: how tokens are chosen and where the answer ends: the names and values of the engine's own.
         max_tokens: tokens of answer at most; None: up to the context's end.
         wants_exactly: the caller named ``max_tokens``, so that the context must hold that many.
-        stop: strings that end the answer.
-        ignore_eos: go on after the model's end token.
         include_usage: a streaming caller wants the usage chunk.
         cache_salt: separates this caller's cached prefixes from others'.
         choices: answers wanted; the prompt is computed once for all.
         priority: lower ones are computed first, as in vLLM.
+        shape: what the answer's text must be; None: anything.
+        tools: what the model may call.
+        return_token_ids: the caller wants the token ids of prompt and answer.
+        echo: the caller wants the prompt's text before the answer's.
+        template_kwargs: further names for the chat template.
+        known_prompt: token ids with which an earlier answer left this conversation.
     """
 
-    temperature: float
-    top_p: float
-    top_k: int
-    seed: int | None
-    max_tokens: int | None
-    wants_exactly: bool
-    stop: tuple[str, ...]
-    ignore_eos: bool
-    include_usage: bool
-    cache_salt: str
-    choices: int
-    priority: int
-
-    def sampling(self) -> dict[str, Any]:
-        """Those that say how tokens are chosen and where the answer ends."""
-        return {
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "top_k": self.top_k,
-            "seed": self.seed,
-            "max_tokens": self.max_tokens,
-            "stop": self.stop,
-            "ignore_eos": self.ignore_eos,
-        }
+    sampling: dict[str, Any]
+    max_tokens: int | None = None
+    wants_exactly: bool = False
+    include_usage: bool = False
+    cache_salt: str = ""
+    choices: int = 1
+    priority: int = 0
+    shape: OutputShape | None = None
+    tools: ToolUse = NO_TOOLS
+    return_token_ids: bool = False
+    echo: bool = False
+    template_kwargs: dict[str, Any] = field(default_factory=dict)
+    known_prompt: tuple[int, ...] = ()
 
 
 def namespace(tenant: str, salt: str) -> str:
@@ -142,9 +139,9 @@ def prompt_field(call: Call) -> str:
 
 def parameters_of(call: Call) -> Parameters:
     """``read_parameters`` of a call, with the limit its API sets."""
-    field = prompt_field(call)
-    default_max = COMPLETIONS_DEFAULT_MAX_TOKENS if field == "prompt" else None
-    return read_parameters(call.payload, prompt_field=field, default_max=default_max)
+    where = prompt_field(call)
+    default_max = COMPLETIONS_DEFAULT_MAX_TOKENS if where == "prompt" else None
+    return read_parameters(call.payload, prompt_field=where, default_max=default_max)
 
 
 def read_parameters(payload: Mapping[str, Any], *, prompt_field: str, default_max: int | None) -> Parameters:
@@ -158,32 +155,89 @@ def read_parameters(payload: Mapping[str, Any], *, prompt_field: str, default_ma
     Raises:
         ApiError: 400 naming the parameter that is unknown, unsupported or wrong.
     """
+    chat = prompt_field == "messages"
+    known = _SUPPORTED | (_CHAT_ONLY if chat else _COMPLETIONS_ONLY)
     for name, value in payload.items():
-        if value is not None and name != prompt_field:
+        if value is not None and name != prompt_field and name not in known:
             _check_known(name, value)
-    max_tokens = _integer(payload, "max_completion_tokens", least=1)
-    if max_tokens is None:
-        max_tokens = _integer(payload, "max_tokens", least=1)
-    return Parameters(
-        temperature=_number(payload, "temperature", 0.0, 2.0, default=1.0),
-        top_p=_top_p(payload),
-        top_k=max(0, _integer(payload, "top_k", least=-1) or 0),
-        seed=_integer(payload, "seed", least=-(2**63)),
-        max_tokens=default_max if max_tokens is None else max_tokens,
-        wants_exactly=max_tokens is not None,
-        stop=_stop(payload.get("stop")),
-        ignore_eos=_flag(payload, "ignore_eos"),
+    asked = integer(payload, "max_completion_tokens", least=1)
+    if asked is None:
+        asked = integer(payload, "max_tokens", least=1)
+    max_tokens = default_max if asked is None else asked
+    parameters = Parameters(
+        sampling=_sampling(payload, max_tokens, chat=chat),
+        max_tokens=max_tokens,
+        wants_exactly=asked is not None,
         include_usage=_include_usage(payload),
-        cache_salt=_text(payload, "cache_salt"),
-        choices=_integer(payload, "n", least=1, most=MAX_CHOICES) or 1,
-        priority=_integer(payload, "priority", least=-(2**31)) or 0,
+        cache_salt=text(payload, "cache_salt"),
+        choices=integer(payload, "n", least=1, most=MAX_CHOICES) or 1,
+        priority=integer(payload, "priority", least=-(2**31)) or 0,
+        shape=read_output_shape(payload),
+        tools=read_tools(payload) if chat else NO_TOOLS,
+        return_token_ids=flag(payload, "return_token_ids"),
+        echo=not chat and flag(payload, "echo"),
+        template_kwargs=mapping(payload, "chat_template_kwargs") if chat else {},
+        known_prompt=token_ids(payload, "prompt_token_ids") if chat else (),
     )
+    _check_together(parameters)
+    return parameters
+
+
+def _sampling(payload: Mapping[str, Any], max_tokens: int | None, *, chat: bool) -> dict[str, Any]:
+    return {
+        "temperature": number(payload, "temperature", 0.0, 2.0, default=1.0),
+        # OpenAI takes 0 for "only the likeliest token"; the engine wants a share above 0.
+        "top_p": max(number(payload, "top_p", 0.0, 1.0, default=1.0), 1e-9),
+        "top_k": max(0, integer(payload, "top_k", least=-1) or 0),
+        "min_p": number(payload, "min_p", 0.0, 1.0, default=0.0),
+        "repetition_penalty": number(payload, "repetition_penalty", 0.01, 100.0, default=1.0),
+        "frequency_penalty": number(payload, "frequency_penalty", -2.0, 2.0, default=0.0),
+        "presence_penalty": number(payload, "presence_penalty", -2.0, 2.0, default=0.0),
+        "logit_bias": biases(payload),
+        "min_tokens": integer(payload, "min_tokens", least=0) or 0,
+        "seed": integer(payload, "seed", least=-(2**63)),
+        "max_tokens": max_tokens,
+        "stop": stop_strings(payload),
+        "stop_token_ids": token_ids(payload, "stop_token_ids"),
+        "ignore_eos": flag(payload, "ignore_eos"),
+        "logprobs": _chat_logprobs(payload) if chat else _text_logprobs(payload),
+    }
+
+
+def _chat_logprobs(payload: Mapping[str, Any]) -> int | None:
+    wanted = flag(payload, "logprobs")
+    top = integer(payload, "top_logprobs", least=0, most=MAX_TOP_LOGPROBS)
+    if top and not wanted:
+        raise invalid_request(
+            "'top_logprobs' is only allowed where 'logprobs' is true.", "top_logprobs", "invalid_value"
+        )
+    return (top or 0) if wanted else None
+
+
+def _text_logprobs(payload: Mapping[str, Any]) -> int | None:
+    """The older API wants a number; false, which some clients send, means none."""
+    if payload.get("logprobs") is False:
+        return None
+    return integer(payload, "logprobs", least=0, most=MAX_TOP_LOGPROBS)
+
+
+def _check_together(parameters: Parameters) -> None:
+    if parameters.echo and parameters.sampling["logprobs"] is not None:
+        raise unsupported(
+            "echo", "has no log-probabilities of the prompt, which 'echo' and 'logprobs' ask for"
+        )
+    shape = parameters.shape
+    if shape is not None and shape.kind != "json_schema" and parameters.tools.may_call:
+        raise unsupported(shape.path, "takes JSON shapes only where there are tools the model may call")
+    limit, least = parameters.max_tokens, parameters.sampling["min_tokens"]
+    if limit is not None and least > limit:
+        raise wrong("min_tokens", f"at most max_tokens, which is {limit}")
 
 
 def _check_known(name: str, value: object) -> None:
-    if name in _IGNORED and not isinstance(value, _IGNORED[name]):
-        raise _wrong(name, _EXPECTED[_IGNORED[name]])
-    if name in _SUPPORTED or name in _IGNORED:
+    if name in _IGNORED:
+        if not isinstance(value, _IGNORED[name]):
+            raise wrong(name, _EXPECTED[_IGNORED[name]])
         return
     if name not in _NEUTRAL:
         raise ApiError(
@@ -195,7 +249,7 @@ def _check_known(name: str, value: object) -> None:
     if not any(_same(value, neutral) for neutral in _NEUTRAL[name]):
         raise ApiError(
             400,
-            f"The built-in engine does not support {name!r}, which would change the output. Leave it out.",
+            f"The built-in engine has no {name!r} here, which would change the output: leave it out.",
             param=name,
             code="unsupported_parameter",
         )
@@ -206,70 +260,15 @@ def _same(value: object, neutral: object) -> bool:
     return value == neutral and isinstance(value, bool) == isinstance(neutral, bool)
 
 
-def _integer(payload: Mapping[str, Any], name: str, *, least: int, most: int = 2**63 - 1) -> int | None:
-    value = payload.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise _wrong(name, f"a whole number from {least} to {most}")
-    return value
-
-
-def _number(payload: Mapping[str, Any], name: str, least: float, most: float, *, default: float) -> float:
-    value = payload.get(name)
-    if value is None:
-        return default
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not least <= value <= most:
-        raise _wrong(name, f"a number from {least:g} to {most:g}")
-    return float(value)
-
-
-def _top_p(payload: Mapping[str, Any]) -> float:
-    """OpenAI takes 0 for "only the likeliest token"; the engine wants a share above 0."""
-    return max(_number(payload, "top_p", 0.0, 1.0, default=1.0), 1e-9)
-
-
-def _flag(payload: Mapping[str, Any], name: str) -> bool:
-    value = payload.get(name)
-    if value is not None and not isinstance(value, bool):
-        raise _wrong(name, "true or false")
-    return bool(value)
-
-
-def _text(payload: Mapping[str, Any], name: str) -> str:
-    value = payload.get(name)
-    if value is not None and not isinstance(value, str):
-        raise _wrong(name, "a string")
-    return value or ""
-
-
-def _stop(value: object) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    strings = [value] if isinstance(value, str) else value
-    if not isinstance(strings, list) or not all(isinstance(text, str) and text for text in strings):
-        raise _wrong("stop", "a string, or a list of strings, none of them empty")
-    if len(strings) > MAX_STOP_STRINGS:
-        raise _wrong("stop", f"at most {MAX_STOP_STRINGS} strings")
-    return tuple(strings)
-
-
 def _include_usage(payload: Mapping[str, Any]) -> bool:
-    options = payload.get("stream_options")
-    if options is None:
+    options = mapping(payload, "stream_options")
+    if payload.get("stream_options") is None:
         return False
-    if not isinstance(options, dict):
-        raise _wrong("stream_options", "an object")
     if not payload.get("stream"):
         raise invalid_request(
             "'stream_options' is only allowed where 'stream' is true.", "stream_options", "invalid_value"
         )
     wanted = options.get("include_usage")
     if wanted is not None and not isinstance(wanted, bool):
-        raise _wrong("stream_options.include_usage", "true or false")
+        raise wrong("stream_options.include_usage", "true or false")
     return bool(wanted)
-
-
-def _wrong(path: str, expected: str) -> ApiError:
-    return invalid_request(f"Invalid value for '{path}': expected {expected}.", path, "invalid_value")

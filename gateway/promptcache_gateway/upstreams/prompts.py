@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from promptcache_gateway.errors import ApiError, invalid_request
 
 if TYPE_CHECKING:
@@ -17,8 +19,23 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 
 
-def read_messages(payload: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The messages as ``{"role", "content"}``, content a string each.
+class Arguments(dict[str, Any]):
+    """The arguments of a call in an earlier answer.
+
+    Templates read it as an object. Written as JSON it is the caller's own text, so that a call that is sent
+    back unchanged keeps its tokens.
+
+    Attributes:
+        json_text: that text.
+    """
+
+    def __init__(self, json_text: str, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.json_text = json_text
+
+
+def read_messages(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The messages as ``{"role", "content"}``, content a string each, and the ``tool_calls`` there are.
 
     ``developer`` is OpenAI's newer word for ``system`` and becomes it. Text parts are joined by
     a newline.
@@ -67,20 +84,75 @@ def read_prompt(payload: Mapping[str, Any]) -> str | list[int]:
     )
 
 
-def _message(message: object, path: str) -> dict[str, str]:
+def _message(message: object, path: str) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise _wrong(path, "an object with 'role' and 'content'")
     role = message.get("role")
     if role not in _ROLES:
         raise _wrong(f"{path}.role", f"one of {', '.join(_ROLES)}")
-    for field in ("tool_calls", "function_call", "audio"):
+    for field in ("function_call", "audio"):
         if message.get(field):
             raise _unsupported(f"{path}.{field}", f"does not take {field} in messages")
-    content = message.get("content")
-    text = _joined(content, f"{path}.content") if isinstance(content, list) else content
+    calls = _tool_calls(message.get("tool_calls"), role, f"{path}.tool_calls")
+    made: dict[str, Any] = {"role": "system" if role == "developer" else role}
+    made["content"] = _content(message.get("content"), f"{path}.content", optional=bool(calls))
+    if calls:
+        made["tool_calls"] = calls
+    for field in ("name", "tool_call_id"):
+        value = message.get(field)
+        if value is not None and not isinstance(value, str):
+            raise _wrong(f"{path}.{field}", "a string")
+        if value is not None and role == "tool":
+            made[field] = value
+    return made
+
+
+def _content(content: object, path: str, *, optional: bool) -> str:
+    if content is None and optional:
+        return ""
+    text = _joined(content, path) if isinstance(content, list) else content
     if not isinstance(text, str):
-        raise _wrong(f"{path}.content", "a string or a list of text parts")
-    return {"role": "system" if role == "developer" else role, "content": text}
+        raise _wrong(path, "a string or a list of text parts")
+    return text
+
+
+def _tool_calls(calls: object, role: str, path: str) -> list[dict[str, Any]]:
+    if not calls:
+        return []
+    if not isinstance(calls, list):
+        raise _wrong(path, "a list of calls")
+    if role != "assistant":
+        raise _unsupported(path, "takes tool calls of the assistant only")
+    return [_tool_call(call, f"{path}[{index}]") for index, call in enumerate(calls)]
+
+
+def _tool_call(call: object, path: str) -> dict[str, Any]:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(function, dict):
+        raise _wrong(path, "an object with 'id', 'type' and 'function'")
+    name, text, call_id = function.get("name"), function.get("arguments"), call.get("id")
+    if not isinstance(name, str) or not name:
+        raise _wrong(f"{path}.function.name", "a string")
+    if call_id is not None and not isinstance(call_id, str):
+        raise _wrong(f"{path}.id", "a string")
+    made = {"type": "function", "function": {"name": name, "arguments": _arguments(text, path)}}
+    return made if call_id is None else {"id": call_id, **made}
+
+
+def _arguments(text: object, path: str) -> Arguments:
+    """The arguments' text, which must be a JSON object; an empty one stands for none."""
+    where = f"{path}.function.arguments"
+    if text is None or text == "":
+        return Arguments("{}", {})
+    if not isinstance(text, str):
+        raise _wrong(where, "a string that holds a JSON object")
+    try:
+        values = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        values = None
+    if not isinstance(values, dict):
+        raise _wrong(where, "a string that holds a JSON object")
+    return Arguments(text, values)
 
 
 def _joined(parts: list[Any], path: str) -> str:

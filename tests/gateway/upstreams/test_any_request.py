@@ -33,6 +33,7 @@ NAMES = st.sampled_from(
     [
         *("model", "stream", "stream_options", "temperature", "top_p", "top_k", "seed", "max_tokens"),
         *("max_completion_tokens", "stop", "n", "tools", "logit_bias", "logprobs", "response_format"),
+        *("tool_choice", "structured_outputs", "guided_choice", "min_p", "min_tokens", "stop_token_ids"),
         *("ignore_eos", "cache_salt", "messages", "prompt", "user", "unknown"),
     ]
 )
@@ -55,7 +56,7 @@ def test_parameters_are_read_or_refused(payload: dict[str, object]) -> None:
     if isinstance(parameters, ApiError):
         assert parameters.param
     else:
-        SamplingParams(**parameters.sampling())
+        SamplingParams(**parameters.sampling)
 
 
 @given(messages=VALUES)

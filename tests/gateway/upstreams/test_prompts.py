@@ -2,8 +2,33 @@
 
 import pytest
 
+from promptcache_engine.models import ChatTemplate
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.upstreams.prompts import read_messages, read_prompt
+
+
+def call_of(**function: object) -> dict[str, object]:
+    return {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}", **function}}
+
+
+def test_tool_calls_and_results_are_read_and_keep_their_bytes() -> None:
+    written = '{"b":1,  "a": 1.50}'
+    call, result = read_messages(
+        {
+            "messages": [
+                {"role": "assistant", "content": None, "tool_calls": [call_of(arguments=written)]},
+                {"role": "tool", "content": "ok", "tool_call_id": "c"},
+            ]
+        }
+    )
+    assert call["content"] == ""
+    arguments = call["tool_calls"][0]["function"]["arguments"]
+    assert arguments == {"b": 1, "a": 1.5}
+    assert arguments.json_text == written
+    assert result == {"role": "tool", "content": "ok", "tool_call_id": "c"}
+    assert (
+        ChatTemplate("{{ messages[0].tool_calls[0].function.arguments | tojson }}").render([call]) == written
+    )
 
 
 def test_text_parts_are_joined_and_developer_is_system() -> None:
@@ -38,7 +63,19 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
         ([{"role": "user", "content": [{"text": "x"}]}], "messages[0].content[0].type"),
         ([{"role": "user", "content": [{"type": "text", "text": 1}]}], "messages[0].content[0].text"),
         ([{"role": "user", "content": [{"type": "text", "text": "x"}, IMAGE]}], "messages[0].content[1]"),
-        ([{"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]}], "messages[0].tool_calls"),
+        ([{"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]}], "messages[0].tool_calls[0]"),
+        ([{"role": "assistant", "content": None}], "messages[0].content"),
+        ([{"role": "user", "content": "x", "tool_calls": [{}]}], "messages[0].tool_calls"),
+        ([{"role": "assistant", "tool_calls": [call_of(name=3)]}], "messages[0].tool_calls[0].function.name"),
+        (
+            [{"role": "assistant", "tool_calls": [call_of(arguments="{")]}],
+            "messages[0].tool_calls[0].function.arguments",
+        ),
+        (
+            [{"role": "assistant", "tool_calls": [call_of(arguments="[1]")]}],
+            "messages[0].tool_calls[0].function.arguments",
+        ),
+        ([{"role": "tool", "content": "x", "tool_call_id": 3}], "messages[0].tool_call_id"),
     ],
 )
 def test_a_fault_in_messages_names_its_path(messages: object, path: str) -> None:

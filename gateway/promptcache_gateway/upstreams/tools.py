@@ -1,0 +1,138 @@
+"""The tools of a chat request and how the model may use them, as the caller wrote them.
+
+How a call is written in the model's own text is in ``tool_formats``; how it is read back, in ``tool_calls``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from promptcache_gateway.errors import invalid_request
+from promptcache_gateway.upstreams.output_shape import leniently
+from promptcache_gateway.upstreams.parameter_values import flag, unsupported, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_TOOLS = 128
+ToolMode: TypeAlias = Literal["none", "auto", "required"]
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One function the model may call.
+
+    Attributes:
+        name: the function's name.
+        schema: what its arguments must be, with the engine's leave where the caller did not say ``strict``.
+        path: where the schema stands in the body.
+    """
+
+    name: str
+    schema: dict[str, Any]
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """The tools of one request.
+
+    Attributes:
+        definitions: as the caller wrote them, for the chat template.
+        callable: those the model may call in this answer.
+        mode: whether it may, must not, or must.
+        parallel: whether it may call several times in one answer.
+    """
+
+    definitions: tuple[dict[str, Any], ...] = ()
+    callable: tuple[Tool, ...] = ()
+    mode: ToolMode = "none"
+    parallel: bool = True
+
+    @property
+    def may_call(self) -> bool:
+        """Whether the answer may hold a call."""
+        return self.mode != "none" and bool(self.callable)
+
+
+NO_TOOLS = ToolUse()
+
+
+def read_tools(payload: Mapping[str, Any]) -> ToolUse:
+    """The tools of a chat request.
+
+    Raises:
+        ApiError: 400 naming the path of what is missing, wrong or not supported.
+    """
+    given = payload.get("tools")
+    if given is not None and not isinstance(given, list):
+        raise wrong("tools", "a list of tools")
+    if given and len(given) > MAX_TOOLS:
+        raise wrong("tools", f"at most {MAX_TOOLS} tools")
+    tools = [_tool(tool, f"tools[{index}]") for index, tool in enumerate(given or [])]
+    names = [tool.name for tool in tools]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise wrong(f"tools[{index}].function.name", "a name that no other tool has")
+    mode, wanted = _choice(payload.get("tool_choice"), names)
+    return ToolUse(
+        definitions=tuple(given or ()),
+        callable=tuple(tool for tool in tools if wanted is None or tool.name == wanted),
+        mode=mode,
+        parallel=flag(payload, "parallel_tool_calls", default=True) and wanted is None,
+    )
+
+
+def _tool(tool: object, path: str) -> Tool:
+    if not isinstance(tool, dict):
+        raise wrong(path, "an object with 'type' and 'function'")
+    kind = tool.get("type")
+    if not isinstance(kind, str):
+        raise wrong(f"{path}.type", "'function'")
+    if kind != "function":
+        raise unsupported(f"{path}.type", f"calls functions only, not {kind[:40]!r}")
+    function = tool.get("function")
+    if not isinstance(function, dict):
+        raise wrong(f"{path}.function", "an object with 'name'")
+    name = function.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise wrong(f"{path}.function.name", "1 to 64 letters, digits, '_', '.' or '-'")
+    parameters, strict = function.get("parameters"), function.get("strict")
+    if parameters is not None and not isinstance(parameters, dict):
+        raise wrong(f"{path}.function.parameters", "a JSON schema")
+    if strict is not None and not isinstance(strict, bool):
+        raise wrong(f"{path}.function.strict", "true or false")
+    schema = {"type": "object", **(parameters or {"properties": {}, "additionalProperties": False})}
+    return Tool(name, schema if strict else leniently(schema), f"{path}.function.parameters")
+
+
+def _choice(choice: object, names: list[str]) -> tuple[ToolMode, str | None]:
+    """The mode, and the one tool that must be called where it is named."""
+    match choice:
+        case None:
+            return ("auto" if names else "none"), None
+        case "none":
+            return "none", None
+        case "auto":
+            return ("auto" if names else "none"), None
+        case "required":
+            if not names:
+                raise invalid_request(
+                    "'tool_choice' asks for a call, and there are no 'tools'.", "tool_choice", "invalid_value"
+                )
+            return "required", None
+        case {"type": "function", "function": {"name": str(name)}}:
+            if name not in names:
+                raise wrong("tool_choice.function.name", "the name of one of 'tools'")
+            return "required", name
+        case {"type": "allowed_tools" | "custom"}:
+            raise unsupported("tool_choice.type", "takes 'function' only")
+        case _:
+            raise wrong(
+                "tool_choice",
+                "'none', 'auto', 'required' or {'type': 'function', 'function': {'name': …}}",
+            )
