@@ -42,9 +42,17 @@ _NOT_PROMPT = re.compile(
     r"|is_\w+|has_\w+|prompt_user\w*|(?:\w+_)?(?:file|operating|sub|eco)_?system"
 )
 
+_NOTICE = (
+    r"about to (?:permanently |be )?(?:delete|remove|leave|perform|cancel|lose|send|exit|overwrite|discard"
+    r"|publish|reset|restore|replace|log|sign|disconnect|close|import|export|pay|redirected|charged|clear|move|rename)"
+    r"|(?:now |currently |already )?(?:logged|signed) (?:in|out)"
+    r"|(?:now |currently )?(?:offline|subscribed|unsubscribed|leaving|viewing)|invited|out of"
+)
+"""How a program tells its user what is going on: "You are about to delete …" is a dialog, and no prompt."""
 _OPENING = re.compile(
     r"\s*(?:#+[^\n]*\n\s*)*"
-    r"(?:you(?:'re| are| will be| act| answer| play| help)\b(?! not\b)|your (?:task|job|role|goal|name) is\b"
+    rf"(?:you(?:'re| are| will be| act| answer| play| help)\b(?! (?:not|{_NOTICE})\b)"
+    r"|your (?:task|job|role|goal|name) is\b"
     r"|act as (?:an?|the)\b|as an? (?:expert|assistant|ai)\b|answer (?:the|with|in|as|only|using)\b"
     r"|given (?:the|a|an) [^.\n]{3,120}(?:,|\.|:)\s*(?:answer|write|extract|classify|summari[sz]e)"
     r"|(?:summari[sz]e|translate|classify|rewrite|extract) (?:the|this|these|all|each)\b"

@@ -49,6 +49,8 @@ _LISTING = re.compile(r"\w+,\s*\w")
 """``{{low, high}}`` tells the model what to choose from; no template language takes it for a value."""
 _FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n]*)\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _PROSE_FENCES = {"", "text", "txt", "markdown", "md", "prompt", "xml", "jinja", "jinja2", "handlebars", "hbs"}
+_ATTRIBUTE = re.compile(r"<[A-Za-z][\w.-]*(?:\s[^<>]*)?\s[\w:-]+=$")
+"""What stands before ``{x}`` where it is the value of an attribute in code (``<img src={x}``)."""
 _STRFTIME_TIME = re.compile(r"%[-#0]?[HIMSfsXcTRrpN]|\b[HhKk]{1,2}[:.]?m{2}|\bmm\b")
 _STRFTIME_DAY = re.compile(r"%[-#0]?[aAdejuwxDFUVW]|\b(?:d|dd|ddd|DD|D)\b")
 
@@ -125,6 +127,8 @@ def template_parts(
         if any(start <= match.start() < end for start, end in fences):
             continue
         if match["mustache"] and _LISTING.match(match["mustache"]):
+            continue
+        if match["brace"] and _ATTRIBUTE.search(text, max(0, match.start() - 300), match.start()):
             continue
         if match.start() > at:
             builder.add(Text(text[at : match.start()], locate(at, match.start())))

@@ -9,6 +9,42 @@ import pytest
 pytest.importorskip("tree_sitter_typescript")
 
 FOUND = {
+    "results of tools as they finish": (
+        """
+        export async function turn(messages, calls) {
+          await Promise.all(calls.map(async (call) => {
+            const content = await run(call);
+            messages.push({ role: "tool", tool_call_id: call.id, content });
+          }));
+        }
+        """,
+        [("PC304", 4)],
+    ),
+    "results of tools as they finish, as blocks": (
+        """
+        export async function turn(calls, history) {
+          const results = [];
+          await Promise.all(calls.map(async (call) => {
+            results.push({ type: "tool_result", tool_use_id: call.id, content: await run(call) });
+          }));
+          return client.messages.create({ model: "m", messages: [...history, { role: "user", content: results }] });
+        }
+        """,
+        [("PC304", 4)],
+    ),
+    "a system message and, in other places, the same text for the user": (
+        """
+        const basePrompt = (who) => { let text = ""; text += `Today is ${new Date().toLocaleDateString()}.\\n`; text += `You help ${who}. Be brief and polite.`; return text; };
+        export function build(who, q) {
+          const system = { role: "system", content: basePrompt(who) };
+          const all = [system, ...rest(q)];
+          all.unshift(system);
+          return all;
+        }
+        export const other = (who) => [{ role: "user", content: `${basePrompt(who)} go` }];
+        """,
+        [("PC109", 1)],
+    ),
     "template literal in a request": (
         """
         export async function ask(client: Anthropic, question: string) {
@@ -394,6 +430,25 @@ FOUND = {
 }
 
 SILENT = {
+    "a parameter whose default is written down": """
+        const WORK_DIR = "/home/project";
+        export const getSystemPrompt = (cwd: string = WORK_DIR) =>
+          `You are a clerk. The current working directory is ${cwd}. Be brief and polite.`;
+        """,
+    "an attribute in an example of code": """
+        export const SYSTEM_PROMPT = `You are a clerk of our shop. Write pages as here:
+        <img className="round" src={user.avatar} alt={user.name} />
+        Be brief and polite, and never promise anything to anyone.`;
+        """,
+    "a dialog": """
+        export const warn = (user) => `You are about to delete the account of ${user.name}. This cannot be undone, ever.`;
+        """,
+    "results of tools in the order of their calls": """
+        export async function turn(messages, calls) {
+          const results = await Promise.all(calls.map(async (call) => run(call)));
+          calls.forEach((call, i) => messages.push({ role: "tool", tool_call_id: call.id, content: results[i] }));
+        }
+        """,
     "newest user message": """
         const ask = (q) => client.messages.create({
           model: "m", system: "You are a clerk. Be brief and polite.",

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["absolved_in", "without"]
 
 
-def absolved_in(prompts: list[Prompt]) -> frozenset[tuple[str, Place]]:
-    """The values that the calls of a file only ever put where everything is new."""
+def absolved_in(prompts: list[Prompt], written: list[Prompt]) -> frozenset[tuple[str, Place]]:
+    """The values that the calls of a file only ever put where everything is new.
+
+    ``prompts`` are requests and lists of messages; ``written`` are single messages too, which do not show
+    where they go, but whose role says what they are.
+    """
     exposed: set[tuple[str, Place]] = set()
     spared: set[tuple[str, Place]] = set()
-    for prompt in prompts:
+    for prompt in (*prompts, *written):
         kept = list(prompt.reusable())
         for segment in prompt.segments:
             found = {

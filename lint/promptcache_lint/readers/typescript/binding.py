@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
@@ -15,7 +14,9 @@ from promptcache_lint.readers.python.values import (
     with_traits,
 )
 from promptcache_lint.readers.typescript import members
+from promptcache_lint.readers.typescript.clocks import literal
 from promptcache_lint.readers.typescript.module import unquoted
+from promptcache_lint.readers.typescript.racing import race_traits
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.machine import Machine
     from promptcache_lint.readers.typescript.module import Function
 
-__all__ = ["assign", "bind_parameters", "race_trait", "store"]
+__all__ = ["assign", "bind_parameters", "store"]
 
 
 def assign(
@@ -131,7 +132,7 @@ def _with_member(
         case Map():
             after = before.set(key or None, value)
             if not key:
-                race = race_trait(machine, holder, frame)
+                race = race_traits(machine, holder, (value,), frame)
                 after = Map(after.pairs, (*after.traits, *race), partial=True)
             return after
         case Seq():
@@ -140,25 +141,6 @@ def _with_member(
             return Instance(before.cls, (*before.attributes, (key, value)))
         case _:
             return None
-
-
-def race_trait(machine: Machine, target: Node, frame: Frame) -> tuple[Trait, ...]:
-    """What is appended to something outside by runs that wait beside each other comes in no fixed order."""
-    inner: Frame | None = frame
-    while inner is not None and not inner.racing:
-        inner = inner.outer if inner.function is not None else None
-    if inner is None or not (frame.waited or inner.waited):
-        return ()
-    name = members.spelling(target, frame)
-    walk: Frame | None = frame
-    while walk is not None:
-        if name in walk.names and not name.startswith("this."):
-            return ()
-        if walk is inner:
-            break
-        walk = walk.outer
-    mark = machine.vocabulary.call("asyncio.as_completed")
-    return (Trait(mark, frame.module.place(target), frame.module.label(target)),) if mark is not None else ()
 
 
 def bind_parameters(
@@ -207,8 +189,8 @@ def _bind(
         value = Thing(name) if arguments is None else Thing(constant="undefined")
         if default is not None:
             other = machine.evaluate(default, frame)
-            if arguments is not None or traits_of(other):
-                value = other
+            if arguments is not None or traits_of(other) or literal(other):
+                value = other  # a text that is written down says more than the parameter's name
         elif arguments is not None:
             value = Thing(name)
     if pattern.type == "identifier":

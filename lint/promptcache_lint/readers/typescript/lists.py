@@ -18,6 +18,7 @@ from promptcache_lint.readers.python.values import (
     without_order,
 )
 from promptcache_lint.readers.typescript import binding, filling, texts
+from promptcache_lint.readers.typescript.racing import race_traits
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.values import Traits, Value
@@ -126,7 +127,7 @@ def of_list(machine: Machine, made: Call, receiver: Seq, frame: Frame) -> Value 
         return with_callback(machine, made, receiver, frame)
     match name:
         case "push" | "add" | "unshift" if made.arguments:
-            race = binding.race_trait(machine, made.target, frame) if made.target is not None else ()
+            race = race_traits(machine, made.target, made.values, frame)
             new = tuple(made.values)
             items = (*new, *receiver.items) if name == "unshift" else (*receiver.items, *new)
             partial = receiver.partial or any(node.type == "spread_element" for _, node in made.arguments)

@@ -16,7 +16,7 @@ from promptcache_lint.readers.python.values import (
     traits_of,
     with_traits,
 )
-from promptcache_lint.readers.typescript import binding, filling, lists, texts
+from promptcache_lint.readers.typescript import filling, lists, texts
 from promptcache_lint.readers.typescript.clocks import (
     date_method,
     iso_cut,
@@ -25,6 +25,7 @@ from promptcache_lint.readers.typescript.clocks import (
     literal_number,
     with_options,
 )
+from promptcache_lint.readers.typescript.racing import race_traits
 from promptcache_lint.readers.typescript.shapes import entries_of, keys_of, values_of
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _of_map(machine: Machine, made: Call, receiver: Map, frame: Frame) -> Value 
     key = literal(first) if first is not None else None
     match name:
         case "set" if len(made.arguments) > 1:
-            race = binding.race_trait(machine, made.target, frame) if made.target is not None else ()
+            race = race_traits(machine, made.target, made.values[1:], frame)
             grown = receiver.set(key, made.values[1])
             return lists.change(
                 made, replace(grown, traits=(*grown.traits, *race), partial=True), machine, frame
@@ -200,7 +201,7 @@ def _of_thing(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Va
 
 def _added(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Value:
     """Something is added to a list of which nothing is known: from now on one thing in it is."""
-    race = binding.race_trait(machine, made.target, frame) if made.target is not None else ()
+    race = race_traits(machine, made.target, made.values, frame)
     known = Seq((Thing("...", receiver.traits), *made.values), race, partial=True)
     return lists.change(made, known, machine, frame)
 

@@ -11,7 +11,6 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptcache_lint.exposure import count_words
 from promptcache_lint.prompts import Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python.objects import settled
@@ -26,19 +25,20 @@ from promptcache_lint.readers.typescript.content import (
     spoken,
 )
 from promptcache_lint.readers.typescript.declared import is_declared_sink
+from promptcache_lint.readers.typescript.own_text import ENOUGH_WORDS, is_headed, opens, own_words
 from promptcache_lint.readers.typescript.requests import (
     API,
     SYSTEM_KEYS,
     conversations_of,
     request_segments,
 )
-from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
+from promptcache_lint.wording import role_of_name, role_of_speaker
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from promptcache_lint.places import Place
-    from promptcache_lint.prompts import Part, Role
+    from promptcache_lint.prompts import Part, Practice, Role
     from promptcache_lint.readers.python.values import Value
     from promptcache_lint.readers.typescript.calls import Call
     from promptcache_lint.readers.typescript.frame import Frame
@@ -49,8 +49,6 @@ __all__ = ["Sinks"]
 
 _TEMPLATE_NAME = re.compile(r"[A-Z][A-Z0-9_]*|\w*(?:Template|Prefix|Suffix|Header|Base)")
 """What is just called ``prompt`` is a user's task, or a question in a dialog, as often as a fixed prompt."""
-_ENOUGH_WORDS = 3
-_HEADING = re.compile(r"\s*#{1,3} \S")
 _SECTION_NAME = re.compile(r"\w*(?:Section|Block|Preamble|Rules|Guidelines|Skills)", re.IGNORECASE)
 
 
@@ -59,16 +57,16 @@ class Sinks:
 
     def __init__(self) -> None:
         self.machine: Machine | None = None
-        self._found: dict[str, dict[tuple[object, ...], Prompt]] = {}
+        self._found: dict[str, dict[tuple[object, ...], tuple[Prompt, bool]]] = {}
         self._strong: dict[str, list[Prompt]] = {}
         self._lone: dict[int, tuple[Value, tuple[object, ...]]] = {}
 
     def take(self, path: str) -> list[Prompt]:
         """The prompts that have to do with a file, in the order of their discovery; they are given up."""
         found = list(self._found.pop(path, {}).values())
-        absolved = absolved_in(self._strong.pop(path, []))
+        absolved = absolved_in(self._strong.pop(path, []), [prompt for prompt, sent in found if sent])
         self._lone.clear()
-        return [without(prompt, absolved) if absolved else prompt for prompt in found]
+        return [without(prompt, absolved) if absolved else prompt for prompt, _ in found]
 
     def called(self, made: Call, frame: Frame) -> None:
         """A call is about to be made."""
@@ -92,7 +90,7 @@ class Sinks:
         """An array was written: it may be a list of messages, or a pair of role and text."""
         if len(value.items) == 2 and isinstance(value.items[1], Str):
             speaker = literal(value.items[0])
-            if speaker is not None and role_of_speaker(speaker) == "system" and _words(value.items[1]):
+            if speaker is not None and role_of_speaker(speaker) == "system" and own_words(value.items[1]):
                 self._emit("system", "system", value.items[1], node, frame, strength=1, expand=True)
                 return
         self.messages(value, node, frame)
@@ -107,8 +105,14 @@ class Sinks:
 
     def filled(self, value: Str, made: Call, frame: Frame) -> None:
         """A template got its values; it is a prompt by its wording."""
-        if _opens(value):
+        if opens(value):
             self._emit("template", "prompt", value, made.node, frame, strength=1)
+
+    def practised(self, practice: Practice, frame: Frame) -> None:
+        """Something is done to a conversation, whatever its text."""
+        path = frame.module.source.path
+        prompt = Prompt("", practice.place, (), practices=(practice,))
+        self._found.setdefault(path, {}).setdefault((practice.code, practice.place), (prompt, False))
 
     def element(self, name: str, value: Str, node: Node, frame: Frame) -> None:
         """A JSX element whose name says that it is a system message."""
@@ -128,10 +132,10 @@ class Sinks:
         role = role_of_name(name)
         if role is None or role == "user":
             top = frame.at_module_level and not key
-            if not top or not isinstance(value, Str) or not _opens(value):
+            if not top or not isinstance(value, Str) or not opens(value):
                 return
             role = "system"
-        if role == "prompt" and not _TEMPLATE_NAME.fullmatch(name) and not _opens(value):
+        if role == "prompt" and not _TEMPLATE_NAME.fullmatch(name) and not opens(value):
             return
         if frame.at_module_level and not per_object:
             value = settled(value)
@@ -145,7 +149,7 @@ class Sinks:
             if not joined or len(joined) < len(value.items):
                 return
             value = Str(tuple(part for text in joined for part in text.parts))
-        if isinstance(value, Str) and _words(value) >= _ENOUGH_WORDS:
+        if isinstance(value, Str) and own_words(value) >= ENOUGH_WORDS:
             self._emit(name, role, value, node, frame, strength=0, expand=True)
 
     def returned(self, function: Function, frame: Frame) -> None:
@@ -158,10 +162,10 @@ class Sinks:
                 continue
             found = role
             if found is None and (
-                _opens(value) or (_SECTION_NAME.fullmatch(function.name) and _headed(value))
+                opens(value) or (_SECTION_NAME.fullmatch(function.name) and is_headed(value))
             ):
                 found = "system"
-            if found is not None and found != "user" and (_words(value) or role is not None):
+            if found is not None and found != "user" and (own_words(value) or role is not None):
                 parts = self._expanded(value.parts, frame)
                 path = "system" if found == "system" else "messages[0]"
                 segments = (Segment(path, found, parts),)
@@ -174,7 +178,7 @@ class Sinks:
                 continue
             for keyword in SYSTEM_KEYS:
                 value = given.get(keyword)
-                if isinstance(value, Str) and _words(value) >= _ENOUGH_WORDS:
+                if isinstance(value, Str) and own_words(value) >= ENOUGH_WORDS:
                     self._emit(keyword, "system", value, node, frame, strength=1)
 
     def _request(self, made: Call, frame: Frame) -> None:
@@ -260,7 +264,7 @@ class Sinks:
             return None
         key = (place, name, segments)
         for path in {hole.place.path for hole in holes}:
-            self._found.setdefault(path, {}).setdefault(key, prompt)
+            self._found.setdefault(path, {}).setdefault(key, (prompt, strength >= 1))
         return key
 
     def _forget(self, messages: Seq) -> None:
@@ -274,26 +278,3 @@ class Sinks:
     def _machine(self) -> Machine:
         assert self.machine is not None
         return self.machine
-
-
-def _words(value: Str) -> int:
-    """How many words of its own a text holds, as far as it takes to know that they are enough."""
-    words = 0
-    for part in flatten(value.parts):
-        if isinstance(part, Text):
-            words += count_words(part.text[:200])
-            if words >= _ENOUGH_WORDS:
-                break
-    return words
-
-
-def _start(value: Str) -> str:
-    return value.parts[0].text if value.parts and isinstance(value.parts[0], Text) else ""
-
-
-def _opens(value: Value) -> bool:
-    return isinstance(value, Str) and opens_like_prompt(_start(value))
-
-
-def _headed(value: Str) -> bool:
-    return _HEADING.match(_start(value)) is not None
