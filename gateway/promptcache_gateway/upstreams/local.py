@@ -22,6 +22,7 @@ from promptcache_engine import (
     SamplingParams,
     TokenDelta,
 )
+from promptcache_engine.cache import Hints
 from promptcache_gateway.errors import (
     ApiError,
     invalid_request,
@@ -29,6 +30,7 @@ from promptcache_gateway.errors import (
     unknown_model,
 )
 from promptcache_gateway.upstreams.answers import make_answer, models_body
+from promptcache_gateway.upstreams.cache_hints import hints_of
 from promptcache_gateway.upstreams.engine_answer import EngineStream, json_reply, whole_answer
 from promptcache_gateway.upstreams.engine_news import chances_of, facts_of
 from promptcache_gateway.upstreams.engine_prompt import prompt_tokens
@@ -249,6 +251,7 @@ class LocalUpstream:
                 priority=parameters.priority,
                 namespace=namespace(call.tenant, parameters.cache_salt),
                 use_cache=call.use_cache,
+                hints=Hints(**hints_of(call)),
                 on_event=lambda choice, event: run.put(_translated(event, choice, self.engine, field)),
             )
         except EngineError as error:
