@@ -37,11 +37,11 @@ FOUND = {
         const basePrompt = (who) => { let text = ""; text += `Today is ${new Date().toLocaleDateString()}.\\n`; text += `You help ${who}. Be brief and polite.`; return text; };
         export function build(who, q) {
           const system = { role: "system", content: basePrompt(who) };
-          const all = [system, ...rest(q)];
+          const all = rest(q);
           all.unshift(system);
           return all;
         }
-        export const other = (who) => [{ role: "user", content: `${basePrompt(who)} go` }];
+        export const other = (who) => [{ role: "user", content: [`${basePrompt(who)} go`, "!"] }];
         """,
         [("PC109", 1)],
     ),
