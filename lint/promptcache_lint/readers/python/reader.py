@@ -73,6 +73,7 @@ def _machine(workspace: Workspace) -> Interpreter:
 def _prompts(module: Module, machine: Interpreter) -> list[Prompt]:
     sinks = machine.sinks
     machine.begin_file()
+    sinks.reading = module.source.path
     machine.module_frame(module)
     functions = list(module.functions.values())
     for cls in module.classes.values():

@@ -144,8 +144,17 @@ class Relevance:
         if function not in self._prompts:
             named = role_of_name(function.name) is not None or any(map(role_of_name, function.decorators))
             code = _code(function)
-            self._prompts[function] = (named or may_hold_prompt(code)) and _makes_prompt(code)
+            self._prompts[function] = found = (named or may_hold_prompt(code)) and _makes_prompt(code)
+            if not found:
+                self._prompts[function] = self._hands_on(function, code)
         return self._prompts[function]
+
+    def _hands_on(self, function: Function, code: str) -> bool:
+        """Whether a function hands something volatile to one that makes a prompt of it."""
+        words = set(_WORD.findall(code))
+        return _has_source(code, words) and any(
+            self.holds_prompt(called) for called in self._called(function, code, words)
+        )
 
     def worth_calling(self, function: Function) -> bool:
         """Whether a call may yield something volatile, or a short text: from it, or from what it calls."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import count_words, holds_input
-from promptcache_lint.prompts import Hole, Prompt, Segment, Text, flatten
+from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.objects import settled
@@ -60,6 +60,8 @@ class Sinks:
 
     def __init__(self) -> None:
         self.machine: Interpreter | None = None
+        self.reading = ""
+        """The file that is read now: what it hands to another file's prompt is a matter of its own."""
         self._found: dict[str, dict[tuple[object, ...], Prompt]] = {}
 
     def take(self, path: str) -> list[Prompt]:
@@ -239,10 +241,17 @@ class Sinks:
         paths = {hole.place.path for hole in holes}
         if model or any(segment.breakpoint for segment in segments):
             paths.add(place.path)
-        if paths:
-            prompt = Prompt(name, place, segments, certain=certain, model=model)
-            for path in paths:
-                self._found.setdefault(path, {}).setdefault((place, name, segments), prompt)
+        for path in paths:
+            self._keep(path, Prompt(name, place, segments, certain=certain, model=model))
+        if paths and self.reading not in paths:
+            here = tuple(
+                replace(segment, parts=_brought(segment.parts, self.reading)) for segment in segments
+            )
+            if here != segments:
+                self._keep(self.reading, Prompt(name, place, here, certain=certain, model=model))
+
+    def _keep(self, path: str, prompt: Prompt) -> None:
+        self._found.setdefault(path, {}).setdefault((prompt.place, prompt.name, prompt.segments), prompt)
 
     def _machine(self) -> Interpreter:
         assert self.machine is not None
@@ -268,3 +277,19 @@ def _start(value: Str) -> str:
 
 def _opens(value: Str) -> bool:
     return opens_like_prompt(_start(value))
+
+
+def _brought(parts: tuple[Part, ...], path: str) -> tuple[Part, ...]:
+    """The parts with each hole placed where the file ``path`` sends its value on its way, if it does."""
+
+    def placed(part: Part) -> Part:
+        match part:
+            case Branch():
+                return replace(part, options=tuple(_brought(option, path) for option in part.options))
+            case Hole() if part.place.path != path:
+                steps = [step for trait in part.traits for step in (trait.origin, *trait.flow)]
+                return replace(part, place=next((s for s in reversed(steps) if s.path == path), part.place))
+            case _:
+                return part
+
+    return tuple(map(placed, parts))
