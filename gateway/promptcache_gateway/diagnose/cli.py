@@ -1,0 +1,141 @@
+"""``promptcache diagnose LOG.jsonl``: why a log's requests missed the cache, where, and what it cost.
+
+Reads a file of any size once, an entry at a time. Progress goes to standard error, the report to standard
+output, and a page for a browser to the file that ``--html`` names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from promptcache.cli.output import show, show_json
+from promptcache.cli.style import Style
+from promptcache.errors import MalformedRequestError, PromptCacheError
+from promptcache_gateway.diagnose.exchange import NotUnderstoodError
+from promptcache_gateway.diagnose.formats import FORMATS, LogReader
+from promptcache_gateway.diagnose.lines import UnreadableLogError, read_log
+from promptcache_gateway.diagnose.replay import Replay
+from promptcache_gateway.diagnose.report_html import render
+from promptcache_gateway.diagnose.report_text import describe
+from promptcache_gateway.diagnose.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from promptcache_gateway.diagnose.exchange import LoggedExchange
+
+NOTHING: Final = 0
+FAULTS: Final = 1
+COULD_NOT_RUN: Final = 2
+
+_EVERY_S = 0.5
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Diagnose a log.
+
+    Returns 0 when nothing in it breaks a prefix, 1 when something its callers do does, 2 when it could not be
+    read or holds no request.
+    """
+    options = _parser().parse_args(argv)
+    reader, summary = (
+        LogReader(options.format),
+        Summary("standard input" if options.log == "-" else options.log),
+    )
+    try:
+        diagnose_log(options.log, reader, summary, _progress(options))
+        if options.html is not None:
+            _write(options.html, render(summary))
+    except PromptCacheError as error:
+        print(f"promptcache diagnose: {error}", file=sys.stderr)
+        return COULD_NOT_RUN
+    if options.output_format == "json":
+        show_json(summary.to_dict(reader.seen))
+    else:
+        show(describe(summary, Style.for_stream(sys.stdout), templates=options.templates))
+    if not summary.total.requests:
+        print("promptcache diagnose: the log holds no request of a known form.", file=sys.stderr)
+        return COULD_NOT_RUN
+    return FAULTS if summary.faults else NOTHING
+
+
+def diagnose_log(
+    path: str, reader: LogReader, summary: Summary, on_progress: Callable[[int], None] = lambda _: None
+) -> None:
+    """Read a log and add what it shows to a summary.
+
+    Raises:
+        UnreadableLogError: the log cannot be read.
+    """
+    replay = Replay()
+    number = 0
+    for line in read_log(path, on_progress):
+        number = line.number
+        if line.problem is not None:
+            summary.add_bad(number, line.problem)
+            continue
+        try:
+            _judge(replay, summary, number, reader.read(line.value))
+        except NotUnderstoodError as error:
+            summary.add_bad(number, str(error))
+    _judge(replay, summary, number, reader.end())
+
+
+def _judge(replay: Replay, summary: Summary, line: int, exchanges: Iterable[LoggedExchange]) -> None:
+    for exchange in exchanges:
+        try:
+            summary.add(replay.judge(line, exchange))
+        except MalformedRequestError as error:
+            summary.add_bad(line, f"{error.path}: {error.problem}")
+
+
+def _progress(options: argparse.Namespace) -> Callable[[int], None]:
+    """Tells a terminal how far the reading is, twice a second."""
+    if options.quiet or not sys.stderr.isatty():
+        return lambda _: None
+    try:
+        size = Path(options.log).stat().st_size if options.log != "-" else 0
+    except OSError:
+        size = 0
+    last = 0.0
+
+    def tell(read: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _EVERY_S:
+            last = now
+            share = f" of {size / 1e6:,.0f} MB ({read / size:.0%})" if size else " MB"
+            print(f"\r  read {read / 1e6:,.0f}{share} ", end="", file=sys.stderr, flush=True)
+
+    return tell
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UnreadableLogError(str(path), f"cannot be written ({error.strerror})") from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "promptcache diagnose",
+        description="Say why the requests of a log missed the prompt cache, where, and what it cost. "
+        "Exit: 0 nothing breaks a prefix, 1 something does, 2 could not run.",
+        epilog="Formats: " + "; ".join(f"{known.name} ({known.about})" for known in reversed(FORMATS)) + ".",
+    )
+    parser.add_argument(
+        "log", metavar="LOG.jsonl", help="JSON lines or a JSON array, also gzipped; - for stdin"
+    )
+    parser.add_argument(
+        "--format", choices=[known.name for known in FORMATS], help="default: seen from the log"
+    )
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="also write the report as one HTML file")
+    parser.add_argument("--templates", metavar="N", type=int, default=10, help="templates shown (default 10)")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    return parser

@@ -1,0 +1,86 @@
+"""One request of a log, in whatever format it was written: what was sent, what the provider counted, when.
+
+A plain value, and the few readings (times, lists of messages) that formats share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from promptcache.usage import Usage
+
+_MILLISECONDS_FROM = 1e11  # as seconds this would be the year 5138
+_MICROSECONDS_FROM = 1e14
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedExchange:
+    """One request and what is known of its answer. Unknown is None, never 0.
+
+    Attributes:
+        body: the request's body, in one of the known shapes.
+        usage: the provider's own counts.
+        time: Unix time in seconds at which it was sent.
+        ttft_ms: milliseconds to the first output.
+        template: the name its caller gave.
+        tenant: whom it belongs to.
+        id: the log's own name for it.
+        status: the HTTP status of the answer.
+        whole: False where the log leaves out parts of the prompt (a transcript without the tools).
+    """
+
+    body: Mapping[str, Any]
+    usage: Usage | None = None
+    time: float | None = None
+    ttft_ms: float | None = None
+    template: str | None = None
+    tenant: str = "default"
+    id: str | None = None
+    status: int = 200
+    whole: bool = True
+
+
+class NotUnderstoodError(ValueError):
+    """A line that holds no request of a known form. The message never quotes a prompt."""
+
+
+def read_time(value: object) -> float | None:
+    """Unix seconds from a number (seconds, milliseconds or microseconds) or an ISO 8601 text; None: neither.
+
+    >>> read_time("2026-11-29T12:00:00Z"), read_time(1795953600000), read_time("soon")
+    (1795953600.0, 1795953600.0, None)
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        if value >= _MICROSECONDS_FROM:
+            return value / 1e6
+        return value / 1e3 if value >= _MILLISECONDS_FROM else float(value)
+    try:
+        moment = datetime.fromisoformat(str(value).strip())
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def is_request(value: object) -> bool:
+    """Whether a value is a request's body of a known shape."""
+    return isinstance(value, Mapping) and (
+        isinstance(value.get("messages"), list)
+        or isinstance(value.get("input"), list | str)
+        or isinstance(value.get("prompt"), list | str)
+    )
+
+
+def first_of(entry: Mapping[str, Any], *names: str) -> Any:
+    """The first of some members that is there and not null."""
+    return next((entry[name] for name in names if entry.get(name) is not None), None)
+
+
+def text_of(value: object) -> str | None:
+    """A value that is a text, else None."""
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,146 @@
+"""Plays a log's requests through the gateway's observer, at the times at which they were sent.
+
+The diagnosis is the gateway's own; this module only gives it what a log has and takes back what a log cannot
+tell. Where a log does not say what was read, nothing is said of the upstream. Where it leaves out part of the
+prompt, an identical prefix is not known to be identical, and nobody is blamed for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from promptcache.segments import cut_request
+from promptcache.usage import Usage
+from promptcache_gateway.exchange import Call, Outcome
+from promptcache_gateway.observe.observer import Observer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from promptcache_gateway.diagnose.exchange import LoggedExchange
+    from promptcache_gateway.exchange import Dialect
+    from promptcache_gateway.observe.diagnosis import Diagnosis
+    from promptcache_gateway.observe.money import Money
+    from promptcache_gateway.observe.record import RequestRecord
+
+BYTES_A_TOKEN = 4
+"""What a token is taken to stand for where the log does not count: an estimate, and marked as one."""
+
+_UPSTREAM = "log"
+_TICK_S = 0.001  # between requests of a log without times, where nothing can be said of expiry
+
+
+@dataclass(slots=True)
+class LoggedUpstream:
+    """Whatever the log's requests went to: judged by what is known of each request's model."""
+
+    name: str = _UPSTREAM
+    kind: str = "hosted"
+    granularity: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One request of the log, diagnosed.
+
+    Attributes:
+        line: where it stands in the log.
+        record: what the gateway would have recorded.
+        counted: the log says how many tokens the prompt had; else they are estimated from its bytes.
+        exchange: what was logged.
+    """
+
+    line: int
+    record: RequestRecord
+    counted: bool
+    exchange: LoggedExchange
+
+
+class Replay:
+    """Judges requests, one after the other.
+
+    Args:
+        money: prices; None: the shipped ones and the user's own.
+    """
+
+    def __init__(self, money: Money | None = None) -> None:
+        self._now = 0.0
+        self._observer = Observer([LoggedUpstream()], money=money, clock=lambda: self._now)
+        self._numbers = 0
+
+    def judge(self, line: int, exchange: LoggedExchange) -> Judged:
+        """Diagnose one request.
+
+        Raises:
+            promptcache.errors.MalformedRequestError: its body is not one of the known shapes.
+        """
+        segments = cut_request(exchange.body)
+        self._now = self._now + _TICK_S if exchange.time is None else exchange.time
+        usage, counted = exchange.usage, True
+        if usage is None or usage.total_input is None:
+            size = sum(len(segment.text.encode("utf-8", "surrogatepass")) for segment in segments)
+            tokens = max(1, size // BYTES_A_TOKEN)
+            usage, counted = Usage.from_response({"usage": {"prompt_tokens": tokens}}), False
+        call = self._call(exchange)
+        ttft = exchange.ttft_ms
+        outcome = Outcome(exchange.status, usage, ttft, ttft or 0.0, None, None, None)
+        observation = self._observer.open(call)
+        record = self._observer.close(observation, outcome)
+        return Judged(line, _taken_back(record, exchange), counted, exchange)
+
+    def _call(self, exchange: LoggedExchange) -> Call:
+        self._numbers += 1
+        model = exchange.body.get("model")
+        return Call(
+            id=exchange.id or f"request {self._numbers}",
+            received_at=self._now,
+            dialect=_dialect(exchange.body),
+            path="",
+            body=b"",
+            payload=exchange.body,
+            model=model if isinstance(model, str) else "",
+            stream=False,
+            tenant=exchange.tenant,
+            template=exchange.template,
+            upstream=_UPSTREAM,
+            use_cache=True,
+            want_body=False,
+        )
+
+
+def _dialect(body: Mapping[str, Any]) -> Dialect:
+    if "messages" in body:
+        return "anthropic.messages" if "system" in body else "openai.chat"
+    return "openai.completions" if "prompt" in body else "openai.responses"
+
+
+def _taken_back(record: RequestRecord, exchange: LoggedExchange) -> RequestRecord:
+    """The record without what this log is no evidence of."""
+    diagnosis = record.diagnosis
+    if "PC810" in diagnosis.causes and (exchange.usage is None or exchange.usage.total_input is None):
+        return replace(record, diagnosis=_without(diagnosis, "PC810"))
+    if diagnosis.cause == "PC809" and not exchange.whole:
+        summary = (
+            "Less was read than before; the log leaves out the instructions and tools, which may differ."
+        )
+        unknown = replace(
+            diagnosis,
+            cause=None,
+            causes=(),
+            losses={},
+            remedy=None,
+            attribution="unknown",
+            summary=summary,
+        )
+        return replace(record, diagnosis=unknown)
+    return record
+
+
+def _without(diagnosis: Diagnosis, code: str) -> Diagnosis:
+    causes = tuple(other for other in diagnosis.causes if other != code)
+    if causes:
+        return replace(diagnosis, causes=causes)
+    summary = "Nothing the log shows breaks the prefix; it does not say what was read."
+    return replace(diagnosis, cause=None, causes=(), remedy=None, attribution="unknown", summary=summary)

@@ -1,0 +1,141 @@
+"""The report for a terminal: what was read, what could have been, and the causes that cost most first."""
+
+from __future__ import annotations
+
+import textwrap
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from promptcache.causes import get_cause
+
+if TYPE_CHECKING:
+    from promptcache.cli.style import Style
+    from promptcache_gateway.diagnose.summary import CauseTotal, Summary, TemplateTotal
+
+_WIDTH = 100
+_MAX_CAUSES = 5
+
+
+def describe(summary: Summary, style: Style, *, templates: int = 10) -> str:
+    """Write a summary in words.
+
+    Args:
+        summary: what was added up.
+        style: colours, or none.
+        templates: how many templates are shown, the costliest first.
+    """
+    total = summary.total
+    lines = [style.bold(f"{summary.name}: {_count(total.requests, 'request')}{_span(summary)}")]
+    if summary.bad_lines:
+        lines.append(style.red(f"  {_count(summary.bad_lines, 'line')} passed over{_where(summary.bad)}"))
+    if not total.requests:
+        return "\n".join([*lines, "  No requests were found."])
+    lines += ["  " + text for text in _rates(total)]
+    for cause in total.ranked()[:_MAX_CAUSES] if len(summary.templates) > 1 else ():
+        lines.append("  " + _headline(cause, total, style))
+    shown = summary.templates[:templates]
+    for template in shown:
+        lines += ["", *_template(template, style)]
+    left = len(summary.templates) - len(shown)
+    if left > 0:
+        lines += ["", style.dim(f"{_count(left, 'more template')} (--templates N, or --output-format json)")]
+    if total.estimated:
+        lines += ["", style.dim("~ is an estimate: positions are read off the request's bytes.")]
+    return "\n".join(lines)
+
+
+def _template(template: TemplateTotal, style: Style) -> list[str]:
+    lines = [style.bold(template.name) + f"  {_count(template.requests, 'request')}"]
+    lines += ["  " + text for text in _rates(template)]
+    causes = template.ranked()
+    for cause in causes[:_MAX_CAUSES]:
+        lines += _cause(cause, template, style)
+    if not causes:
+        lines.append("  " + style.green("Nothing breaks its prefix."))
+    return lines
+
+
+def _rates(total: TemplateTotal) -> list[str]:
+    about = "~" if total.estimated else ""
+    lines = [f"{total.prompt_tokens:,} prompt tokens"]
+    if total.reported:
+        read = total.cached_tokens / max(1, total.reported_prompt_tokens)
+        lines[0] += f", {read:.1%} read from the cache"
+    else:
+        lines[0] = f"~{lines[0]}; the log does not say what was read from the cache"
+    lines[0] += (
+        f", {about}{min(1.0, total.reusable_tokens / max(1, total.prompt_tokens)):.1%} could have been"
+    )
+    money = f" ({dollars(total.lost_usd)})" if total.lost_usd else ""
+    if total.lost_tokens:
+        lines.append(f"lost: {about}{total.lost_tokens:,} tokens{money}")
+    if total.saved_usd:
+        lines.append(f"saved by the cache: {dollars(total.saved_usd)}")
+    return lines
+
+
+def _cause(cause: CauseTotal, template: TemplateTotal, style: Style) -> list[str]:
+    lines = ["  " + _headline(cause, template, style)]
+    if cause.example is not None and cause.attribution == "caller":
+        lines += _example(cause.example, style)
+        wrap = textwrap.TextWrapper(_WIDTH, initial_indent="      ", subsequent_indent="      ").fill
+        lines.append(wrap(get_cause(cause.code).remedy))
+    return lines
+
+
+def _headline(cause: CauseTotal, template: TemplateTotal, style: Style) -> str:
+    about = "~" if template.estimated else ""
+    money = f", {dollars(cause.lost_usd)}" if cause.lost_usd else ""
+    lost = f", {about}{cause.lost_tokens:,} tokens{money}" if cause.lost_tokens else ""
+    whose = {"upstream": " (the upstream's doing)", "expected": " (to be expected)"}.get(
+        cause.attribution, ""
+    )
+    number = _count(cause.requests, "request") if cause.requests else "beside others"
+    return f"{style.cyan(cause.code)} {style.bold(get_cause(cause.code).title)}{whose}: {number}{lost}"
+
+
+def _example(example: dict[str, Any], style: Style) -> list[str]:
+    place = f" in {example['path']}" if example["path"] else ""
+    offset = f", character {example['char_offset']}" if example["char_offset"] is not None else ""
+    lines = [style.dim(f"      line {example['line']}{place}{offset}")]
+    for sign, key, paint in (("-", "before", style.red), ("+", "after", style.green)):
+        if example[key]:
+            lines.append("      " + paint(f"{sign} {_one_line(example[key])}"))
+    return lines
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").replace("\x1b", "\\e")
+
+
+def _span(summary: Summary) -> str:
+    if summary.first_time is None or summary.last_time is None:
+        return ", without times"
+    first, last = (moment(time) for time in (summary.first_time, summary.last_time))
+    return f", {first} to {last}"
+
+
+def dollars(amount: float) -> str:
+    """An amount of money, to the cent, and a small one to its first digits.
+
+    >>> dollars(1234.5), dollars(0.00312)
+    ('$1,234.50', '$0.0031')
+    """
+    return f"${amount:,.2f}" if abs(amount) >= 0.1 or not amount else f"${amount:.2g}"
+
+
+def moment(time: float) -> str:
+    """A time, to the minute, in UTC."""
+    try:
+        return datetime.fromtimestamp(time, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return "?"
+
+
+def _where(bad: list[dict[str, Any]]) -> str:
+    named = [f"line {one['line']}: {one['problem']}" for one in bad[:3]]
+    return ": " + "; ".join(named) + ("; …" if len(bad) > len(named) else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
