@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import Access
 from promptcache_gateway.control import create_control_plane
-from promptcache_gateway.errors import GatewayError, internal_error, unauthorized
+from promptcache_gateway.errors import GatewayError, internal_error, needs_admin, unauthorized
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.observe import Journal, Observer
 from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane
 from promptcache_gateway.plane.responses import send_error
 from promptcache_gateway.settings import Settings
+from promptcache_gateway.tenancy.key_file import KeyFile
+from promptcache_gateway.tenancy.key_ring import KeyRing
 from promptcache_gateway.upstreams import Switchboard, create_switchboard
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ class Gateway:
     def __init__(self, settings: Settings, switchboard: Switchboard, observer: Observer) -> None:
         self.upstreams = [line.upstream for line in switchboard.lines]
         self.observer = observer
-        self._access = Access(settings.api_keys)
+        ring = KeyRing(KeyFile(settings.key_file))
+        self._access = Access(settings.api_keys, ring, required=settings.api_key_required)
         self._plane = DataPlane(settings, switchboard, observer, self._access)
         self._control = create_control_plane(observer, self.upstreams)
         self._origins = Origins(settings)
@@ -114,9 +117,14 @@ class Gateway:
             self._plane_tasks.discard(task)
 
     async def _answer_control(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] != "/health" and not self._access.admits(scope["headers"]):
-            await send_error(send, unauthorized(), [_BASIC])
-            return
+        if scope["path"] != "/health":
+            caller = self._access.caller(scope["headers"])
+            if caller is None:
+                await send_error(send, unauthorized(), [_BASIC])
+                return
+            if not caller.admin:
+                await send_error(send, needs_admin())
+                return
         task = asyncio.current_task()
         assert task is not None
         if scope["method"] == "HEAD" and scope["path"] in _HEAD_AS_GET:

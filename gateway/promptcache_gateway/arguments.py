@@ -21,6 +21,8 @@ from promptcache_gateway.settings import (
     default_data_dir,
     keys_from,
 )
+from promptcache_gateway.tenancy.key_file import FILE_NAME, KeyFile
+from promptcache_gateway.tenancy.limits import TenantLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +51,8 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
     for table, key, value in _given(arguments):
         tables.setdefault(table, {})[key] = value
     storage = tables.get("storage", {})
-    data_dir = storage.get("data_dir")
+    named = storage.get("data_dir")
+    data_dir = default_data_dir(environ) if named is None else Path(named).expanduser()
     return Settings(
         **_serve(tables.get("serve", {})),
         upstream=_upstream(tables.get("upstream", {}), environ),
@@ -57,7 +60,9 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
         models=read_models(tables.get("models", {})),
         engine=_engine(tables.get("engine", {})),
         api_keys=keys_from(environ),
-        data_dir=default_data_dir(environ) if data_dir is None else Path(data_dir).expanduser(),
+        stored_keys=bool(KeyFile(data_dir / FILE_NAME).read()),
+        tenants={name: TenantLimits(**table) for name, table in tables.get("tenants", {}).items()},
+        data_dir=data_dir,
         database=storage.get("database"),
     )
 
@@ -167,6 +172,12 @@ def _add_gateway(group: argparse._ArgumentGroup) -> None:
         metavar="SECONDS",
         help="time that running requests get to end when it is stopped (10)",
     )
+    option(
+        "--api-key-required",
+        to="serve.api_key_required",
+        action="store_true",
+        help="ask for a key even while none exists",
+    )
     option("--data-dir", to="storage.data_dir", metavar="DIR", help="folder of what is recorded")
     option(
         "--database",
@@ -226,6 +237,7 @@ def _add_scheduler(option: Callable[..., None]) -> None:
         (("--max-waiting",), "max_waiting", "requests queued beyond those; one more gets 429 (256)"),
         (("--max-context", "--max-model-len"), "max_context", "tokens of prompt and answer together"),
         (("--threads",), "threads", "CPU threads"),
+        (("--max-restarts",), "max_restarts", "times a dead worker is replaced in ten minutes (3)"),
     ):
         option(*names, to=to, type=_whole, metavar="N", help=text)
     option(
@@ -233,4 +245,10 @@ def _add_scheduler(option: Callable[..., None]) -> None:
         to="scheduling_policy",
         metavar="NAME",
         help="fewest-missing: prompts of which little is missing first; or fcfs",
+    )
+    option(
+        "--preemption",
+        to="preemption",
+        metavar="NAME",
+        help="keep: a sequence that gives way leaves its pages cached; or recompute",
     )

@@ -23,6 +23,7 @@ KEYS: dict[str, dict[str, type]] = {
         "allowed_hosts": list,
         "max_body_bytes": int,
         "shutdown_grace_s": float,
+        "api_key_required": bool,
     },
     "upstream": {
         "kind": str,
@@ -33,6 +34,7 @@ KEYS: dict[str, dict[str, type]] = {
         "include_usage": bool,
         "retries": int,
         "retry_wait_s": float,
+        "tenant_salt": bool,
     },
     "engine": {
         "model": str,
@@ -46,6 +48,8 @@ KEYS: dict[str, dict[str, type]] = {
         "max_waiting": int,
         "max_context": int,
         "scheduling_policy": str,
+        "preemption": str,
+        "max_restarts": int,
         "threads": int,
         "deterministic": bool,
         "chat_template": str,
@@ -69,6 +73,11 @@ NAMED: dict[str, dict[str, type]] = {
         "include_usage": bool,
         "retries": int,
         "retry_wait_s": float,
+        "tenant_salt": bool,
+    },
+    "tenants": {
+        "requests_per_minute": int,
+        "tokens_per_minute": int,
     },
 }
 MODELS = "models"

@@ -126,6 +126,16 @@ def unauthorized() -> ApiError:
     )
 
 
+def needs_admin() -> ApiError:
+    """403: a key that may call models, at a route that shows what all tenants do."""
+    return ApiError(
+        403,
+        "This needs an admin key: make one with 'promptcache keys create NAME --admin'.",
+        kind="permission_error",
+        code="admin_key_required",
+    )
+
+
 def unknown_model(model: str, known: list[str]) -> ApiError:
     """404: the upstream does not serve that model; the answer lists those it does."""
     listed = ", ".join(f"'{name}'" for name in known)

@@ -29,7 +29,8 @@ class Origins:
     def __init__(self, settings: Settings) -> None:
         self._allowed = frozenset(name.lower() for name in settings.allowed_hosts)
         # A key is asked for anyway where one is configured; no foreign page has it.
-        self._checks_hosts = not settings.api_keys or bool(self._allowed)
+        guarded = settings.api_keys or settings.stored_keys or settings.api_key_required
+        self._checks_hosts = not guarded or bool(self._allowed)
         self._known: set[bytes] = set()
 
     def refusal(self, scope: Scope) -> ApiError | None:

@@ -19,6 +19,8 @@ from promptcache_gateway.upstream_settings import ModelSettings, UpstreamSetting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from promptcache_gateway.tenancy.limits import TenantLimits
+
 __all__ = [
     "DEFAULT_PORT",
     "EngineSettings",
@@ -51,6 +53,8 @@ class EngineSettings:
         max_waiting: requests queued beyond those; one more gets 429.
         max_context: tokens of prompt and answer together; None: what the model was trained for.
         scheduling_policy: ``fewest-missing`` or ``fcfs``.
+        preemption: what a sequence that must give way leaves behind: ``keep`` or ``recompute``.
+        max_restarts: how often a worker that died is replaced within ten minutes.
         threads: CPU threads; None leaves it to the engine.
         deterministic: no result depends on batch or chunk size. Slow.
         chat_template: a Jinja file instead of the model's own template.
@@ -67,6 +71,8 @@ class EngineSettings:
     max_waiting: int = 256
     max_context: int | None = None
     scheduling_policy: str = "fewest-missing"
+    preemption: str = "keep"
+    max_restarts: int = 3
     threads: int | None = None
     deterministic: bool = False
     chat_template: Path | None = None
@@ -83,7 +89,10 @@ class Settings:
         upstreams: several upstreams, the engine among them where it is named; then ``upstream`` is None.
         models: aliases and models with fallbacks over ``upstreams``.
         engine: the built-in engine's settings.
-        api_keys: keys callers must show; empty: none is asked for.
+        api_keys: keys of the operator's, out of the environment; empty: none.
+        api_key_required: ask for a key even while there is none.
+        stored_keys: whether the file of keys holds any.
+        tenants: limits by tenant.
         allowed_hosts: names besides this machine's own that it may be called by, and whose pages may call.
         max_body_bytes: largest request body taken.
         shutdown_grace_s: seconds that running requests get to end when the gateway is stopped.
@@ -98,6 +107,9 @@ class Settings:
     models: tuple[ModelSettings, ...] = ()
     engine: EngineSettings = field(default_factory=EngineSettings)
     api_keys: tuple[str, ...] = field(default=(), repr=False)
+    api_key_required: bool = False
+    stored_keys: bool = False
+    tenants: Mapping[str, TenantLimits] = field(default_factory=dict)
     allowed_hosts: tuple[str, ...] = ()
     max_body_bytes: int = 32 * MIB
     shutdown_grace_s: float = 10.0
@@ -118,11 +130,11 @@ class Settings:
                     f"{name!r} is not a host name.",
                     remedy="Give names without scheme and port.",
                 )
-        if not self.api_keys and not is_loopback(self.host):
+        if not (self.api_keys or self.stored_keys) and not is_loopback(self.host):
             raise SettingsError(
                 "host",
                 f"listening on {self.host} lets anyone on the network in, and no API key is configured.",
-                remedy="Set PROMPTCACHE_API_KEYS, or listen on 127.0.0.1.",
+                remedy="'promptcache keys create NAME', or set PROMPTCACHE_API_KEYS, or listen on 127.0.0.1.",
             )
         if self.upstream is not None and self.upstreams:
             raise SettingsError(
@@ -148,6 +160,11 @@ class Settings:
         if self.upstreams:
             return self.upstreams
         return (UpstreamSettings(kind="engine") if self.upstream is None else self.upstream,)
+
+    @property
+    def key_file(self) -> Path:
+        """The file of keys that ``promptcache keys`` writes."""
+        return self.data_dir / "keys.json"
 
     @property
     def database_file(self) -> Path:

@@ -47,6 +47,7 @@ class UpstreamSettings:
         include_usage: ask for the usage of streams whose caller said nothing about it.
         retries: how often a call that got no byte of an answer is sent again.
         retry_wait_s: the longest ``retry-after`` of a 429 or 503 that is waited for here.
+        tenant_salt: send each tenant's own ``cache_salt`` (vLLM, SGLang), so that tenants share no prefixes.
     """
 
     url: str = ""
@@ -60,6 +61,7 @@ class UpstreamSettings:
     include_usage: bool = True
     retries: int = 1
     retry_wait_s: float = 2.0
+    tenant_salt: bool = False
 
     def __post_init__(self) -> None:
         where = f"upstreams.{self.name}" if self.name else "upstream"

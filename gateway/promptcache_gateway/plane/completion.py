@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Call, Dialect
     from promptcache_gateway.observe import Observer
+    from promptcache_gateway.tenancy import Caller, Limits
     from promptcache_gateway.upstreams.base import StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Switchboard
 
@@ -44,19 +45,28 @@ class CompletionEndpoint:
     """``POST`` of a request in any dialect, over all upstreams."""
 
     def __init__(
-        self, switchboard: Switchboard, observer: Observer, access: Access, max_body_bytes: int
+        self,
+        switchboard: Switchboard,
+        observer: Observer,
+        access: Access,
+        limits: Limits,
+        max_body_bytes: int,
     ) -> None:
+        self._limits = limits
         self._switchboard = switchboard
         self._observer = observer
         self._access = access
         self._max_body_bytes = max_body_bytes
         self._ids = RequestIds()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
-        """Answer one request; never raises."""
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send, dialect: Dialect, caller: Caller
+    ) -> None:
+        """Answer one request of ``caller``; never raises."""
         request_id = self._ids.next()
         try:
-            call, route = await self._call(scope, receive, request_id, dialect)
+            self._limits.admit(caller.tenant)
+            call, route = await self._call(scope, receive, request_id, dialect, caller)
         except CallerGoneError:
             return
         except ApiError as error:
@@ -64,10 +74,12 @@ class CompletionEndpoint:
             return
         headers = self._access.without_credentials(scope["headers"])
         inbound = Inbound("POST", headers, scope.get("query_string", b""))
-        await self._complete(call, route, inbound, receive, send)
+        flight = await _aside(call, partial(Flight, call, self._observer, admin=caller.admin))
+        await self._complete(flight, route, inbound, receive, send)
+        self._limits.charge(caller.tenant, flight.tokens)
 
     async def _call(
-        self, scope: Scope, receive: Receive, request_id: str, dialect: Dialect
+        self, scope: Scope, receive: Receive, request_id: str, dialect: Dialect, caller: Caller
     ) -> tuple[Call, tuple[Hop, ...]]:
         headers = scope["headers"]
         body = await read_body(headers, receive, self._max_body_bytes)
@@ -80,16 +92,16 @@ class CompletionEndpoint:
             request_id=request_id,
             path=scope["path"],
             dialect=dialect,
-            tenant="default",
+            tenant=caller.tenant,
             upstream=route[0].line.upstream.name,
             model=route[0].model,
         )
         return call, route
 
     async def _complete(
-        self, call: Call, route: tuple[Hop, ...], inbound: Inbound, receive: Receive, send: Send
+        self, flight: Flight, route: tuple[Hop, ...], inbound: Inbound, receive: Receive, send: Send
     ) -> None:
-        flight = await _aside(call, partial(Flight, call, self._observer))
+        call = flight.call
         watch = HangUpWatch(receive)
         try:
             with watch:

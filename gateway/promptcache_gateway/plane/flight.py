@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Outcome
-from promptcache_gateway.plane.summary import final_summary, preview_summary
+from promptcache_gateway.plane.summary import final_summary, preview_summary, without_isolation
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call
@@ -30,9 +30,13 @@ class Flight:
         call: the call.
         reply: the upstream's reply once there is one.
         started: whether status and headers have been sent.
+        tokens: what the request has used, prompt and answer together, as far as the upstream told.
     """
 
-    def __init__(self, call: Call, observer: Observer) -> None:
+    def __init__(self, call: Call, observer: Observer, *, admin: bool = True) -> None:
+        """``admin``: the caller may know what other tenants' requests left in a cache."""
+        self._admin = admin
+        self.tokens = 0
         self.call = call
         self.reply: WholeReply | StreamReply | None = None
         self.started = False
@@ -55,7 +59,7 @@ class Flight:
         """The summary of what is known before the first byte of the answer."""
         engine = self.reply.engine if self.reply is not None else None
         diagnosis = self._observer.preview(self._observation, engine)
-        return preview_summary(self.call.id, self._observation.template, diagnosis, engine)
+        return self._shown(preview_summary(self.call.id, self._observation.template, diagnosis, engine))
 
     def end(self, status: int, error: str | None = None) -> dict[str, Any]:
         """Close the observation; a second call changes nothing and says only the request's id.
@@ -67,7 +71,12 @@ class Flight:
         if self._ended:
             return {"request_id": self.call.id}
         self._ended = True
-        return final_summary(self._observer.close(self._observation, self._outcome(status, error)))
+        record = self._observer.close(self._observation, self._outcome(status, error))
+        self.tokens = (record.prompt_tokens or 0) + (record.output_tokens or 0)
+        return self._shown(final_summary(record))
+
+    def _shown(self, summary: dict[str, Any]) -> dict[str, Any]:
+        return summary if self._admin else without_isolation(summary)
 
     def _outcome(self, status: int, error: str | None) -> Outcome:
         reply = self.reply

@@ -12,6 +12,7 @@ from promptcache_gateway.plane.completion import CompletionEndpoint
 from promptcache_gateway.plane.counting import CountEndpoint
 from promptcache_gateway.plane.models import ModelsEndpoint
 from promptcache_gateway.plane.responses import send_error, send_whole
+from promptcache_gateway.tenancy import Limits
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -41,7 +42,8 @@ class DataPlane:
         self, settings: Settings, switchboard: Switchboard, observer: Observer, access: Access
     ) -> None:
         self._access = access
-        self._complete = CompletionEndpoint(switchboard, observer, access, settings.max_body_bytes)
+        limits = Limits(settings.tenants)
+        self._complete = CompletionEndpoint(switchboard, observer, access, limits, settings.max_body_bytes)
         self._count = CountEndpoint(switchboard, access, settings.max_body_bytes)
         self._models = ModelsEndpoint(switchboard, access)
 
@@ -63,10 +65,10 @@ class DataPlane:
             await send_whole(send, 204, _allow(allowed), b"")
         elif scope["method"] not in allowed:
             await send_error(send, _wrong_method(scope, allowed), _allow(allowed), shape)
-        elif not self._access.admits(scope["headers"]):
+        elif (caller := self._access.caller(scope["headers"])) is None:
             await send_error(send, unauthorized(), dialect=shape)
         elif dialect is not None:
-            await self._complete(scope, receive, send, dialect)
+            await self._complete(scope, receive, send, dialect, caller)
         elif posted:
             await self._count(scope, receive, send)
         else:

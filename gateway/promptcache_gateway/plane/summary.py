@@ -33,6 +33,8 @@ _HEADERS = tuple((field, b"x-promptcache-" + field.replace("_", "-").encode()) f
 # Everything printable in ASCII stays as it is; the rest is percent-encoded, so that a header can hold it.
 _SAFE = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~ "
 _MAX_HEADER_VALUE = 256
+_COUNTED = ("request_id", "template", "cached_tokens", "prompt_tokens")
+_ISOLATED, _FIRST = "PC808", "PC801"
 
 
 def preview_summary(
@@ -47,6 +49,17 @@ def preview_summary(
 def final_summary(record: RequestRecord) -> dict[str, Any]:
     """What is known at the end."""
     return _summary(record.id, record.template, record.cached_tokens, record.prompt_tokens, record.diagnosis)
+
+
+def without_isolation(summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary for a tenant: that another one's request left this prefix in a cache is not theirs to know.
+
+    To them it was the first request with it.
+    """
+    if summary.get("cause") != _ISOLATED:
+        return summary
+    shown = {field: summary[field] for field in _COUNTED if field in summary}
+    return {**shown, "cause": _FIRST, "attribution": "expected"}
 
 
 def as_headers(summary: Mapping[str, Any]) -> RawHeaders:

@@ -7,13 +7,14 @@ withheld again. Retries and a choice between several servers are not made here.
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from promptcache_gateway.errors import cannot_count
 from promptcache_gateway.upstreams.headers import to_upstream
 from promptcache_gateway.upstreams.http_server import HttpServer
-from promptcache_gateway.upstreams.splice import add_include_usage
+from promptcache_gateway.upstreams.splice import add_include_usage, set_cache_salt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +52,8 @@ class OpenAIUpstream:
         if call.stream and self._settings.include_usage and call.dialect in _ASKS_FOR_USAGE:
             spliced = add_include_usage(call.body, call.payload)
             body, asked = (call.body, False) if spliced is None else (spliced, True)
+        if self._settings.tenant_salt and call.dialect != "openai.embeddings":
+            body = set_cache_salt(body, call.payload, tenant_salt(call.tenant))
         headers = to_upstream(inbound.headers, self._settings.api_key)
         response = await self._server.request("POST", call.path, inbound.query, headers, body)
         return await self._server.reply(response, call.dialect, withhold_usage=asked)
@@ -81,6 +84,11 @@ class OpenAIUpstream:
     def health(self) -> Mapping[str, Any]:
         """What the last call met: ``ok`` is null until there was one. The server is not asked."""
         return self._server.health()
+
+
+def tenant_salt(tenant: str) -> str:
+    """A tenant's ``cache_salt``: the same for all its requests, another for each tenant."""
+    return hashlib.sha256(f"promptcache tenant {tenant}".encode()).hexdigest()[:32]
 
 
 def api_base(url: str) -> str:

@@ -51,6 +51,11 @@ def set_model(body: bytes, payload: Mapping[str, Any], model: str) -> bytes:
     return _set_member(body, 0, "model", orjson.dumps(model), present="model" in payload)
 
 
+def set_cache_salt(body: bytes, payload: Mapping[str, Any], salt: str) -> bytes:
+    """The body with the gateway's ``cache_salt``, whatever the caller wrote there."""
+    return _set_member(body, 0, "cache_salt", orjson.dumps(salt), present="cache_salt" in payload)
+
+
 def _set_member(body: bytes, start: int, key: str, value: bytes, *, present: bool) -> bytes:
     """Give member ``key`` of the object at ``start`` a value: replace its null, or append it."""
     if present:

@@ -1,0 +1,105 @@
+"""``promptcache keys``: create, list and revoke the keys that callers show.
+
+Exit status: 0 when done, 2 when it cannot be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from promptcache_gateway.config_file import read_config
+from promptcache_gateway.errors import GatewayError
+from promptcache_gateway.settings import default_data_dir
+from promptcache_gateway.tenancy.key_file import FILE_NAME, KeyFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptcache_gateway.tenancy.key_file import StoredKey
+
+CANNOT = 2
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One clear line instead of the usage's many."""
+        self.exit(CANNOT, f"{self.prog}: {message}. See {self.prog} --help.\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``promptcache keys`` with ``argv`` (what follows the command); the exit status."""
+    arguments = _parser().parse_args(argv)
+    try:
+        file = KeyFile(_folder(arguments) / FILE_NAME)
+        if arguments.action == "create":
+            _create(file, arguments)
+        elif arguments.action == "revoke":
+            key = file.revoke(arguments.key)
+            print(f"Revoked {key.id} ({key.name}). A running gateway notices within a second.")
+        else:
+            _list(file.read())
+    except GatewayError as error:
+        print(f"promptcache keys: {error}", file=sys.stderr)
+        return CANNOT
+    return 0
+
+
+def _create(file: KeyFile, arguments: argparse.Namespace) -> None:
+    secret, key = file.create(arguments.name, tenant=arguments.tenant, admin=arguments.admin)
+    kind = "an admin key" if key.admin else f"a key of the tenant {key.tenant!r}"
+    # The key alone on stdout, so that a script can keep it; it is not shown again.
+    print(f"Created {key.id}, {kind}. This is the only time it is shown:", file=sys.stderr)
+    print(secret)
+
+
+def _list(keys: list[StoredKey]) -> None:
+    if not keys:
+        print("There are no keys.")
+        return
+    rows = [("ID", "NAME", "TENANT", "KIND", "CREATED", "STATE")]
+    rows += [(key.id, key.name, key.tenant, _kind(key), _day(key.created_at), _state(key)) for key in keys]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _kind(key: StoredKey) -> str:
+    return "admin" if key.admin else "caller"
+
+
+def _state(key: StoredKey) -> str:
+    return "opens" if key.revoked_at is None else f"revoked {_day(key.revoked_at)}"
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(at))
+
+
+def _folder(arguments: argparse.Namespace) -> Path:
+    """Where the gateway that is told the same keeps its data."""
+    if arguments.data_dir is not None:
+        return Path(arguments.data_dir).expanduser()
+    tables = read_config(arguments.config) if arguments.config is not None else {}
+    named = tables.get("storage", {}).get("data_dir")
+    return default_data_dir(os.environ) if named is None else Path(named).expanduser()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="promptcache keys", description="The keys that callers of the gateway show.")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="create|list|revoke")
+    create = actions.add_parser("create", help="make a key and show it, once")
+    create.add_argument("name", metavar="NAME", help="what to call it")
+    create.add_argument("--tenant", metavar="NAME", help="whose requests it makes (the key's own name)")
+    create.add_argument("--admin", action="store_true", help="it opens the admin API and the dashboard too")
+    listed = actions.add_parser("list", help="show all keys, without what opens")
+    revoke = actions.add_parser("revoke", help="close a key")
+    revoke.add_argument("key", metavar="ID|NAME", help="which")
+    for action in (create, listed, revoke):
+        action.add_argument("--data-dir", metavar="DIR", help="the gateway's folder of what is recorded")
+        action.add_argument("--config", type=Path, metavar="FILE", help="the gateway's promptcache.toml")
+    return parser
