@@ -97,10 +97,11 @@ class _Command:
             return changed
         done = []
         for file in changed:
-            if write(file):
-                done.append(file)
+            hindrance = write(file)
+            if hindrance:
+                _say(f"{file.shown}: not fixed, {hindrance}.")
             else:
-                _say(f"{file.shown}: not fixed, its line ends are of both kinds.")
+                done.append(file)
         return done
 
     def _without_accepted(self, report: LintReport) -> LintReport:
@@ -130,17 +131,35 @@ class _Command:
     def _print(self, text: str) -> None:
         if self.options.output_file is not None:
             try:
-                self.options.output_file.write_text(text, encoding="utf-8")
+                self.options.output_file.write_bytes(_utf8(text))
             except OSError as error:
                 problem = f"{self.options.output_file}: cannot be written: {error.strerror}."
                 raise LintError(problem, remedy="Check the folder and its rights.") from error
             return
         try:
-            sys.stdout.write(text)
+            self._to_stdout(text)
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader (`head`) has had enough; the rest has nowhere to go.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def _to_stdout(self, text: str) -> None:
+        """Write; what the terminal's encoding lacks is spelt out for people, machines get UTF-8."""
+        encoding = sys.stdout.encoding or "utf-8"
+        try:
+            text.encode(encoding)
+        except UnicodeEncodeError:
+            for_people = self.options.output_format in {"full", "concise"} or self.options.statistics
+            if not for_people and not self.options.diff:
+                sys.stdout.buffer.write(_utf8(text))
+                return
+            text = text.encode(encoding, "backslashreplace").decode(encoding)
+        sys.stdout.write(text)
+
+
+def _utf8(text: str) -> bytes:
+    """The text as UTF-8; what is left of a file's name that is none is spelt out."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _say(text: str) -> None:

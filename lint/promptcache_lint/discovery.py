@@ -120,7 +120,7 @@ class _Walk:
                 continue
             if is_folder:
                 folders.append(path)
-            elif entry.is_file():
+            elif _is_file(entry):
                 yield Found(path, asked=False, settings=settings)
         for inner in folders:
             yield from self._below(inner, root, rules)
@@ -152,6 +152,14 @@ class _Walk:
             folders.append(folders[-1].parent)
         specs = ((folder, _read_ignore(folder)) for folder in reversed(folders))
         return [(folder, spec) for folder, spec in specs if spec is not None]
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a file, or a link that leads to one; links that lead in a ring are none."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _relative(path: Path, base: Path, is_folder: bool) -> str:  # noqa: FBT001 - a fact about path

@@ -1,6 +1,6 @@
-"""The linter's errors, in one tree.
+"""The linter's errors, in one tree below the SDK's root.
 
-    LintError
+    LintError(PromptCacheError)
     ├── MissingPathError      a path that was asked for does not exist
     ├── UnknownSelectorError  --select or --ignore names no known code
     ├── ConfigurationError    a configuration file, or a key in it, is wrong
@@ -15,6 +15,8 @@ Every error carries the data it speaks of and a ``remedy``.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from promptcache.errors import PromptCacheError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,16 +33,8 @@ __all__ = [
 ]
 
 
-class LintError(Exception):
+class LintError(PromptCacheError):
     """Root of what the linter raises on purpose; ``remedy`` says what to do next."""
-
-    def __init__(self, message: str, *, remedy: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
-
-    def __str__(self) -> str:
-        return f"{self.message} {self.remedy}".rstrip()
 
 
 class MissingPathError(LintError):

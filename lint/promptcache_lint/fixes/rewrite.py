@@ -5,6 +5,7 @@ Nothing is written where only the difference is asked for. Line ends and a byte 
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import os
 from dataclasses import dataclass, replace
@@ -74,20 +75,39 @@ def _next_fix(file: InputFile, linter: FileLinter, *, unsafe: bool) -> Fix | Non
     return next((fix for fix in fixes if fix is not None and (fix.safe or unsafe)), None)
 
 
-def write(changed: Rewritten) -> bool:
-    """Write a file back; False, and nothing written, where its line ends are of both kinds."""
-    data = changed.path.read_bytes()
-    mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
-    text = changed.after
-    if b"\r\n" in data:
-        if data.count(b"\r\n") != data.count(b"\n"):
-            return False
-        text = text.replace("\n", "\r\n")
-    beside = changed.path.with_name(f".{changed.path.name}.{os.getpid()}")
-    beside.write_bytes(mark + text.encode())
-    beside.chmod(changed.path.stat().st_mode)
-    beside.replace(changed.path)
-    return True
+def write(changed: Rewritten) -> str:
+    """Write a file back, through links to where it really stands; what hindered it, empty if nothing did.
+
+    Nothing is written where line ends are of both kinds, or where the file was changed since it was read.
+    """
+    try:
+        path = changed.path.resolve(strict=True)
+        data = path.read_bytes()
+        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        text = changed.after
+        if data.removeprefix(mark).replace(b"\r\n", b"\n") != changed.before.encode("utf-8", "surrogatepass"):
+            return "it was changed meanwhile"
+        if b"\r\n" in data:
+            if data.count(b"\r\n") != data.count(b"\n"):
+                return "its line ends are of both kinds"
+            text = text.replace("\n", "\r\n")
+        _replace(path, mark + text.encode("utf-8", "surrogatepass"))
+    except FileNotFoundError:
+        return "it is gone"
+    except OSError as error:
+        return f"it cannot be written ({error.strerror})"
+    return ""
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put ``data`` in the place of a file: written beside it and renamed, so that it is never half there."""
+    beside = path.with_name(f".promptcache.{os.getpid()}")
+    try:
+        beside.write_bytes(data)
+        beside.chmod(path.stat().st_mode)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def difference(changed: Rewritten) -> str:

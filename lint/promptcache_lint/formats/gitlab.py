@@ -30,7 +30,7 @@ def write(report: LintReport, *, colour: bool = False) -> str:  # noqa: ARG001 -
 def _issue(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
     identity = f"{finding.code}|{finding.place.path}|{finding.message}"
     seen[identity] += 1
-    fingerprint = hashlib.sha256(f"{identity}|{seen[identity]}".encode()).hexdigest()
+    fingerprint = hashlib.sha256(f"{identity}|{seen[identity]}".encode("utf-8", "surrogatepass")).hexdigest()
     return {
         "description": f"{finding.code} {finding.message}",
         "check_name": finding.code,

@@ -97,5 +97,5 @@ def _region(place: Place) -> dict[str, int]:
 
 def _uri(path: str) -> str:
     """Relative to the working directory; an absolute path, of a file outside it, as a file URI."""
-    quoted = quote(PurePosixPath(path).as_posix())
+    quoted = quote(PurePosixPath(path).as_posix(), errors="surrogateescape")
     return f"file://{quoted}" if path.startswith("/") else quoted

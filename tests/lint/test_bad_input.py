@@ -1,0 +1,187 @@
+"""What is odd about files, terminals and folders ends in one line or is got over, never in a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from promptcache_lint.cli import main
+from promptcache_lint.fixes import rewrite
+from promptcache_lint.formats import FORMATS
+
+RULES = "You are a clerk of our company. Be brief and polite, and never promise anything."
+RUN = "import sys; from promptcache_lint.cli import main; sys.exit(main(sys.argv[1:]))"
+FIXABLE = "import json\n\n\ndef system_prompt(record):\n    return json.dumps(record) + '{}{}'\n"
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text(FIXABLE.format("", RULES))
+    return tmp_path
+
+
+def text_of(path):
+    return path.read_bytes().decode("utf-8")
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_line_ends_and_marks_stay(tree, ends, mark):
+    before = mark + FIXABLE.format("ä ", RULES).replace("\n", ends)
+    (tree / "agent.py").write_bytes(before.encode())
+    assert main([".", "--fix"]) == 0
+    assert text_of(tree / "agent.py") == before.replace("(record) +", "(record, sort_keys=True) +")
+
+
+def test_line_ends_of_both_kinds_are_left(tree, capsys):
+    before = FIXABLE.format("", RULES).replace("\n", "\r\n", 2)
+    (tree / "agent.py").write_bytes(before.encode())
+    assert main([".", "--fix"]) == 1
+    assert "agent.py: not fixed, its line ends are of both kinds." in capsys.readouterr().err
+    assert text_of(tree / "agent.py") == before
+
+
+@pytest.mark.parametrize("deed", ["gone", "changed", "a folder"])
+def test_a_file_that_is_not_as_it_was_read(tree, capsys, monkeypatch, deed):
+    path = tree / "agent.py"
+
+    def act(*arguments, **options):
+        changed = rewrite.rewrite(*arguments, **options)
+        if deed == "changed":
+            path.write_text("# mine\n" + path.read_text())
+        else:
+            path.unlink()
+        if deed == "a folder":
+            path.mkdir()
+        return changed
+
+    monkeypatch.setattr("promptcache_lint.cli.rewrite", act)
+    status = main([".", "--fix"])
+    said = capsys.readouterr().err
+    assert "agent.py: not fixed, it " in said
+    assert "Nothing could be fixed." in said
+    assert status == 1
+    assert deed != "changed" or path.read_text().startswith("# mine\n")
+    assert [entry.name for entry in tree.iterdir() if entry.name.startswith(".prompt")] == []
+
+
+def test_a_folder_that_cannot_be_written_to(tree, capsys, monkeypatch):
+    def refuse(self, data):
+        raise PermissionError(13, "Permission denied")
+
+    before = text_of(tree / "agent.py")
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    assert main([".", "--fix"]) == 1
+    assert "agent.py: not fixed, it cannot be written (Permission denied)." in capsys.readouterr().err
+    assert text_of(tree / "agent.py") == before
+
+
+def test_a_name_as_long_as_names_may_be(tree):
+    path = tree / f"{'a' * 250}.py"
+    (tree / "agent.py").rename(path)
+    assert main([".", "--fix"]) == 0
+    assert "sort_keys" in text_of(path)
+
+
+def test_a_link_stays_a_link(tree):
+    (tree / "shared").mkdir()
+    (tree / "agent.py").rename(tree / "shared" / "agent.text")
+    (tree / "agent.py").symlink_to("shared/agent.text")
+    mode = (tree / "shared" / "agent.text").stat().st_mode
+    assert main([".", "--fix"]) == 0
+    assert (tree / "agent.py").is_symlink()
+    assert "sort_keys" in text_of(tree / "shared" / "agent.text")
+    assert (tree / "shared" / "agent.text").stat().st_mode == mode
+
+
+def test_links_in_a_ring_and_to_nowhere(tree, capsys):
+    for name, target in (("a.py", "b.py"), ("b.py", "a.py"), ("c.py", "c.py"), ("d", "."), ("e.py", "/none")):
+        (tree / name).symlink_to(target)
+    assert main([".", "--output-format", "json"]) == 1
+    assert {item["filename"] for item in json.loads(capsys.readouterr().out)} == {"agent.py"}
+    assert main(["c.py"]) == 2
+    assert capsys.readouterr().err == (
+        "promptcache lint: c.py: no such file or folder. Check the spelling of the path.\n"
+    )
+
+
+@pytest.mark.parametrize("options", [["--fix"], ["--diff"], ["--statistics"], ["--fix", "--unsafe-fixes"]])
+def test_what_is_not_utf8_is_left(tree, capsys, options):
+    (tree / "other.py").write_bytes(b"# \xff\nSYSTEM = 'You are'\n")
+    (tree / "agent.py").unlink()
+    assert main([".", *options]) == 1
+    assert (tree / "other.py").read_bytes() == b"# \xff\nSYSTEM = 'You are'\n"
+
+
+def test_a_file_that_goes_while_others_are_read(tree, capsys, monkeypatch):
+    from promptcache_lint import run
+
+    found = run.discover
+
+    def discover(*arguments, **options):
+        files = list(found(*arguments, **options))
+        (tree / "agent.py").unlink()
+        return files
+
+    monkeypatch.setattr(run, "discover", discover)
+    assert main([".", "--output-format", "concise"]) == 1
+    assert "warning[PC900] Cannot be read: No such file or directory." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--baseline", "--output-file", "--config"])
+def test_a_folder_where_a_file_is_meant(tree, capsys, option):
+    (tree / "folder").mkdir()
+    assert main([".", option, "folder"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("promptcache lint: folder: cannot be ")
+    assert said.count("\n") == 1
+
+
+def test_a_baseline_that_is_not_utf8(tree, capsys):
+    (tree / "base.json").write_bytes(b"\xff\xfe")
+    assert main([".", "--baseline", "base.json"]) == 2
+    assert capsys.readouterr().err.startswith("promptcache lint: base.json: is no baseline: ")
+
+
+def command(*arguments, encoding="ascii"):
+    return subprocess.run(
+        [sys.executable, "-c", RUN, *arguments],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+@pytest.mark.parametrize("options", [[], ["--diff"], ["--output-format", "concise"]])
+def test_a_terminal_that_lacks_characters(tree, options):
+    (tree / "agent.py").write_text(FIXABLE.format("日 ", RULES), encoding="utf-8")
+    done = command(".", "--no-cache", *options)
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+    assert done.stdout.isascii()
+    assert options[:1] == ["--output-format"] or b"\\u65e5" in done.stdout
+
+
+def test_machines_get_utf8_whatever_the_terminal(tree):
+    (tree / "日.py").write_text(FIXABLE.format("", RULES))
+    done = command("日.py", "--no-cache", "--output-format", "json")
+    assert json.loads(done.stdout.decode("utf-8"))[0]["filename"] == "日.py"
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_a_name_that_is_no_text(tree, name):
+    odd = os.fsencode(tree) + b"/agent\xff.py"
+    try:
+        (tree / "agent.py").rename(os.fsdecode(odd))
+    except OSError:
+        pytest.skip("this file system has names of text only")
+    done = command(".", "--no-cache", "--output-format", name, encoding="utf-8")
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 1
+    done.stdout.decode("utf-8")
