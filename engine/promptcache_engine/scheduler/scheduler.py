@@ -88,6 +88,7 @@ class Scheduler:
         self._steps += 1
         self._held_back = 0
         step = _Step([], [], [], self._max_batch_tokens)
+        self._waiting.ask_cache(self._steps)
         self._make_way()
         preemptions = self._preemptions
         self._plan_decodes(step)
@@ -196,7 +197,7 @@ class Scheduler:
             return
         under_way = [each for each in self._running if not each.decoding]
         may_admit = may_admit and len(self._waiting) > 0 and len(self._running) < self._max_running
-        order = self._waiting.in_order(under_way, self._steps) if may_admit or under_way[1:] else under_way
+        order = self._waiting.in_order(under_way) if may_admit or under_way[1:] else under_way
         for sequence in order:
             if step.budget == 0:
                 return

@@ -53,10 +53,8 @@ class WaitingQueue:
         """Take a sequence out, if it is there."""
         self._sequences.pop(sequence.id, None)
 
-    def in_order(self, prompts: Iterable[Sequence], step: int) -> list[Sequence]:
+    def in_order(self, prompts: Iterable[Sequence]) -> list[Sequence]:
         """The running sequences ``prompts``, whose prompts are under way, and those that wait: best first."""
-        if self._policy == "fewest-missing":
-            self._ask_cache(step)
         return sorted((*prompts, *self._sequences.values()), key=self._rank)
 
     def _rank(self, sequence: Sequence) -> _Rank:
@@ -69,7 +67,9 @@ class WaitingQueue:
             missing = sequence.missing
         return sequence.priority, True, missing + AGEING * sequence.arrival_work, sequence.arrival
 
-    def _ask_cache(self, step: int) -> None:
+    def ask_cache(self, step: int) -> None:
+        """Find out what newcomers miss, and now and then anew; what they will reuse is evicted after what
+        nobody waits for."""
         first, again = _ASKED_FIRST, _ASKED_AGAIN
         for sequence in self._sequences.values():
             if not sequence.use_cache or _returns(sequence):
@@ -80,7 +80,7 @@ class WaitingQueue:
                 again -= 1
             else:
                 continue
-            found = self._cache.match(sequence.tokens, sequence.namespace, touch=False)
+            found = self._cache.match(sequence.tokens, sequence.namespace)
             sequence.missing = len(sequence.tokens) - found
             sequence.missing_as_of = step
 

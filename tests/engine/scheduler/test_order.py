@@ -148,5 +148,24 @@ def test_the_cache_is_asked_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     bench.add(*(sequence([i] * 20) for i in range(100)))
     for _ in range(40):
         bench.step()
-    # Once for each, a little anew, and not while no one can be admitted.
-    assert len(asked) <= 2 * 100
+    # Once for each, and then each of them no more often than every sixteen steps.
+    assert len(asked) <= 100 + 40 // 16 * 100
+
+
+@pytest.mark.parametrize("policy", ["fewest-missing", "fcfs"])
+def test_what_a_waiting_prompt_will_reuse_goes_last(policy: SchedulingPolicy) -> None:
+    bench = Bench(num_pages=30, budget=16, running=1, policy=policy)
+    shared = list(range(100, 132))
+    for prompt in ([*shared, 5], list(range(200, 232))):  # eight pages each; the shared ones are the older
+        bench.add(sequence(prompt))
+        bench.run()
+    running, waiting = sequence(list(range(300, 340)), max_length=70), sequence([*shared, 6])
+    bench.add(running)
+    bench.step()
+    bench.add(waiting)
+    while waiting.lease is None:
+        for chunk in bench.step().chunks:
+            if chunk.sequence is running and running.output_tokens >= 24:
+                bench.scheduler.release(running, keep=True)
+    assert bench.scheduler.stats().evicted_pages > 0
+    assert waiting.cached_tokens == 32
