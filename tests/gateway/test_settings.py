@@ -57,10 +57,19 @@ def test_every_spelling_of_the_page_size(spelling: str) -> None:
         ("--max-waiting", "max_waiting"),
         ("--max-model-len", "max_context"),
         ("--threads", "threads"),
+        ("--max-restarts", "max_restarts"),
     ],
 )
 def test_what_bounds_the_engine_can_be_set(option: str, field: str) -> None:
     assert getattr(settings(option, "24").engine, field) == 24
+
+
+def test_what_a_preempted_sequence_leaves_can_be_set(tmp_path: Path) -> None:
+    assert settings("--preemption", "recompute").engine.preemption == "recompute"
+    file = tmp_path / "promptcache.toml"
+    file.write_text('[engine]\npreemption = "recompute"\nmax_restarts = 0\n', encoding="utf-8")
+    engine = settings("--config", str(file)).engine
+    assert (engine.preemption, engine.max_restarts) == ("recompute", 0)
 
 
 @pytest.mark.parametrize("spelling", ["--no-enable-prefix-caching", "--disable-radix-cache"])
