@@ -26,7 +26,8 @@ __all__ = ["SYSTEM_KEYWORDS", "Cutter", "literal", "spoken"]
 
 SYSTEM_KEYWORDS = (
     *("system", "instructions", "system_prompt", "system_instruction", "system_message"),
-    *("developer_message", "preamble"),
+    *("developer_message", "preamble", "system_template", "system_instructions", "developer_instructions"),
+    *("instruction", "global_instruction", "backstory", "custom_instructions", "additional_instructions"),
 )
 _MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint", "cache_point")
 _NOWHERE = ast.Constant("", lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)

@@ -142,7 +142,7 @@ class Sinks:
             if not texts or len(texts) < len(value.items):
                 return
             value = Str(tuple(part for text in texts for part in text.parts))
-        if not isinstance(value, Str) or _static_words(value.parts) < _ENOUGH_WORDS:
+        if not isinstance(value, Str) or _static_words(value.parts) < _ENOUGH_WORDS or _is_notice(value):
             return
         if frame.at_module_level or (frame.owner is not None and frame.function is None):
             changed = settled(value)
@@ -273,6 +273,12 @@ def _static_words(parts: tuple[Part, ...]) -> int:
 
 def _start(value: Str) -> str:
     return value.parts[0].text if value.parts and isinstance(value.parts[0], Text) else ""
+
+
+def _is_notice(value: Str) -> bool:
+    """Whether a text tells its reader what is going on ("You are about to delete …"), under whatever name."""
+    start = _start(value).lstrip().lower()
+    return start.startswith(("you are ", "you're ")) and not opens_like_prompt(start)
 
 
 def _opens(value: Str) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.program import Function, add_imports
 from promptcache_lint.readers.python.values import Map, Seq, Thing, element_of, merge
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["assign", "run"]
 
+_ROUND = re.compile(
+    r"(?:\w+_)?(?:step|turn|round|iteration|attempt|cycle)(?:_(?:no|num|number|idx|index|count))?"
+)
 _NO_CACHE = re.compile(r"(?:disable|bypass|bust|skip|avoid|defeat)_?\w*cach", re.IGNORECASE)
 
 
@@ -52,7 +56,8 @@ def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # n
             return _branch(machine, node, frame)
         case ast.For() | ast.AsyncFor():
             iterable = machine.evaluate(node.iter, frame)
-            assign(machine, node.target, element_of(iterable), frame)
+            counted = _counter(machine, node, frame)
+            assign(machine, node.target, counted or element_of(iterable), frame)
             run(machine, node.body, frame)
             run(machine, node.orelse, frame)
         case ast.While():
@@ -142,6 +147,18 @@ def _loading(target: ast.expr) -> ast.expr:
             return ast.Subscript(value=target.value, slice=target.slice, ctx=ast.Load())
         case _:
             return target
+
+
+def _counter(machine: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> Value | None:
+    """The number of a round, where a loop counts rounds: ``for step in range(20)``."""
+    match node:
+        case ast.For(
+            target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range") | ast.Attribute(attr="count"))
+        ):
+            if _ROUND.fullmatch(name) and (mark := machine.vocabulary.mark("PC107")) is not None:
+                trait = Trait(mark, frame.module.place(node.target), name, guessed=True)
+                return Thing(name, (trait,))
+    return None
 
 
 def _branch(machine: Interpreter, node: ast.If, frame: Frame) -> bool:

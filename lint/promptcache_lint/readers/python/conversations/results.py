@@ -58,12 +58,33 @@ def _finished(node: ast.For | ast.AsyncFor, facts: Facts) -> Iterator[Practice]:
     for inner in ast.walk(node):
         if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute) or not inner.args:
             continue
-        if inner.func.attr != "append" or not _is_result(inner.args[0], node):
+        if inner.func.attr != "append":
+            continue
+        if not _is_result(inner.args[0], node):
+            if _becomes_message(spell(inner.func.value), facts):
+                yield facts.practice("PC304", Severity.WARNING, source, _FINISHED.format(facts.label(source)))
+                return
             continue
         is_list = facts.conviction(inner.func.value) is not None or role_of(inner.args[0])
         if is_list or "result" in spell(inner.func.value):
             yield facts.practice("PC304", Severity.WARNING, source, _FINISHED.format(facts.label(source)))
             return
+
+
+def _becomes_message(name: str, facts: Facts) -> bool:
+    """Whether a list of results is sent: as the content of a message that is added, or as messages."""
+    for node in facts.of(ast.Call) if name else ():
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+            continue
+        if node.func.attr not in {"append", "extend"} or facts.conviction(node.func.value) is None:
+            continue
+        added = node.args[0]
+        if isinstance(added, ast.Dict):
+            pairs = zip(added.keys, added.values, strict=True)
+            added = next((value for key, value in pairs if constant(key) in {"content", "parts"}), added)
+        if spell(added) == name:
+            return True
+    return False
 
 
 def _is_result(node: ast.expr, loop: ast.AST) -> bool:
