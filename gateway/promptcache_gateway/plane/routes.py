@@ -12,6 +12,7 @@ from promptcache_gateway.plane.completion import CompletionEndpoint
 from promptcache_gateway.plane.counting import CountEndpoint
 from promptcache_gateway.plane.models import ModelsEndpoint
 from promptcache_gateway.plane.responses import send_error, send_whole
+from promptcache_gateway.plane.tokens import PATHS, TokensEndpoint
 from promptcache_gateway.tenancy import Limits
 
 if TYPE_CHECKING:
@@ -46,17 +47,19 @@ class DataPlane:
         self._complete = CompletionEndpoint(switchboard, observer, access, limits, settings.max_body_bytes)
         self._count = CountEndpoint(switchboard, access, settings.max_body_bytes)
         self._models = ModelsEndpoint(switchboard, access)
+        self._tokens = TokensEndpoint(switchboard, settings.max_body_bytes)
 
     def owns(self, path: str) -> bool:
         """Whether the path is one of the APIs', known or not."""
         tail = _tail(path)
-        return path.startswith("/v1/") or tail in _COMPLETIONS or tail == _COUNT or _is_models(tail)
+        known = tail in _COMPLETIONS or tail == _COUNT or tail in PATHS or _is_models(tail)
+        return path.startswith("/v1/") or known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request to a path that `owns` says is ours."""
         tail = _tail(scope["path"])
         dialect = _COMPLETIONS.get(tail)
-        posted = dialect is not None or tail == _COUNT
+        posted = dialect is not None or tail == _COUNT or tail in PATHS
         allowed = ("POST",) if posted else ("GET", "HEAD")
         shape = _shape(tail)
         if not posted and not _is_models(tail):
@@ -69,6 +72,8 @@ class DataPlane:
             await send_error(send, unauthorized(), dialect=shape)
         elif dialect is not None:
             await self._complete(scope, receive, send, dialect, caller)
+        elif tail in PATHS:
+            await self._tokens(scope, receive, send, tail)
         elif posted:
             await self._count(scope, receive, send)
         else:

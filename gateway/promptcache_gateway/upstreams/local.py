@@ -23,18 +23,14 @@ from promptcache_engine import (
     TokenDelta,
 )
 from promptcache_engine.cache import Hints
-from promptcache_gateway.errors import (
-    ApiError,
-    invalid_request,
-    too_many_tokens,
-    unknown_model,
-)
+from promptcache_gateway.errors import ApiError, invalid_request, too_many_tokens, unknown_model
 from promptcache_gateway.upstreams.answers import make_answer, models_body
 from promptcache_gateway.upstreams.cache_hints import hints_of
 from promptcache_gateway.upstreams.engine_answer import EngineStream, json_reply, whole_answer
 from promptcache_gateway.upstreams.engine_news import chances_of, facts_of
 from promptcache_gateway.upstreams.engine_prompt import prompt_tokens
 from promptcache_gateway.upstreams.engine_run import EngineRun
+from promptcache_gateway.upstreams.engine_tokens import detokenized, tokenized
 from promptcache_gateway.upstreams.engine_wording import api_error, cannot_start, no_room, sentence
 from promptcache_gateway.upstreams.parameters import Parameters, namespace, parameters_of, prompt_field
 from promptcache_gateway.upstreams.pieces import End, Piece, Wishes
@@ -128,6 +124,18 @@ class LocalUpstream:
     def count_tokens(self, text: str) -> int | None:
         """Tokens of ``text`` under the model's own tokenizer."""
         return len(self.engine.tokenizer.encode(text))
+
+    async def tokens(self, path: str, payload: Mapping[str, Any]) -> WholeReply:
+        """The answer to ``/tokenize`` or ``/detokenize``; raises `ApiError`."""
+        if payload.get("model") is not None:
+            self._check_model(payload["model"])
+        writer, length = self.engine.prompts, self.engine.info.context_length
+        try:
+            if path == "/detokenize":
+                return json_reply(detokenized(writer, payload))
+            return json_reply(await asyncio.to_thread(tokenized, writer, payload, length))
+        except EngineError as error:
+            raise invalid_request(sentence(error), "messages", "chat_template_error") from error
 
     async def reset_cache(self) -> bool | None:
         """Empty the cache; False while sequences hold pages. Raises `ApiError` where the engine is dead."""
@@ -277,15 +285,9 @@ def _translated(
 
 
 def _grammar(shape: OutputShape) -> Grammar:
-    match shape.kind:
-        case "json_schema":
-            return Grammar.json_schema(shape.value)
-        case "choice":
-            return Grammar.choice(shape.value)
-        case "regex":
-            return Grammar.regex(shape.value)
-        case _:
-            return Grammar.lark(shape.value)
+    """The engine's constraint of that kind: its kinds are named as the shapes are."""
+    made: Grammar = getattr(Grammar, shape.kind)(shape.value)
+    return made
 
 
 def _load(settings: EngineSettings, on_progress: Progress | None) -> Engine:
