@@ -15,10 +15,12 @@ from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.translate.chat_answers import CompletionChunks, to_completion
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
-from promptcache_gateway.translate.events import MALFORMED, UNREADABLE, TranslatedStream, Translator
+from promptcache_gateway.translate.events import MALFORMED, UNREADABLE, Chained, TranslatedStream, Translator
 from promptcache_gateway.translate.flavor import Flavor, flavor_of
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
 from promptcache_gateway.translate.messages_to_chat import messages_to_chat
+from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
+from promptcache_gateway.translate.responses_to_chat import responses_to_chat
 from promptcache_gateway.upstreams.base import WholeReply
 from promptcache_gateway.upstreams.whole_bodies import json_object
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.upstreams.base import Inbound, StreamReply, Upstream
 
+_BY_CHAT = frozenset({"openai.chat", "anthropic.messages"})
+_PREFIXES = {"anthropic.messages": "msg_", "openai.responses": "resp_", "openai.chat": "chatcmpl-"}
 _NAMES = {
     "openai.chat": "OpenAI's chat completions",
     "openai.completions": "OpenAI's completions",
@@ -40,7 +44,7 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
     reply = await upstream.send(across(upstream, call), inbound)
     if not isinstance(reply, WholeReply):
         if reply.events:
-            return TranslatedStream(reply, _translator(call, reply))
+            return TranslatedStream(reply, _translator(upstream, call, reply))
         await reply.close()
         raise _unreadable(upstream)
     return _whole(upstream, call, reply)
@@ -53,6 +57,10 @@ def across(upstream: Upstream, call: Call) -> Call:
         return _as(call, "/v1/chat/completions", payload)
     if call.dialect == "openai.chat" and "anthropic.messages" in upstream.dialects:
         return _as(call, "/v1/messages", chat_to_messages(call.payload, call.model))
+    if call.dialect == "openai.responses" and not upstream.dialects.isdisjoint(_BY_CHAT):
+        payload = responses_to_chat(call.payload, call.model, _flavor(upstream))
+        chat = _as(call, "/v1/chat/completions", payload)
+        return chat if "openai.chat" in upstream.dialects else across(upstream, chat)
     raise ApiError(
         400,
         f"The upstream {upstream.name} does not serve {_NAMES[call.dialect]}.",
@@ -76,9 +84,15 @@ def _as(call: Call, path: str, payload: dict[str, Any]) -> Call:
     )
 
 
-def _translator(call: Call, reply: StreamReply) -> Translator:
+def _translator(upstream: Upstream, call: Call, reply: StreamReply) -> Translator:
     if call.dialect == "anthropic.messages":
         return MessageEvents(call.model, _name(call), reply.engine)
+    if call.dialect == "openai.responses":
+        events = ResponseEvents(response_frame(call, _name(call)))
+        if "openai.chat" in upstream.dialects:
+            return events
+        chunks = CompletionChunks(call.model, _name(call), int(call.received_at), include_usage=False)
+        return Chained(chunks, events)
     options = call.payload.get("stream_options")
     asked = isinstance(options, dict) and options.get("include_usage") is True
     return CompletionChunks(call.model, _name(call), int(call.received_at), include_usage=asked)
@@ -91,15 +105,24 @@ def _whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply:
     if payload is None:
         raise _unreadable(upstream)
     try:
-        body = orjson.dumps(_answer(call, payload))
+        body = orjson.dumps(_answer(upstream, call, payload))
     except MALFORMED as error:
         raise _unreadable(upstream) from error
     return replace(reply, body=body)
 
 
-def _answer(call: Call, payload: dict[str, Any]) -> dict[str, Any]:
+def _answer(upstream: Upstream, call: Call, payload: dict[str, Any]) -> dict[str, Any]:
     if call.dialect == "anthropic.messages":
         return to_message(payload, call.model, _name(call))
+    if call.dialect == "openai.responses" and "openai.chat" in upstream.dialects:
+        return to_response(payload, response_frame(call, _name(call)))
+    completion = _completion(call, payload)
+    if call.dialect == "openai.responses":
+        return to_response(completion, response_frame(call, _name(call)))
+    return completion
+
+
+def _completion(call: Call, payload: dict[str, Any]) -> dict[str, Any]:
     return to_completion(payload, call.model, _name(call), int(call.received_at))
 
 
@@ -117,8 +140,7 @@ def _refusal(upstream: Upstream, reply: WholeReply, payload: dict[str, Any] | No
 
 
 def _name(call: Call) -> str:
-    prefix = "msg_" if call.dialect == "anthropic.messages" else "chatcmpl-"
-    return prefix + call.id.removeprefix("pcr_")
+    return _PREFIXES[call.dialect] + call.id.removeprefix("pcr_")
 
 
 def _unreadable(upstream: Upstream) -> ApiError:

@@ -52,15 +52,17 @@ def openai_usage(usage: Usage) -> dict[str, Any]:
 
 
 def responses_usage(usage: Usage) -> dict[str, Any]:
-    """OpenAI's ``usage`` of a response; the details are required there, so unreported reads are told as 0."""
+    """OpenAI's ``usage`` of a response; ``input_tokens`` holds what was read and written."""
     total, output = usage.total_input or 0, usage.output or 0
-    return {
+    said: dict[str, Any] = {
         "input_tokens": total,
-        "input_tokens_details": {
-            "cached_tokens": usage.cache_read or 0,
-            "cache_write_tokens": usage.cache_write or 0,
-        },
         "output_tokens": output,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": total + output,
     }
+    if usage.cache_read is not None:
+        said["input_tokens_details"] = {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write or 0,
+        }
+    return said

@@ -62,6 +62,29 @@ class Translator(Protocol):
         ...
 
 
+class Chained:
+    """Two translations one after the other, over an API between."""
+
+    def __init__(self, first: Translator, second: Translator) -> None:
+        self._first = first
+        self._second = second
+
+    def take(self, event: dict[str, Any]) -> bytes:
+        """The caller's events for one of the upstream's."""
+        return self._pass(self._first.take(event))
+
+    def end(self, usage: Usage) -> bytes:
+        """The last events of both."""
+        return self._pass(self._first.end(usage)) + self._second.end(usage)
+
+    def fail(self, error: ApiError) -> bytes:
+        """The caller's error event."""
+        return self._second.fail(error)
+
+    def _pass(self, piece: bytes) -> bytes:
+        return b"".join([self._second.take(event) for event in read_events(piece)])
+
+
 class TranslatedStream:
     """A `StreamReply` whose events are another API's than its upstream's."""
 

@@ -64,7 +64,7 @@ def _content(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     thought = _thought(message)
     if thought:
         blocks.append({"type": "thinking", "thinking": thought, "signature": ""})
-    blocks.extend({"type": "text", "text": text} for text in _texts(message))
+    blocks.extend({"type": "text", "text": text} for text in texts_of(message))
     for call in message.get("tool_calls") or ():
         function = call.get("function") or {}
         blocks.append(
@@ -78,7 +78,7 @@ def _content(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return blocks
 
 
-def _texts(said: Mapping[str, Any]) -> list[str]:
+def texts_of(said: Mapping[str, Any]) -> list[str]:
     """What is said and what is said instead of it."""
     return [text for text in (said.get("content"), said.get("refusal")) if isinstance(text, str) and text]
 
@@ -122,7 +122,7 @@ class MessageEvents:
             delta = choice.get("delta") or {}
             if thought := _thought(delta):
                 out.append(self._piece("thinking", "thinking_delta", "thinking", thought))
-            out.extend(self._piece("text", "text_delta", "text", text) for text in _texts(delta))
+            out.extend(self._piece("text", "text_delta", "text", text) for text in texts_of(delta))
             out.extend(self._call(call) for call in delta.get("tool_calls") or ())
             if choice.get("finish_reason") is not None:
                 self._reason = stop_of(choice)

@@ -342,3 +342,51 @@ def test_anthropic_over_the_engine(engine_served: Served) -> None:
 def test_the_engine_s_errors_have_anthropic_s_shape(engine_served: Served) -> None:
     answer = engine_served.post({**ASK, "model": "none"}, path="/v1/messages")
     assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")
+
+
+# --- OpenAI's responses over both ---
+
+
+def test_responses_over_chat(chat: MockUpstream, over_both: Served) -> None:
+    with openai.OpenAI(base_url=f"{over_both.url}/v1", api_key="k", max_retries=0, timeout=20) as client:
+        raw = client.responses.with_raw_response.create(model="m", input="Hi", instructions="Be terse.")
+        made = raw.parse()
+        assert made.output_text == "café  / ok"
+        assert made.usage.input_tokens_details.cached_tokens == 1920
+        assert json.loads(chat.last.body)["messages"][0] == {"role": "system", "content": "Be terse."}
+        with client.responses.stream(model="m", input="Hi") as stream:
+            assert stream.get_final_response().output_text == "Hello there."
+    assert over_both.record(raw.http_response)["usage"]["cached_tokens"] == 1920
+
+
+def test_responses_over_messages(over_both: Served) -> None:
+    with openai.OpenAI(base_url=f"{over_both.url}/v1", api_key="k", max_retries=0, timeout=20) as client:
+        made = client.responses.create(model="claude-x", input="Hi")
+        assert made.output_text == "café  / ok"
+        assert made.usage.input_tokens == 2112
+        with client.responses.stream(model="claude-x", input="Hi") as stream:
+            final = stream.get_final_response()
+        assert (final.output_text, final.usage.input_tokens_details.cached_tokens) == ("Hello there.", 2000)
+        with pytest.raises(openai.BadRequestError, match="previous_response_id"):
+            client.responses.create(model="m", input="Hi", previous_response_id="resp_0")
+
+
+def test_responses_over_the_engine(engine_served: Served) -> None:
+    with openai.OpenAI(base_url=f"{engine_served.url}/v1", api_key="k", max_retries=0, timeout=60) as client:
+        ask = {"model": "tiny", "input": "Hi", "instructions": "You answer politely. " * 30}
+        client.responses.create(**ask, max_output_tokens=4)
+        raw = client.responses.with_raw_response.create(**ask, max_output_tokens=4)
+    made = raw.parse()
+    assert (made.status, made.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+    assert made.usage.input_tokens_details.cached_tokens == made.usage.input_tokens - 1
+    assert "x-promptcache-cause" not in raw.headers
+
+
+@pytest.fixture
+def over_both(chat: MockUpstream, messages: MockUpstream, tmp_path: Path) -> Iterator[Served]:
+    upstreams = (
+        UpstreamSettings(name="chat", url=chat.url, apis=("chat",)),
+        UpstreamSettings(name="claude", url=messages.url, kind="anthropic", models=("claude-*",)),
+    )
+    with serve(Settings(upstreams=upstreams, data_dir=tmp_path)) as served:
+        yield served

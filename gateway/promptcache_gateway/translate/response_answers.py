@@ -1,0 +1,225 @@
+"""A chat completion's answer as an object of OpenAI's Responses API, whole or event by event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from promptcache.usage import Usage
+from promptcache_gateway.error_shapes import error_event
+from promptcache_gateway.translate.counts import responses_usage
+from promptcache_gateway.translate.events import named_event
+from promptcache_gateway.translate.message_answers import texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache_gateway.errors import ApiError
+    from promptcache_gateway.exchange import Call
+
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+# What the answer repeats of the request, with what the API says where the caller said nothing.
+_REPEATED: dict[str, Any] = {
+    "instructions": None,
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "reasoning": {"effort": None, "summary": None},
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": None,
+    "truncation": "disabled",
+    "user": None,
+}
+
+
+def response_frame(call: Call, name: str) -> dict[str, Any]:
+    """The response of a call before there is any output."""
+    said = call.payload
+    repeated = {
+        field: said[field] if said.get(field) is not None else default for field, default in _REPEATED.items()
+    }
+    return {
+        "id": name,
+        "object": "response",
+        "created_at": int(call.received_at),
+        "status": "in_progress",
+        "background": False,
+        "error": None,
+        "incomplete_details": None,
+        "model": call.model,
+        "output": [],
+        "previous_response_id": None,
+        "store": False,
+        **repeated,
+        "usage": None,
+    }
+
+
+def to_response(answer: Mapping[str, Any], frame: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole answer; ``frame`` is the call's `response_frame`."""
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    said = choice.get("message")
+    message = said if isinstance(said, dict) else {}
+    suffix = str(frame["id"]).removeprefix("resp_")
+    output: list[dict[str, Any]] = []
+    texts = texts_of(message)
+    if texts or not message.get("tool_calls"):
+        output.append(message_item(f"msg_{suffix}", [text_part("".join(texts))]))
+    for number, call in enumerate(message.get("tool_calls") or ()):
+        function = call.get("function") or {}
+        item = call_item(f"fc_{suffix}_{number}", call.get("id"), function.get("name"))
+        output.append({**item, "arguments": function.get("arguments") or "", "status": "completed"})
+    model = answer.get("model") or frame["model"]
+    ended = finished({**frame, "model": model}, output, choice.get("finish_reason"))
+    return {**ended, "usage": responses_usage(Usage.from_response(answer))}
+
+
+def finished(frame: Mapping[str, Any], output: list[dict[str, Any]], reason: object) -> dict[str, Any]:
+    """The response once its output is there; ``reason`` is the chat completion's finish reason."""
+    missing = _INCOMPLETE.get(str(reason))
+    return {
+        **frame,
+        "status": "completed" if missing is None else "incomplete",
+        "incomplete_details": None if missing is None else {"reason": missing},
+        "output": output,
+    }
+
+
+def message_item(name: str, content: list[dict[str, Any]], status: str = "completed") -> dict[str, Any]:
+    """An output item that holds text."""
+    return {"id": name, "type": "message", "role": "assistant", "status": status, "content": content}
+
+
+def text_part(text: str) -> dict[str, Any]:
+    """A part of a message item."""
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def call_item(name: str, call_id: object, function: object) -> dict[str, Any]:
+    """An output item that calls a function, before its arguments."""
+    return {
+        "id": name,
+        "type": "function_call",
+        "call_id": call_id or name,
+        "name": function or "",
+        "arguments": "",
+        "status": "in_progress",
+    }
+
+
+class ResponseEvents:
+    """Translates a chat completion's chunks into a response's events."""
+
+    def __init__(self, frame: Mapping[str, Any]) -> None:
+        """``frame`` is the call's `response_frame`."""
+        self._frame = dict(frame)
+        self._suffix = str(frame["id"]).removeprefix("resp_")
+        self._number = 0
+        self._started = False
+        self._output: list[dict[str, Any]] = []
+        self._open: int | None = None
+        self._calls: dict[int, int] = {}
+        self._reason: object = None
+
+    def take(self, event: dict[str, Any]) -> bytes:
+        """The events for one chunk."""
+        out = [] if self._started else [self._start(event)]
+        for choice in event.get("choices") or ():
+            if choice.get("index", 0) != 0:
+                continue
+            delta = choice.get("delta") or {}
+            out.extend(self._text(text) for text in texts_of(delta))
+            out.extend(self._call(call) for call in delta.get("tool_calls") or ())
+            if choice.get("finish_reason") is not None:
+                self._reason = choice["finish_reason"]
+        return b"".join(out)
+
+    def end(self, usage: Usage) -> bytes:
+        """Open items closed, and the whole response once more with its usage."""
+        out = [] if self._started else [self._start({})]
+        out.append(self._close_text())
+        out.extend(self._close_call(place) for place in self._calls.values())
+        response = {**finished(self._frame, self._output, self._reason), "usage": responses_usage(usage)}
+        out.append(self._event(f"response.{response['status']}", response=response))
+        return b"".join(out)
+
+    def fail(self, error: ApiError) -> bytes:
+        """The error event of the Responses API."""
+        return error_event(error, "openai.responses")
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        payload = {"type": kind, "sequence_number": self._number, **fields}
+        self._number += 1
+        return named_event(payload)
+
+    def _start(self, event: Mapping[str, Any]) -> bytes:
+        self._started = True
+        self._frame["model"] = event.get("model") or self._frame["model"]
+        return self._event("response.created", response=self._frame) + self._event(
+            "response.in_progress", response=self._frame
+        )
+
+    def _text(self, text: str) -> bytes:
+        out = b""
+        if self._open is None:
+            self._open = len(self._output)
+            item = message_item(f"msg_{self._suffix}_{self._open}", [], "in_progress")
+            out = self._event("response.output_item.added", output_index=self._open, item=item)
+            self._output.append({**item, "content": [text_part("")]})
+            place = self._place(self._open)
+            out += self._event("response.content_part.added", **place, part=text_part(""))
+        self._output[self._open]["content"][0]["text"] += text
+        place = self._place(self._open)
+        return out + self._event("response.output_text.delta", **place, delta=text, logprobs=[])
+
+    def _close_text(self) -> bytes:
+        if self._open is None:
+            return b""
+        at, self._open = self._open, None
+        item = self._output[at]
+        item["status"] = "completed"
+        part, place = item["content"][0], self._place(at)
+        return (
+            self._event("response.output_text.done", **place, text=part["text"], logprobs=[])
+            + self._event("response.content_part.done", **place, part=part)
+            + self._event("response.output_item.done", output_index=at, item=item)
+        )
+
+    def _place(self, at: int) -> dict[str, Any]:
+        return {"item_id": self._output[at]["id"], "output_index": at, "content_index": 0}
+
+    def _call(self, call: Mapping[str, Any]) -> bytes:
+        number = call.get("index", 0)
+        function = call.get("function") or {}
+        out = b""
+        if number not in self._calls:
+            out = self._close_text()
+            at = self._calls[number] = len(self._output)
+            item = call_item(f"fc_{self._suffix}_{at}", call.get("id"), function.get("name"))
+            self._output.append(item)
+            out += self._event("response.output_item.added", output_index=at, item=item)
+        arguments = function.get("arguments")
+        if isinstance(arguments, str) and arguments:
+            at = self._calls[number]
+            self._output[at]["arguments"] += arguments
+            out += self._event(
+                "response.function_call_arguments.delta",
+                item_id=self._output[at]["id"],
+                output_index=at,
+                delta=arguments,
+            )
+        return out
+
+    def _close_call(self, at: int) -> bytes:
+        item = self._output[at]
+        item["status"] = "completed"
+        return self._event(
+            "response.function_call_arguments.done",
+            item_id=item["id"],
+            output_index=at,
+            name=item["name"],
+            arguments=item["arguments"],
+        ) + self._event("response.output_item.done", output_index=at, item=item)

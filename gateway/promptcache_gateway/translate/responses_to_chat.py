@@ -1,0 +1,162 @@
+"""A request of OpenAI's Responses API as a request for a chat completion, as far as it is stateless.
+
+What the provider would have kept (earlier responses, conversations, stored prompts) is not here to be
+found, so a request that leans on it is refused rather than answered without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.translate.fields import a_list, a_text, an_object, refuse, untranslatable, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache_gateway.translate.flavor import Flavor
+
+_REFUSED = frozenset(
+    {"previous_response_id", "conversation", "prompt", "background", "top_logprobs", "context_management"}
+)
+# Read here, or of no meaning to a chat completion.
+_KNOWN = _REFUSED | {
+    "model", "input", "instructions", "tools", "tool_choice", "max_output_tokens", "text", "reasoning",
+    "stream", "stream_options", "store", "include", "truncation", "metadata", "prompt_cache_options",
+    "max_tool_calls",
+}  # fmt: skip
+_TEXTS = frozenset({"input_text", "output_text", "text"})
+_BREAKPOINT = "prompt_cache_breakpoint"
+
+
+def responses_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) -> dict[str, Any]:
+    """Translate a request.
+
+    Args:
+        payload: the request's body, decoded; not changed.
+        model: the model's name at the upstream.
+        flavor: what the upstream takes.
+
+    Raises:
+        ApiError: 400 naming the path of what is malformed or has no counterpart.
+    """
+    refuse(payload, _REFUSED)
+    chat: dict[str, Any] = {"model": model}
+    if payload.get("tools"):
+        tools = a_list(payload["tools"], "tools")
+        chat["tools"] = [_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
+    if payload.get("tool_choice") is not None:
+        chat["tool_choice"] = _tool_choice(payload["tool_choice"])
+    if payload.get("max_output_tokens") is not None:
+        chat[flavor.limit] = payload["max_output_tokens"]
+    form = _format(payload)
+    if form is not None:
+        chat["response_format"] = form
+    reasoning = payload.get("reasoning")
+    if isinstance(reasoning, dict) and reasoning.get("effort"):
+        chat["reasoning_effort"] = reasoning["effort"]
+    if payload.get("stream"):
+        chat["stream"] = True
+        chat["stream_options"] = {"include_usage": True}
+    chat.update({name: value for name, value in payload.items() if name not in _KNOWN and value is not None})
+    chat["messages"] = _messages(payload, flavor)
+    return chat
+
+
+def _format(payload: Mapping[str, Any]) -> dict[str, Any] | None:
+    text = payload.get("text")
+    form = text.get("format") if isinstance(text, dict) else None
+    if not isinstance(form, dict) or form.get("type") == "text":
+        return None
+    if form.get("type") != "json_schema":
+        return form
+    described = {name: form[name] for name in ("name", "description", "schema", "strict") if name in form}
+    return {"type": "json_schema", "json_schema": described}
+
+
+def _tool(tool: object, path: str) -> dict[str, Any]:
+    tool = an_object(tool, path)
+    if tool.get("type") != "function":
+        raise untranslatable(path, f"The provider's own tool {str(tool.get('type'))[:40]!r}")
+    a_text(tool.get("name"), f"{path}.name")
+    function = {name: value for name, value in tool.items() if name != "type" and value is not None}
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(choice: object) -> Any:
+    if not isinstance(choice, dict):
+        return choice
+    if choice.get("type") != "function":
+        raise untranslatable("tool_choice", f"The choice {str(choice.get('type'))[:40]!r}")
+    return {"type": "function", "function": {"name": a_text(choice.get("name"), "tool_choice.name")}}
+
+
+def _messages(payload: Mapping[str, Any], flavor: Flavor) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    if payload.get("instructions"):
+        messages.append({"role": "system", "content": a_text(payload["instructions"], "instructions")})
+    items = payload.get("input")
+    if isinstance(items, str):
+        return [*messages, {"role": "user", "content": items}]
+    for index, item in enumerate(a_list(items, "input")):
+        _add(messages, an_object(item, f"input[{index}]"), f"input[{index}]", flavor)
+    return messages
+
+
+def _add(messages: list[dict[str, Any]], item: Mapping[str, Any], path: str, flavor: Flavor) -> None:
+    kind = item.get("type", "message")
+    if kind == "message":
+        role = item.get("role")
+        if role not in {"user", "assistant", "system", "developer"}:
+            raise wrong(f"{path}.role", "user, assistant, system or developer")
+        content = _content(item.get("content"), f"{path}.content", flavor)
+        messages.append({"role": "system" if role == "developer" else role, "content": content})
+    elif kind == "function_call":
+        function = {
+            "name": a_text(item.get("name"), f"{path}.name"),
+            "arguments": a_text(item.get("arguments"), f"{path}.arguments"),
+        }
+        call = {
+            "id": a_text(item.get("call_id"), f"{path}.call_id"),
+            "type": "function",
+            "function": function,
+        }
+        if not messages or messages[-1]["role"] != "assistant":
+            messages.append({"role": "assistant", "content": None})
+        messages[-1].setdefault("tool_calls", []).append(call)
+    elif kind == "function_call_output":
+        content = _content(item.get("output"), f"{path}.output", flavor)
+        name = a_text(item.get("call_id"), f"{path}.call_id")
+        messages.append({"role": "tool", "tool_call_id": name, "content": content})
+    elif kind != "reasoning":  # thoughts of another provider's model, sealed
+        raise untranslatable(path, f"The item {str(kind)[:40]!r}")
+
+
+def _content(content: object, path: str, flavor: Flavor) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    parts = []
+    for index, part in enumerate(a_list(content, path)):
+        at = f"{path}[{index}]"
+        parts.append(_part(an_object(part, at), at, flavor))
+    return parts
+
+
+def _part(part: Mapping[str, Any], path: str, flavor: Flavor) -> dict[str, Any]:
+    kind = part.get("type")
+    if kind in _TEXTS:
+        made: dict[str, Any] = {"type": "text", "text": a_text(part.get("text"), f"{path}.text")}
+    elif kind == "refusal":
+        made = {"type": "text", "text": a_text(part.get("refusal"), f"{path}.refusal")}
+    elif kind == "input_image" and isinstance(part.get("image_url"), str):
+        image = {"url": part["image_url"]}
+        if part.get("detail"):
+            image["detail"] = part["detail"]
+        made = {"type": "image_url", "image_url": image}
+    elif kind == "input_file" and isinstance(part.get("file_data"), str):
+        made = {"type": "file", "file": {"filename": part.get("filename"), "file_data": part["file_data"]}}
+    else:
+        raise untranslatable(path, f"The part {str(kind)[:40]!r}")
+    for mark in (_BREAKPOINT, "cache_control"):
+        if part.get(mark) is not None and (mark == _BREAKPOINT or flavor.keeps_marks):
+            made[mark] = part[mark]
+    return made

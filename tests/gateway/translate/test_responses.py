@@ -1,0 +1,187 @@
+"""OpenAI's responses over chat completions: golden requests and answers, whole and event by event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from promptcache.usage import Usage
+from promptcache_gateway.errors import ApiError
+from promptcache_gateway.exchange import Call
+from promptcache_gateway.translate.events import read_events
+from promptcache_gateway.translate.flavor import ENGINE, LENIENT, STRICT
+from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
+from promptcache_gateway.translate.responses_to_chat import responses_to_chat
+from tests.gateway.translate.test_answers import CHUNKS, COMPLETION, USAGE
+
+SCHEMA = {"type": "object"}
+CALL = {"type": "function_call", "call_id": "c1", "name": "t", "arguments": '{"a": 1}'}
+MARK = {"mode": "explicit"}
+REQUEST: dict[str, Any] = {
+    "model": "alias",
+    "instructions": "Be terse.",
+    "input": [
+        {"role": "user", "content": "Hi"},
+        {"type": "reasoning", "id": "rs", "summary": []},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Looking.", "annotations": []}],
+        },
+        CALL,
+        {**CALL, "call_id": "c2"},
+        {"type": "function_call_output", "call_id": "c1", "output": "one"},
+        {
+            "role": "developer",
+            "content": [{"type": "input_text", "text": "New rule.", "prompt_cache_breakpoint": MARK}],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "input_image", "image_url": "https://x/y", "detail": "low"}],
+        },
+    ],
+    "tools": [{"type": "function", "name": "t", "description": None, "parameters": SCHEMA, "strict": True}],
+    "tool_choice": {"type": "function", "name": "t"},
+    "max_output_tokens": 9,
+    "text": {"format": {"type": "json_schema", "name": "o", "schema": SCHEMA, "strict": True}},
+    "reasoning": {"effort": "low"},
+    "temperature": 0.1,
+    "store": False,
+    "stream": True,
+}
+FUNCTION = {"name": "t", "arguments": '{"a": 1}'}
+CHAT: dict[str, Any] = {
+    "model": "m",
+    "tools": [{"type": "function", "function": {"name": "t", "parameters": SCHEMA, "strict": True}}],
+    "tool_choice": {"type": "function", "function": {"name": "t"}},
+    "max_tokens": 9,
+    "response_format": {
+        "type": "json_schema",
+        "json_schema": {"name": "o", "schema": SCHEMA, "strict": True},
+    },
+    "reasoning_effort": "low",
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "temperature": 0.1,
+    "messages": [
+        {"role": "system", "content": "Be terse."},
+        {"role": "user", "content": "Hi"},
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "Looking."}],
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": FUNCTION},
+                {"id": "c2", "type": "function", "function": FUNCTION},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "one"},
+        {
+            "role": "system",
+            "content": [{"type": "text", "text": "New rule.", "prompt_cache_breakpoint": MARK}],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "image_url", "image_url": {"url": "https://x/y", "detail": "low"}}],
+        },
+    ],
+}
+
+
+def test_a_request() -> None:
+    translated = responses_to_chat(REQUEST, "m", LENIENT)
+    assert translated == CHAT
+    assert list(translated) == list(CHAT)
+    assert responses_to_chat(REQUEST, "m", STRICT)["max_completion_tokens"] == 9
+
+
+def test_a_text_is_a_user_s_message() -> None:
+    assert responses_to_chat({"input": "Hi"}, "m", ENGINE)["messages"] == [{"role": "user", "content": "Hi"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "input"),
+        ({"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
+        ({"input": "x", "background": True}, "background"),
+        ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0]"),
+        ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role"),
+        ({"input": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "input[0].content[0]"),
+        ({"input": [{"type": "function_call", "name": "t", "arguments": "{}"}]}, "input[0].call_id"),
+        ({"input": "x", "tools": [{"type": "web_search"}]}, "tools[0]"),
+        ({"input": "x", "tool_choice": {"type": "mcp"}}, "tool_choice"),
+    ],
+)
+def test_what_cannot_be_said_in_chat_names_its_place(body: dict[str, Any], param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        responses_to_chat(body, "m", LENIENT)
+    assert (caught.value.status, caught.value.param) == (400, param)
+
+
+def frame() -> dict[str, Any]:
+    call = Call(
+        id="pcr_1",
+        received_at=5.5,
+        dialect="openai.responses",
+        path="/v1/responses",
+        body=b"",
+        payload=REQUEST,
+        model="m",
+        stream=True,
+        tenant="default",
+        template=None,
+        upstream="u",
+        use_cache=True,
+        want_body=False,
+    )
+    return response_frame(call, "resp_1")
+
+
+def test_a_whole_answer() -> None:
+    made = to_response(COMPLETION, frame())
+    assert (made["id"], made["status"], made["model"], made["created_at"]) == (
+        "resp_1",
+        "completed",
+        "m-1",
+        5,
+    )
+    assert made["instructions"] == "Be terse."
+    message, first, second = made["output"]
+    assert message["content"][0]["text"] == "Hi é"
+    assert (first["type"], first["call_id"], first["arguments"]) == ("function_call", "c1", '{"a": 1}')
+    assert (second["call_id"], second["status"]) == ("c2", "completed")
+    assert made["usage"]["input_tokens"] == 100
+    assert made["usage"]["input_tokens_details"] == {"cached_tokens": 60, "cache_write_tokens": 10}
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"), [("length", "max_output_tokens"), ("content_filter", "content_filter")]
+)
+def test_an_answer_that_was_cut(reason: str, said: str) -> None:
+    answer = {"choices": [{"message": {"content": "x"}, "finish_reason": reason}]}
+    made = to_response(answer, frame())
+    assert (made["status"], made["incomplete_details"]) == ("incomplete", {"reason": said})
+    assert "input_tokens_details" not in made["usage"], "what was not reported is absent"
+
+
+def test_events_tell_the_same() -> None:
+    translator = ResponseEvents(frame())
+    out = b"".join(translator.take(chunk) for chunk in CHUNKS) + translator.end(Usage.from_stream(CHUNKS))
+    events = list(read_events(out))
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert [event["type"] for event in events][:2] == ["response.created", "response.in_progress"]
+    last = events[-1]
+    assert last["type"] == "response.completed"
+    whole = to_response(COMPLETION, frame())
+    assert _without_ids(last["response"]) == _without_ids(whole)
+    text = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
+    assert text == "Hi é"
+    done = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    assert done == last["response"]["output"]
+    assert USAGE["total_tokens"] == last["response"]["usage"]["total_tokens"]
+
+
+def _without_ids(response: dict[str, Any]) -> dict[str, Any]:
+    items = [{**item, "id": ""} for item in response["output"]]
+    return {**response, "output": items}
