@@ -226,11 +226,14 @@ class Observer:
             return Diagnosis(summary="The diagnosis failed; the gateway's log says where.")
 
     def _settle(self, observation: Observation, outcome: Outcome) -> None:
-        """Tell history how it ended: what no upstream worked on is no predecessor."""
+        """Tell history how it ended: what no upstream worked on is no predecessor.
+
+        A stream that was cut after its first output has been worked on, whether or not it was counted.
+        """
         entry, call = observation.sight.entry, observation.call
         if entry is None:
             return
-        if not _was_computed(outcome) and outcome.status >= 400:
+        if outcome.ttft_ms is None and not _was_computed(outcome) and outcome.status >= 400:
             self._history.discard(call.tenant, observation.sight.name.family, entry)
             return
         wait_s = (outcome.ttft_ms if outcome.ttft_ms is not None else outcome.duration_ms) / 1000.0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
 from promptcache_gateway.observe.diagnosis import Diagnosis
+from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import (
     Reason,
     explain_away,
@@ -19,6 +20,9 @@ from promptcache_gateway.observe.shortfall import (
 from promptcache_gateway.observe.tokens import Tokens, count_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache.divergence import Divergence
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.observe.evidence import Evidence
@@ -125,19 +129,21 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
         return _hit(evidence, tokens, compared_with=place["compared_with"])
     away = explain_away(evidence)
     causes = divergence.causes or (_unnamed(divergence.path),)
-    codes = tuple(dict.fromkeys([*(reason.code for reason in away), *causes]))
-    if unreported:
-        codes = (*codes, "PC810")
+    reasons = {reason.code: reason for reason in away}
+    weights = weigh_causes(evidence.comparison, tuple(reasons), causes)
+    losses = split_loss(lost or 0, weights)
+    codes = tuple(sorted(weights, key=lambda code: -weights[code]))
+    first = reasons.get(codes[0])
     return _counted(
         tokens,
         cause=codes[0],
-        causes=codes,
+        causes=(*codes, "PC810") if unreported else codes,
         hit=False,
         lost_tokens=lost,
-        losses={codes[0]: lost} if lost else {},
-        summary=away[0].summary if away else _what_broke(codes[0], divergence.path, lost),
+        losses=dict(sorted(losses.items(), key=lambda share: -share[1])),
+        summary=first.summary if first else _what_broke(codes[0], divergence, lost, losses),
         remedy=get_cause(codes[0]).remedy,
-        attribution=away[0].attribution if away else "caller" if divergence.causes else "unknown",
+        attribution=first.attribution if first else "caller" if divergence.causes else "unknown",
         **place,
     )
 
@@ -158,10 +164,15 @@ def _is_too_short(evidence: Evidence, tokens: Tokens) -> bool:
     return evidence.prompt.total_bytes < rules.minimum * _LEAST_BYTES_A_TOKEN
 
 
-def _what_broke(code: str, path: str | None, lost: int | None) -> str:
+def _what_broke(code: str, divergence: Divergence, lost: int | None, losses: Mapping[str, int]) -> str:
     title = get_cause(code).title
+    if len(losses) > 1:
+        others = ", ".join(
+            f"{get_cause(other).title} {share}" for other, share in losses.items() if other != code
+        )
+        return f"{title}: {losses.get(code, 0)} of the {lost} tokens computed again; {others}."
     cost = "" if lost is None else f" {lost} tokens behind it were computed again."
-    return f"{title}, in {path}.{cost}"
+    return f"{title}, in {divergence.path}.{cost}"
 
 
 def _unbroken(evidence: Evidence, tokens: Tokens, engine: EngineFacts | None) -> Diagnosis:

@@ -44,6 +44,11 @@ class Change:
         )
 
     @property
+    def start(self) -> int:
+        """Where ``new`` begins in ``after``; it begins at the same place in ``before``."""
+        return max(self.before.rfind("\n", 0, self.offset) + 1, self.offset - _MARGIN)
+
+    @property
     def gone(self) -> str:
         """Exactly what only ``before`` has."""
         return self.before[self.offset : len(self.before) - self.tail]

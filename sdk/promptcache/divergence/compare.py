@@ -111,17 +111,33 @@ def _content_findings(earlier: Sequence[Segment], later: Sequence[Segment], plac
     old, new = _Parts.of(earlier), _Parts.of(later)
     if not _related(earlier, later, old, new):
         return []
-    findings = tool_findings(old.tools, new.tools)
-    findings += head_findings(old.head, new.head, old.talk, new.talk)
+    findings = _placed(tool_findings(old.tools, new.tools), 0, 0)
+    head = head_findings(old.head, new.head, old.talk, new.talk)
+    findings += _placed(head, len(new.tools), _first_unlike(old.head, new.head))
     start = _first_talk_difference(old.talk, new.talk)
     if start is not None:
+        talk = len(new.tools) + len(new.head)
         if start >= newest_turn_start(new.talk):
-            findings += [] if findings else newest_turn_findings(old.talk, new.talk, start)
+            newest = [] if findings else newest_turn_findings(old.talk, new.talk, start)
+            findings += _placed(newest, talk, start)
         else:
-            findings += history_findings(old.talk, new.talk, start)
+            findings += _placed(history_findings(old.talk, new.talk, start), talk, start)
     if findings and findings[0].code < "PC2" and (mark := breakpoint_on_dynamic(earlier, later, place.index)):
         findings.append(mark)
     return findings
+
+
+def _placed(findings: Sequence[Finding], base: int, first: int) -> list[Finding]:
+    """Findings of a part that begins at ``base``, with places in the whole request."""
+    return [
+        replace(found, segment=base + (first if found.segment is None else found.segment))
+        for found in findings
+    ]
+
+
+def _first_unlike(old: Sequence[Segment], new: Sequence[Segment]) -> int:
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((at for at, (a, b) in pairs if a.text != b.text), min(len(old), len(new)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +240,26 @@ def _result(
         details=details,
         remedy=get_cause(codes[0]).remedy if codes else None,
         in_newest_turn=bool(place and place.in_newest_turn),
+        places=_places(findings, place, later),
     )
+
+
+def _places(
+    findings: list[Finding], place: _Place | None, later: Sequence[Segment]
+) -> dict[str, tuple[int, int]]:
+    """Where each cause makes the request new; a parameter does from the part it reaches."""
+    places: dict[str, tuple[int, int]] = {}
+    for found in findings:
+        segment, offset = found.segment, found.offset
+        if segment is None:
+            reach = _REACH.get(str(found.details.get("reach")), 0 if place is None else None)
+            kinds = (at for at, one in enumerate(later) if reach is None or _KIND_REACH[one.kind] >= reach)
+            segment = place.index if reach is None and place is not None else next(kinds, 0)
+            offset = 0 if reach is not None else offset
+        if offset is None:
+            offset = place.offset if place is not None and segment == place.index else 0
+        places.setdefault(found.code, (min(segment, len(later)), offset))
+    return places
 
 
 def _path(place: _Place, earlier: Sequence[Segment], later: Sequence[Segment]) -> str:

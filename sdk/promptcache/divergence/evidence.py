@@ -36,11 +36,18 @@ _FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One cause with what is known about it; ``severity`` overrides the code's usual one."""
+    """One cause with what is known about it; ``severity`` overrides the code's usual one.
+
+    ``segment`` and ``offset`` say from where it makes the prompt new: the index of a segment (first of its
+    part, in the end of the whole request) and the characters before it in that segment's body. None: where
+    the part, or the segment, first differs.
+    """
 
     code: str
     details: Mapping[str, Any] = field(default_factory=dict)
     severity: Severity | None = None
+    segment: int | None = None
+    offset: int | None = None
 
 
 def common_prefix(a: str, b: str) -> int:

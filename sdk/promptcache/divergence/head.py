@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache.divergence.alignment import content_key, first_step
@@ -42,7 +43,8 @@ def head_findings(
     findings: list[Finding] = []
     for number, (first, second) in enumerate(zip(old, new, strict=True)):
         if first.body != second.body:
-            findings += _block_findings(first, second, _equal_chars(old[number + 1 :], new[number + 1 :]))
+            behind = _equal_chars(old[number + 1 :], new[number + 1 :])
+            findings += [replace(found, segment=number) for found in _block_findings(first, second, behind)]
     return findings or [Finding("PC403")]
 
 

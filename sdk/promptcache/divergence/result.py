@@ -23,6 +23,8 @@ class Divergence:
     ``same_segments`` counts the equal segments before it; ``shared_chars`` and ``lost_chars`` add up to the
     earlier request's length. All lengths are in code points.
     ``cause`` is the first of ``causes``; None means that the evidence fits no cause, and nobody is blamed.
+    ``places`` says from where each cause makes the prompt new: the index of a segment of the later request,
+    and the characters before it in that segment's body.
     ``in_newest_turn`` tells that only the newest turn differs, which no cache could have held.
     """
 
@@ -41,6 +43,7 @@ class Divergence:
     details: Mapping[str, Any] = field(default_factory=dict)
     remedy: str | None = None
     in_newest_turn: bool = False
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON of ``promptcache diff``."""

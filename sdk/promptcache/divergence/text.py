@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from promptcache.detectors import classify_change, find_volatile, mask_volatile
@@ -77,28 +78,37 @@ def drift_finding(change: Change) -> Finding | None:
 
 def volatile_findings(change: Change) -> list[Finding]:
     """Return one finding for each volatile cause among the differences, the first difference in front."""
-    codes = [classify_change(change.before, change.after, change.offset)]
-    if codes[0] and max(len(change.old), len(change.new)) <= _MIDDLE_LIMIT:
-        codes += _further_codes(change.old, change.new)
-    return [Finding(code) for code in dict.fromkeys(codes) if code]
+    first = classify_change(change.before, change.after, change.offset)
+    places = {} if first is None else {first: change.offset}
+    if first and max(len(change.old), len(change.new)) <= _MIDDLE_LIMIT:
+        for code, offset in _further_codes(change.old, change.new):
+            if code is not None:
+                places.setdefault(code, change.start + offset)
+    return [Finding(code, offset=offset) for code, offset in places.items()]
 
 
-def _further_codes(old: str, new: str) -> Iterator[str | None]:
-    """Causes of the differences behind the first one, looked for in the lines that changed."""
+def _further_codes(old: str, new: str) -> Iterator[tuple[str | None, int]]:
+    """Causes of the differences behind the first one, looked for in the lines that changed.
+
+    Each comes with the characters of ``new`` before it.
+    """
     if mask_volatile(old) == mask_volatile(new):
         for first, second in zip(find_volatile(old), find_volatile(new), strict=False):
             if first.text != second.text:
-                yield first.code
+                yield first.code, second.start
         return
-    for first_line, second_line in _changed_lines(old, new):
-        yield classify_change(first_line, second_line, common_prefix(first_line, second_line))
+    for first_line, second_line, start in _changed_lines(old, new):
+        shared = common_prefix(first_line, second_line)
+        yield classify_change(first_line, second_line, shared), start + shared
 
 
-def _changed_lines(old: str, new: str) -> Iterator[tuple[str, str]]:
+def _changed_lines(old: str, new: str) -> Iterator[tuple[str, str, int]]:
+    """Pairs of lines of which the second took the first's place, with where it begins in ``new``."""
     first, second = old.split("\n"), new.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in second), initial=0))
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
         if tag == "replace":
-            yield from zip(first[i1:i2], second[j1:j2], strict=False)
+            yield from zip(first[i1:i2], second[j1:j2], starts[j1:j2], strict=False)
 
 
 def _retrieved(change: Change) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache.divergence.change import Change
@@ -45,12 +46,24 @@ def tool_findings(earlier: Sequence[Segment], later: Sequence[Segment]) -> list[
         "reordered": reordered,
         "same_set": not added and not removed,
     }
-    findings = [found for name in modified for found in _edit_findings(old[name], new[name], details)]
+    order = list(new)
+    findings = [
+        replace(found, segment=order.index(name))
+        for name in modified
+        for found in _edit_findings(old[name], new[name], details)
+    ]
     if added or removed:
-        findings.append(Finding("PC302", details))
+        findings.append(Finding("PC302", details, segment=_first_unlike(list(old), order)))
     if reordered:
-        findings.append(Finding("PC301", details))
+        findings.append(Finding("PC301", details, segment=_first_unlike(list(old), order)))
     return _first_difference_first(findings, earlier, later)
+
+
+def _first_unlike(old: Sequence[str], new: Sequence[str]) -> int:
+    """Where two lists of names first differ."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
+    )
 
 
 def _by_name(tools: Sequence[Segment]) -> dict[str, Segment]:
@@ -71,7 +84,7 @@ def _edit_findings(old: Segment, new: Segment, details: dict[str, object]) -> li
         return [Finding(sure.code, {**details, **sure.details})]
     volatile = volatile_findings(change)
     if volatile:
-        return [*(Finding(found.code, details) for found in volatile), Finding("PC303", details)]
+        return [*(replace(found, details=details) for found in volatile), Finding("PC303", details)]
     return [Finding("PC302", details)]
 
 

@@ -149,12 +149,14 @@ class Stage:
         return self.observer.close(observation, outcome(usage, engine=facts))
 
 
-def outcome(usage: Usage, *, status: int = 200, engine: EngineFacts | None = None) -> Outcome:
-    """An exchange that ended."""
+def outcome(
+    usage: Usage, *, status: int = 200, engine: EngineFacts | None = None, begun: bool | None = None
+) -> Outcome:
+    """An exchange that ended; ``begun``: output had come before (None: where it ended well)."""
     return Outcome(
         status=status,
         usage=usage,
-        ttft_ms=120.0,
+        ttft_ms=120.0 if begun or (begun is None and status < 400) else None,
         duration_ms=400.0,
         engine=engine,
         error=None if status < 400 else "upstream_error",

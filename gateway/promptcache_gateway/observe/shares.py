@@ -1,0 +1,70 @@
+"""Which of several causes lost how much: each what lies between it and the next.
+
+A request that breaks at one place and again behind it would, were the first fault mended, be read up to the
+second. So a cause answers for the prompt from where it stands to where the next one does, the last for all
+that would have matched behind it, and the shares add up to the loss. What would have lost the whole prefix
+anyway (an expiry, another upstream) answers for all of it.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.prompt import byte_length
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptcache_gateway.observe.comparison import Comparison
+
+
+def weigh_causes(comparison: Comparison, away: Sequence[str], causes: Sequence[str]) -> dict[str, int]:
+    """Bytes of the request that each cause made new; a code that stands where another does has none.
+
+    Args:
+        comparison: the request against its predecessor.
+        away: codes of what would have lost the whole prefix anyway; the first of them answers for all.
+        causes: codes of what differs.
+    """
+    later = comparison.later
+    end = max(later.offsets[min(later.turn, len(later.segments))], comparison.shared_bytes)
+    if away:
+        return {away[0]: end, **dict.fromkeys((*away[1:], *causes), 0)}
+    starts = {code: _start(comparison, code) for code in causes}
+    firsts: dict[int, str] = {}
+    for code, start in starts.items():  # of two in one place the first counts
+        firsts.setdefault(min(start, end), code)
+    weights = dict.fromkeys(starts, 0)
+    for start, following in pairwise([*sorted(firsts), end]):
+        weights[firsts[start]] = following - start
+    return weights
+
+
+def split_loss(lost: int, weights: dict[str, int]) -> dict[str, int]:
+    """Tokens of a loss by cause, in whole numbers that add up to it; without any weight the first has all."""
+    total = sum(weights.values())
+    if not lost or not weights:
+        return {}
+    if not total:
+        return {next(iter(weights)): lost}
+    shares: dict[str, int] = {}
+    done = given = 0
+    for code, weight in weights.items():
+        done += weight
+        share = lost * done // total - given
+        given += share
+        if share:
+            shares[code] = share
+    return shares
+
+
+def _start(comparison: Comparison, code: str) -> int:
+    """Bytes before the place from which a cause makes the request new."""
+    later = comparison.later
+    place = comparison.divergence.places.get(code)
+    if place is None or place[0] >= len(later.segments):
+        return comparison.shared_bytes
+    index, offset = place
+    segment = later.segments[index]
+    return later.offsets[index] + byte_length(segment.text[: segment.head + offset] if offset else "")
