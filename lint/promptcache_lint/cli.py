@@ -58,11 +58,12 @@ class _Command:
             changed = self._rewritten(report)
             if self.options.diff:
                 self._print("".join(difference(file) for file in changed))
-                _say(_would_fix(changed))
+                _say("\n".join([*report.notes, _would_fix(changed)]))
                 return 1 if report.failed else 0
             _say(_fixed(changed))
             report = self._lint() if changed else report
         report = self._without_accepted(report)
+        _say("\n".join(report.notes))
         self._print(self._text(report))
         return 1 if report.failed else 0
 

@@ -7,7 +7,7 @@
     ├── BaselineError         a baseline that is missing or no baseline
     ├── RenderError           `verify` could not render the request
     └── UnreadableFileError   a file that cannot be decoded or parsed (becomes a PC900 finding)
-        └── MissingExtraError it needs an extra that is not installed (an info, once in a run)
+        └── MissingExtraError it needs an extra that is not installed (a note, once in a run)
 
 Every error carries the data it speaks of and a ``remedy``.
 """
@@ -99,6 +99,6 @@ class MissingExtraError(UnreadableFileError):
 
     def __init__(self, kind: str, extra: str) -> None:
         install = f"pip install 'promptcache[{extra}]'"
-        super().__init__(f"{kind} files are skipped: install their reader with `{install}`.")
+        super().__init__(f"{kind} files are skipped: their reader is not installed.")
         self.remedy = f"Install it with `{install}`."
         self.extra = extra

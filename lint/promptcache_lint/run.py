@@ -37,7 +37,8 @@ class LintReport:
 
     ``sources`` holds the text of the files that have findings, by the path shown, for excerpts.
     ``accepted`` counts findings that a baseline knows and that are left out, ``gone`` those it knows and
-    that are no longer there.
+    that are no longer there. ``notes`` is what a person should know of the run and is no finding: that an
+    extra is missing.
     """
 
     findings: tuple[Finding, ...]
@@ -45,6 +46,7 @@ class LintReport:
     sources: dict[str, Source] = field(default_factory=dict, repr=False)
     accepted: int = 0
     gone: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -100,7 +102,7 @@ def lint_text(text: str, name: str, settings: Settings | None = None) -> LintRep
     source = Source(name, text)
     linter = FileLinter(settings or Settings(), (), Path.cwd())
     findings = linter.lint_source(InputFile(Path(name), source, asked=True))
-    return LintReport(tuple(findings), 1, {name: source})
+    return LintReport(tuple(findings), 1, {name: source}, notes=tuple(linter.notes))
 
 
 def _wanted(found: Iterable[Found]) -> list[Found]:
@@ -110,13 +112,15 @@ def _wanted(found: Iterable[Found]) -> list[Found]:
 def _report(results: Iterable[FileResult], count: int) -> LintReport:
     findings: list[Finding] = []
     sources: dict[str, Source] = {}
+    notes: dict[str, None] = {}
     for result in results:
+        notes |= dict.fromkeys(result.notes)
         findings += result.findings
         if result.source is not None:
             sources[result.shown] = result.source
     findings = without_echoes(findings)
     findings.sort(key=lambda finding: (finding.place, finding.code))
-    return LintReport(tuple(findings), count, sources)
+    return LintReport(tuple(findings), count, sources, notes=tuple(notes))
 
 
 @contextmanager

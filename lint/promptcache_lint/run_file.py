@@ -40,6 +40,7 @@ class FileResult:
     shown: str
     findings: tuple[Finding, ...]
     source: Source | None = None
+    notes: tuple[str, ...] = ()
 
 
 class FileLinter:
@@ -54,6 +55,7 @@ class FileLinter:
         self._settings = settings
         self._cache = cache
         self.workspace = Workspace(vocabulary_of(settings), roots, base)
+        self.notes: list[str] = []
 
     def lint(self, path: Path, *, asked: bool) -> FileResult:
         """Lint the file at ``path``; what cannot be read becomes a PC900."""
@@ -64,8 +66,9 @@ class FileLinter:
         except UnreadableFileError as error:
             found = _unreadable(shown, error, settings)
             return FileResult(shown, _grave(found, settings), Source(shown, "") if found else None)
+        self.notes.clear()
         findings = self.lint_source(InputFile(path, source, asked))
-        return FileResult(shown, tuple(findings), source if findings else None)
+        return FileResult(shown, tuple(findings), source if findings else None, tuple(self.notes))
 
     def lint_source(self, file: InputFile) -> list[Finding]:
         """The findings in a text, in order of place and code."""
@@ -92,6 +95,9 @@ class FileLinter:
         prepare_python(file, self.workspace)
         try:
             prompts = list(reader.read(file, self.workspace))
+        except MissingExtraError as error:
+            self.notes.append(str(error))
+            return []
         except UnreadableFileError as error:
             return _unreadable(source.path, error, settings)
         except RecursionError:
@@ -148,8 +154,7 @@ def _unreadable(shown: str, error: UnreadableFileError, settings: Settings) -> l
     if not settings.selects("PC900"):
         return []
     place = Place(shown, error.row, error.column, error.row, error.column)
-    severity = Severity.INFO if isinstance(error, MissingExtraError) else Severity.WARNING
-    return [Finding("PC900", severity, error.problem, place)]
+    return [Finding("PC900", Severity.WARNING, error.problem, place)]
 
 
 def _grave(findings: list[Finding], settings: Settings) -> tuple[Finding, ...]:

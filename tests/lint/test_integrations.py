@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,6 +43,26 @@ def test_the_action_calls_the_command_with_options_it_knows():
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     assert set(re.findall(r"inputs\.([\w-]+)", text)) <= inputs
     assert not [script for script in scripts if "${{" in script], "inputs must not become code of the shell"
+
+
+@pytest.mark.parametrize(("version", "installed"), [("", "/action here[ts]"), ("==9", "promptcache[ts]==9")])
+def test_the_action_installs_what_it_comes_with(tmp_path, version, installed):
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    (step,) = (step for step in action["runs"]["steps"] if step.get("name") == "Install promptcache")
+    assert step["env"] == {"HERE": "${{ github.action_path }}", "VERSION": "${{ inputs.version }}"}
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\nfor word in "$@"; do echo "$word"; done\n')
+    python.chmod(0o755)
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HERE": "/action here", "VERSION": version}
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"]], env=variables, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["-m", "pip", "install", "--quiet", installed]
+
+
+def test_no_repository_is_guessed():
+    for name in ("action.yml", ".pre-commit-hooks.yaml", "docs/lint.md"):
+        assert "promptcache/promptcache" not in (ROOT / name).read_text(encoding="utf-8")
 
 
 def test_the_documented_configuration_is_one(tmp_path):

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 pytest.importorskip("tree_sitter_typescript")
 
 from promptcache_lint import Settings, Severity, lint_paths, lint_text
+from promptcache_lint.cli import main
 from promptcache_lint.declared import vocabulary_of
+from promptcache_lint.formats import FORMATS
 from promptcache_lint.places import Source
 from promptcache_lint.prompts import flatten
 from promptcache_lint.readers.choice import choose_reader
@@ -100,18 +102,36 @@ def test_broken_files_are_said_to_be(codes):
     assert codes(fresh, "a.ts") == []
 
 
-def test_without_the_extra_one_note_says_what_to_install(tmp_path, monkeypatch):
+@pytest.fixture
+def without_extra(tmp_path, monkeypatch):
+    """A folder with three files of TypeScript, in an environment that cannot read them."""
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     grammar._parser.cache_clear()
     text = "export const systemPrompt = () => `You are a clerk. ${Date.now()} Be brief and polite.`;\n"
     for name in ("a.ts", "b.js", "c.tsx"):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert lint_paths([tmp_path]).findings == ()
-    notes = lint_paths([tmp_path], Settings(severity=Severity.INFO)).findings
-    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
     grammar._parser.cache_clear()
-    assert [(note.code, note.severity) for note in notes] == [("PC900", Severity.INFO)]
-    assert "pip install 'promptcache[ts]'" in notes[0].message
+
+
+def test_without_the_extra_one_note_says_what_to_install(without_extra):
+    report = lint_paths([without_extra], Settings(severity=Severity.INFO))
+    assert report.findings == ()
+    assert len(report.notes) == 1
+    assert "pip install 'promptcache[ts]'" in report.notes[0]
+    assert lint_text((without_extra / "a.ts").read_text(), "a.ts").notes == report.notes
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_the_note_is_no_part_of_the_report(without_extra, capsys, name):
+    assert main([".", "--severity", "info", "--no-cache", "--output-format", name]) == 0
+    out, err = capsys.readouterr()
+    assert "promptcache[ts]" not in out
+    assert err.count("pip install 'promptcache[ts]'") == 1
+    assert main([".", "--diff", "--no-cache"]) == 0
+    out, err = capsys.readouterr()
+    assert (out, err.count("promptcache[ts]")) == ("", 1)
 
 
 @pytest.mark.parametrize(
