@@ -100,7 +100,7 @@ class EventLog:
         if self._overflowed:
             return
         names = self._names(node)
-        end = min(len(node.pages) if end is None else end, len(names))
+        end = min(len(node.pages) if end is None else end, names.pages)
         if first < end:
             packed = node.run[first * self._page_bytes : end * self._page_bytes]
             parent = node.parent
@@ -152,6 +152,9 @@ class EventLog:
 
     def _names(self, node: Node) -> KeyRun:
         """Return the names of the whole pages of ``node``, given to it on first use."""
+        known = node.names
+        if known is not None and known.pages >= len(node.run) // self._page_bytes:
+            return known
         nameless: list[Node] = []
         step: Node | None = node
         while step is not None and step.names is None:

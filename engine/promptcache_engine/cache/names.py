@@ -14,33 +14,36 @@ class KeyRun:
     """The keys of the whole pages of one run of tokens.
 
     ``before`` is the run that holds the page before the first one, None for a namespace's root, which has
-    its seed for a key; ``at`` is that page's place in it. ``known`` are the keys computed so far,
-    ``unhashed`` the tokens of the pages behind them. Thousands of runs may hang on each other unhashed; they
-    are hashed without recursion.
+    its seed for a key; ``at`` is that page's place in it. ``pages`` are named, ``known`` are the
+    keys computed so far, ``unhashed`` the tokens of the pages behind them. Thousands of runs may hang on each
+    other unhashed; they are hashed without recursion.
     """
 
-    __slots__ = ("_page_bytes", "at", "before", "known", "unhashed")
+    __slots__ = ("_page_bytes", "at", "before", "known", "pages", "unhashed")
 
     def __init__(self, before: "KeyRun | None", run: bytes, page_bytes: int) -> None:
         self.before = before
-        self.at = len(before) - 1 if before is not None else 0
+        self.at = before.pages - 1 if before is not None else 0
         self.unhashed = run
         self._page_bytes = page_bytes
         self.known: list[bytes] = []
+        self.pages: int = len(run) // page_bytes
 
     @classmethod
     def seeded(cls, seed: bytes) -> "KeyRun":
         """Return the run a namespace starts with."""
         root = cls(None, b"", len(seed))
         root.known.append(seed)
+        root.pages = 1
         return root
 
     def __len__(self) -> int:
-        return len(self.known) + len(self.unhashed) // self._page_bytes
+        return self.pages
 
     def grow(self, run: bytes) -> None:
         """Name the pages of ``run`` too; they follow the last one."""
         self.unhashed += run
+        self.pages += len(run) // self._page_bytes
 
     def cut(self, pages: int) -> tuple["KeyRun", "KeyRun"]:
         """Return two runs that name the same pages, the first ``pages`` and the others; this one stays as
@@ -50,8 +53,10 @@ class KeyRun:
         head.known = self.known[:pages]
         at = (pages - len(head.known)) * self._page_bytes
         head.unhashed = self.unhashed[:at]
+        head.pages = pages
         tail = KeyRun(head, self.unhashed[at:], self._page_bytes)
         tail.known = self.known[pages:]
+        tail.pages = self.pages - pages
         return head, tail
 
     def keys(self, public: Callable[[bytes], bytes] | None = None) -> list[bytes]:

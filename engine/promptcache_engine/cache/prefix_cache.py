@@ -97,6 +97,7 @@ class PrefixCache:
             event_limit=event_limit,
             clock=clock,
             windows=self.windows,
+            gaps=window is not None,
         )
         self._admission = Admission(self._store, rules, tokens_per_unit)
         self._publisher = Publisher(self._store)

@@ -19,7 +19,10 @@ from promptcache_engine.cache.windows import Windows
 
 
 class PageStore:
-    """State and the moves that keep it consistent; ``evictable`` counts the pages nobody holds."""
+    """State and the moves that keep it consistent; ``evictable`` counts the pages nobody holds.
+
+    ``gaps``: whether a node's pages may have gaps, which a sliding window of all layers leaves.
+    """
 
     def __init__(
         self,
@@ -31,8 +34,10 @@ class PageStore:
         event_limit: int,
         clock: Callable[[], float],
         windows: Windows,
+        gaps: bool,
     ) -> None:
         self.windows = windows
+        self.gaps = gaps
         self.codec = TokenCodec()
         self.tree = RadixTree(page_size)
         self.pool = PagePool(num_pages)
@@ -129,22 +134,24 @@ class PageStore:
         return len(taken)
 
     def _evict_into(self, taken: list[int], count: int) -> None:
+        now = self._clock()
         while len(taken) < count:
             node = self.policy.victim()
             if node is None:
                 break
-            self._evict_from(node, count - len(taken), taken)
+            self._evict_from(node, count - len(taken), taken, now)
         self.ghosts.trim()
 
-    def _evict_from(self, node: Node, count: int, taken: list[int]) -> None:
+    def _evict_from(self, node: Node, count: int, taken: list[int], now: float) -> None:
         """Take up to ``count`` pages from the end of ``node``, the last first."""
-        remembered = self.ghosts.size_of(node)
-        kept = _pages_to_keep(node.pages, count)
+        size, total = self.page_bytes, len(node.run)
+        remembered = max(total - len(node.pages) * size, 0)
+        kept = _pages_to_keep(node.pages, count) if self.gaps else max(len(node.pages) - count, 0)
         gone = node.pages[kept:]
         del node.pages[kept:]
-        node.kept = min(node.kept, kept * self.page_bytes)
+        node.kept = min(node.kept, kept * size)
         self.log.removed(node, kept, gone)
-        if NO_PAGE in gone:
+        if self.gaps:
             gone = [page for page in gone if page != NO_PAGE]
         gone.reverse()
         if self.windows:
@@ -155,8 +162,8 @@ class PageStore:
         self.policy.evicted(node, len(gone))
         if not kept:
             self._fade(node)
-        node.evicted_at = self._clock()
-        self.ghosts.remember(node, self.ghosts.size_of(node) - remembered)
+        node.evicted_at = now
+        self.ghosts.remember(node, total - kept * size - remembered)
 
     def keep(self, node: Node) -> None:
         """Count ``node``, which is new to the tree and held by nobody, among what can be evicted."""
