@@ -27,7 +27,7 @@ class ModelFileError(ModelError):
         where: the metadata key, tensor or byte offset at fault; empty where the whole file is.
     """
 
-    default_remedy = "Download the file again, or choose another GGUF file"
+    default_remedy = "Download the file again, or choose another model"
 
     def __init__(self, path: str, problem: str, *, where: str = "", remedy: str = "") -> None:
         place = f" ({where})" if where else ""
@@ -39,7 +39,7 @@ class ModelFileError(ModelError):
 class UnsupportedModelError(ModelFileError):
     """A sound file with an architecture, option or tensor type that this engine does not compute."""
 
-    default_remedy = "Choose a Llama-architecture GGUF file, for example of SmolLM2 or Llama"
+    default_remedy = "Choose a model that is served: of Llama, Mistral, Qwen2, Qwen3, Gemma 2 or 3"
 
 
 class TokenizerError(ModelError):

@@ -43,7 +43,7 @@ class SentencePieceTokenizer(VocabularyTokenizer):
         inner = tokenizers.Tokenizer(
             models.BPE(
                 ids,
-                _merges(vocabulary, ids, scores),
+                _merges(vocabulary, scores),
                 unk_token=None if unknown is None else vocabulary.tokens[unknown],
                 fuse_unk=True,
                 byte_fallback=has_byte_pieces(vocabulary),
@@ -85,13 +85,16 @@ def has_byte_pieces(vocabulary: Vocabulary) -> bool:
     return len(written) == 256
 
 
-def _merges(vocabulary: Vocabulary, ids: dict[str, int], scores: Sequence[float]) -> list[tuple[str, str]]:
-    texts = {index for index, kind in enumerate(vocabulary.kinds) if kind in _TEXT}
+def _merges(vocabulary: Vocabulary, scores: Sequence[float]) -> list[tuple[str, str]]:
+    texts = [index for index, kind in enumerate(vocabulary.kinds) if kind in _TEXT]
+    known = {vocabulary.tokens[index] for index in texts}
     ranked: list[tuple[float, int, str, str]] = []
     for index in texts:
-        piece = vocabulary.tokens[index]
-        for at in range(1, len(piece)):
-            left, right = piece[:at], piece[at:]
-            if ids.get(left) in texts and ids.get(right) in texts:
-                ranked.append((-scores[index], -at, left, right))
-    return [(left, right) for _, _, left, right in sorted(ranked)]
+        piece, score = vocabulary.tokens[index], -scores[index]
+        ranked.extend(
+            (score, -at, piece[:at], piece[at:])
+            for at in range(1, len(piece))
+            if piece[:at] in known and piece[at:] in known
+        )
+    ranked.sort()
+    return [(left, right) for _, _, left, right in ranked]

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 import tokenizers
-from tokenizers import Regex, models, normalizers, pre_tokenizers
+from tokenizers import Regex, models, normalizers
 
 from promptcache_engine.gguf import GGUFFile
 from promptcache_engine.models.errors import ModelFileError
@@ -54,13 +54,16 @@ class UnigramTokenizer(VocabularyTokenizer):
         ]
         model = models.Unigram(pieces, unk_id=unknown, byte_fallback=has_byte_pieces(vocabulary))
         inner = tokenizers.Tokenizer(model)
-        steps = [_charsmap(vocabulary.path, charsmap)] if charsmap else []
+        steps: list[normalizers.Normalizer] = []
+        if charsmap:
+            steps.append(_charsmap(vocabulary.path, charsmap))
         if squeezes:
-            steps += [normalizers.Strip(), normalizers.Replace(Regex(" {2,}"), " ")]
-        if steps:
-            inner.normalizer = normalizers.Sequence(steps)
-        scheme = "always" if space_prefix else "never"
-        inner.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, prepend_scheme=scheme, split=False)
+            steps += [
+                normalizers.Replace(Regex(r"\A +| +\z"), ""),
+                normalizers.Replace(Regex(" {2,}"), " "),
+            ]
+        steps += [normalizers.Prepend(SPACE)] if space_prefix else []
+        inner.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", SPACE)])
         super().__init__(vocabulary, inner)
 
     def _dropped_bytes(self) -> bytes | None:

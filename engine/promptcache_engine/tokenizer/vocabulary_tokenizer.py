@@ -35,10 +35,14 @@ class VocabularyTokenizer(ABC):
         self._inner = inner
         if is_complete:
             return
-        for index, kind in enumerate(vocabulary.kinds):
-            if kind in (TokenKind.CONTROL, TokenKind.USER_DEFINED):
-                special = kind == TokenKind.CONTROL
-                inner.add_tokens([AddedToken(vocabulary.tokens[index], normalized=False, special=special)])
+        added = (TokenKind.CONTROL, TokenKind.USER_DEFINED)
+        inner.add_tokens(  # all at once: each call builds the whole matcher anew
+            [
+                AddedToken(text, normalized=False, special=kind == TokenKind.CONTROL)
+                for text, kind in zip(vocabulary.tokens, vocabulary.kinds, strict=True)
+                if kind in added
+            ]
+        )
 
     @property
     def vocab_size(self) -> int:

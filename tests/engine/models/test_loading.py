@@ -200,7 +200,7 @@ def test_a_wrong_shape_is_named(path: Path, name: str) -> None:
         ({"llama.block_count": "two"}, "llama.block_count", "whole number"),
         ({"llama.attention.head_count": 0}, "llama.attention.head_count", "0 heads"),
         ({"tokenizer.ggml.model": "rwkv"}, "tokenizer.ggml.model", "'rwkv'"),
-        ({"tokenizer.ggml.pre": "tekken"}, "tokenizer.ggml.pre", "'tekken'"),
+        ({"tokenizer.ggml.pre": "bloom"}, "tokenizer.ggml.pre", "'bloom'"),
         ({"tokenizer.ggml.eos_token_id": 9999}, "tokenizer.ggml.eos_token_id", "9999"),
         ({"tokenizer.ggml.token_type": [1, 1]}, "tokenizer.ggml.token_type", "2 token types"),
         ({"tokenizer.ggml.merges": ["h e", "q zz"]}, "tokenizer.ggml.merges", "merge 1"),

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptcache_engine.models.errors import ModelFileError
-from promptcache_engine.tokenizer.vocabulary import TokenKind, Vocabulary
 from promptcache_engine.tokenizer.sentence_piece import SentencePieceTokenizer
+from promptcache_engine.tokenizer.vocabulary import TokenKind, Vocabulary
 
 REFERENCE = json.loads((Path(__file__).parent / "reference/sentencepiece.json").read_text(encoding="utf-8"))
 MARKED = "\u2581"
