@@ -34,6 +34,7 @@ class CacheRules:
         reports_exactly: the upstream is the built-in engine, which knows what it reused and why not.
         assured: the numbers are this upstream's own, not the least that every provider promises.
         enabled: the upstream reuses prefixes at all.
+        marked_only: only what ends at a breakpoint is kept.
     """
 
     granularity: int = 1
@@ -42,6 +43,7 @@ class CacheRules:
     reports_exactly: bool = False
     assured: bool = True
     enabled: bool = True
+    marked_only: bool = False
 
     def promised(self, tokens: float) -> int:
         """What of ``tokens`` must be cached: whole steps, nothing below the minimum."""
@@ -82,6 +84,7 @@ def _rules(kind: str, model: str, granularity: int | None, *, enabled: bool) -> 
         minimum=rules.minimum if facts.min_tokens is None else facts.min_tokens,
         lifetime_s=float(facts.ttl_s[0]) if facts.ttl_s else rules.lifetime_s,
         assured=facts.min_tokens is not None,
+        marked_only=facts.provider == "anthropic" and facts.control == "marks",
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.marked import readable_segments
+
 if TYPE_CHECKING:
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts
@@ -94,6 +96,8 @@ def _compared(evidence: Evidence, prompt: int, cached: int | None, engine: Engin
     expected = exact if exact is not None else min(rules.promised(_expected(evidence, scale)), prompt)
     tolerance = _tolerance(evidence, expected, exact=exact is not None)
     reusable, known = _reusable(evidence, prompt, scale)
+    if reusable > expected and _is_left_unmarked(evidence):
+        reusable, known = expected, False
     if (
         exact is not None
         and not comparison.broken
@@ -125,6 +129,17 @@ def _reusable(evidence: Evidence, prompt: int, scale: _Scale) -> tuple[int, bool
     return min(reach(size), prompt), whole is not None
 
 
+def _is_left_unmarked(evidence: Evidence) -> bool:
+    """Whether the rest of an unbroken prefix is not kept for want of a breakpoint, and none is amiss."""
+    comparison = evidence.comparison
+    if comparison is None or comparison.broken or not evidence.rules.marked_only:
+        return False
+    match = evidence.match
+    if match is None or match.living is None:
+        return False  # it expired, or never was there: that is another reason
+    return not any(code.startswith("PC6") for code in comparison.divergence.causes)
+
+
 def _scale(evidence: Evidence, prompt: int, engine: EngineFacts | None) -> _Scale:
     assert evidence.prompt is not None
     assert evidence.comparison is not None
@@ -151,6 +166,11 @@ def _expected(evidence: Evidence, scale: _Scale) -> float:
     comparison = evidence.comparison
     assert comparison is not None
     whole = comparison.living_full
+    if evidence.rules.marked_only:
+        assert evidence.prompt is not None
+        segments = readable_segments(evidence.prompt, evidence.match)
+        if whole is None or segments < len(whole.prompt.segments):
+            return scale(min(comparison.living_bytes, evidence.prompt.offsets[segments]))
     if whole is not None and whole.prompt_tokens is not None:
         return whole.prompt_tokens
     return scale(comparison.living_bytes)
