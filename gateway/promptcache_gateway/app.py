@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import Access
 from promptcache_gateway.control import create_control_plane
-from promptcache_gateway.errors import GatewayError, internal_error, needs_admin, unauthorized
+from promptcache_gateway.errors import (
+    GatewayError,
+    internal_error,
+    needs_admin,
+    too_many_requests,
+    unauthorized,
+)
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.observe import Journal, Observer
 from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane
 from promptcache_gateway.plane.responses import send_error
+from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.settings import Settings
 from promptcache_gateway.tenancy.key_file import KeyFile
 from promptcache_gateway.tenancy.key_ring import KeyRing
@@ -45,6 +52,7 @@ class Gateway:
         self._plane = DataPlane(settings, switchboard, observer, self._access)
         self._control = create_control_plane(observer, self.upstreams)
         self._origins = Origins(settings)
+        self._max_requests = settings.max_requests
         self._plane_tasks: set[asyncio.Task[object]] = set()
         self._control_tasks: set[asyncio.Task[object]] = set()
         self._running = False
@@ -108,6 +116,9 @@ class Gateway:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _answer_plane(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if len(self._plane_tasks) >= self._max_requests:
+            await send_error(send, too_many_requests(self._max_requests), dialect=shape_of(scope["path"]))
+            return
         task = asyncio.current_task()
         assert task is not None
         self._plane_tasks.add(task)

@@ -116,6 +116,26 @@ def body_too_large(limit: int) -> ApiError:
     )
 
 
+def too_many_requests(limit: int) -> ApiError:
+    """503: the gateway answers as many requests as it may."""
+    return ApiError(
+        503,
+        f"This gateway is answering {limit:,} requests, the most it may at a time.",
+        kind="server_error",
+        code="overloaded",
+        retry_after=1,
+    )
+
+
+def header_too_large(limit: int) -> ApiError:
+    """431: the head of the request is larger than the gateway takes."""
+    return ApiError(
+        431,
+        f"The request's headers are larger than {limit:,} bytes, the most this gateway accepts.",
+        code="headers_too_large",
+    )
+
+
 def unauthorized() -> ApiError:
     """401: no key, or a key this gateway does not know."""
     return ApiError(

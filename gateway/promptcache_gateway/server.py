@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from promptcache_gateway.errors import PortBusyError, invalid_request
+from promptcache_gateway.errors import PortBusyError, header_too_large, invalid_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from promptcache_gateway.app import Gateway
+    from promptcache_gateway.errors import ApiError
     from promptcache_gateway.settings import Settings
 
 logger = logging.getLogger("promptcache.gateway")
@@ -54,12 +55,41 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class ApiProtocol(HttpToolsProtocol):
-    """uvicorn's protocol; what is no HTTP at all is refused in the API's shape too."""
+    """uvicorn's protocol; what is no HTTP at all, or has too large a head, is refused in the API's shape too.
+
+    Attributes:
+        max_header_bytes: the most bytes of a head that is not complete yet.
+    """
+
+    max_header_bytes = 64 * 1024
+    _head_bytes = 0
+    _in_head = True
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes from the network, unless the head they belong to does not end."""
+        self._head_bytes += len(data) if self._in_head else 0
+        super().data_received(data)
+        if self._in_head and self._head_bytes > self.max_header_bytes and not self.transport.is_closing():
+            self._refuse(b"431 Request Header Fields Too Large", header_too_large(self.max_header_bytes))
+
+    def on_headers_complete(self) -> None:
+        """The head has ended; what follows is a body."""
+        self._in_head = False
+        self._head_bytes = 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request has ended; what follows is another's head."""
+        self._in_head = True
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are no request, and hang up."""
-        body = invalid_request(msg, code="invalid_http").to_json()
-        head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n"
+        self._refuse(b"400 Bad Request", invalid_request(msg, code="invalid_http"))
+
+    def _refuse(self, status: bytes, error: ApiError) -> None:
+        body = error.to_json()
+        head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\nconnection: close\r\n" % status
         self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
         self.transport.close()
 
@@ -102,13 +132,17 @@ class GatewayServer(uvicorn.Server):
         yield
 
 
+def _protocol(max_header_bytes: int) -> type[ApiProtocol]:
+    return type("ApiProtocol", (ApiProtocol,), {"max_header_bytes": max_header_bytes})
+
+
 def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
     """A server for a started gateway."""
     server = GatewayServer(
         uvicorn.Config(
             gateway,
             loop="none",
-            http=ApiProtocol,
+            http=_protocol(settings.max_header_bytes),
             ws="none",
             lifespan="off",
             log_config=None,

@@ -95,6 +95,9 @@ class Settings:
         tenants: limits by tenant.
         allowed_hosts: names besides this machine's own that it may be called by, and whose pages may call.
         max_body_bytes: largest request body taken.
+        max_header_bytes: largest head of a request taken.
+        max_requests: requests to models answered at a time; one more gets 503.
+        keep_alive_s: seconds of silence in a stream before a comment is sent; 0: none is.
         shutdown_grace_s: seconds that running requests get to end when the gateway is stopped.
         data_dir: folder of what is recorded.
         database: path of the database, or ``sqlite:///PATH``; None: a file in ``data_dir``.
@@ -112,6 +115,9 @@ class Settings:
     tenants: Mapping[str, TenantLimits] = field(default_factory=dict)
     allowed_hosts: tuple[str, ...] = ()
     max_body_bytes: int = 32 * MIB
+    max_header_bytes: int = 64 * 1024
+    max_requests: int = 4096
+    keep_alive_s: float = 15.0
     shutdown_grace_s: float = 10.0
     data_dir: Path = field(default_factory=lambda: default_data_dir(os.environ))
     database: str | None = None
@@ -119,10 +125,7 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise SettingsError("port", f"{self.port} is not a port.", remedy="Use 1 to 65535, or 0.")
-        if self.max_body_bytes < 1024:
-            raise SettingsError("max_body_bytes", "must be at least 1024.")
-        if not 0 <= self.shutdown_grace_s <= 3600:
-            raise SettingsError("shutdown_grace_s", "must be from 0 to 3600 seconds.")
+        self._check_limits()
         for name in self.allowed_hosts:
             if not name or any(char in name for char in "/:@*, "):
                 raise SettingsError(
@@ -153,6 +156,18 @@ class Settings:
             raise SettingsError(
                 "database", "only SQLite can be used.", remedy="Give a file's path, or sqlite:///PATH."
             )
+
+    def _check_limits(self) -> None:
+        if self.max_body_bytes < 1024:
+            raise SettingsError("max_body_bytes", "must be at least 1024.")
+        if self.max_header_bytes < 1024:
+            raise SettingsError("max_header_bytes", "must be at least 1024.")
+        if self.max_requests < 1:
+            raise SettingsError("max_requests", "must be at least 1.")
+        if not 0 <= self.keep_alive_s <= 3600:
+            raise SettingsError("keep_alive_s", "must be from 0 to 3600 seconds.")
+        if not 0 <= self.shutdown_grace_s <= 3600:
+            raise SettingsError("shutdown_grace_s", "must be from 0 to 3600 seconds.")
 
     @property
     def lines(self) -> tuple[UpstreamSettings, ...]:

@@ -19,6 +19,7 @@ from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
 from promptcache_gateway.plane.dispatch import dispatch
 from promptcache_gateway.plane.flight import CALLER_GONE, Flight
 from promptcache_gateway.plane.hangup import HangUpWatch
+from promptcache_gateway.plane.heartbeat import Heartbeat
 from promptcache_gateway.plane.responses import send_error, send_start, send_whole
 from promptcache_gateway.plane.summary import as_comment, as_headers, into_body
 from promptcache_gateway.upstreams.base import Inbound, WholeReply
@@ -50,8 +51,11 @@ class CompletionEndpoint:
         observer: Observer,
         access: Access,
         limits: Limits,
+        *,
         max_body_bytes: int,
+        keep_alive_s: float,
     ) -> None:
+        self._keep_alive_s = keep_alive_s
         self._limits = limits
         self._switchboard = switchboard
         self._observer = observer
@@ -109,7 +113,7 @@ class CompletionEndpoint:
                 if isinstance(flight.reply, WholeReply):
                     await _answer_whole(flight, flight.reply, send)
                 else:
-                    await _answer_stream(flight, flight.reply, send)
+                    await _answer_stream(flight, flight.reply, send, self._keep_alive_s)
         except ApiError as error:
             await _fail(flight, error, send)
         except asyncio.CancelledError:
@@ -137,13 +141,14 @@ async def _answer_whole(flight: Flight, reply: WholeReply, send: Send) -> None:
     await send_whole(send, reply.status, [*reply.headers, *as_headers(summary)], body)
 
 
-async def _answer_stream(flight: Flight, reply: StreamReply, send: Send) -> None:
+async def _answer_stream(flight: Flight, reply: StreamReply, send: Send, keep_alive_s: float) -> None:
     try:
         summary = await _aside(flight.call, flight.preview)
         flight.started = True
         await send_start(send, reply.status, [*reply.headers, *as_headers(summary)])
-        async for piece in reply.pieces():
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        with Heartbeat(send, keep_alive_s if reply.events else 0.0) as heart:
+            async for piece in reply.pieces():
+                await heart.send({"type": "http.response.body", "body": piece, "more_body": True})
     finally:
         await reply.close()
     summary = await _aside(flight.call, partial(flight.end, reply.status))

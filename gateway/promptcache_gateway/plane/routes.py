@@ -44,7 +44,14 @@ class DataPlane:
     ) -> None:
         self._access = access
         limits = Limits(settings.tenants)
-        self._complete = CompletionEndpoint(switchboard, observer, access, limits, settings.max_body_bytes)
+        self._complete = CompletionEndpoint(
+            switchboard,
+            observer,
+            access,
+            limits,
+            max_body_bytes=settings.max_body_bytes,
+            keep_alive_s=settings.keep_alive_s,
+        )
         self._count = CountEndpoint(switchboard, access, settings.max_body_bytes)
         self._models = ModelsEndpoint(switchboard, access)
         self._tokens = TokensEndpoint(switchboard, settings.max_body_bytes)
@@ -61,7 +68,7 @@ class DataPlane:
         dialect = _COMPLETIONS.get(tail)
         posted = dialect is not None or tail == _COUNT or tail in PATHS
         allowed = ("POST",) if posted else ("GET", "HEAD")
-        shape = _shape(tail)
+        shape = shape_of(scope["path"])
         if not posted and not _is_models(tail):
             await send_error(send, _no_route(scope), dialect=shape)
         elif scope["method"] == "OPTIONS":
@@ -84,8 +91,9 @@ def _tail(path: str) -> str:
     return path[3:] if path.startswith("/v1/") else path
 
 
-def _shape(tail: str) -> Dialect:
+def shape_of(path: str) -> Dialect:
     """Whose errors a caller of this path reads."""
+    tail = _tail(path)
     if tail.startswith("/messages"):
         return "anthropic.messages"
     return _COMPLETIONS.get(tail, "openai.chat")
