@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["one_for_each_fault", "without_echoes"]
 
 _ONCE = "PC110"
+_ONE_A_LINE = {"PC101", "PC109"}
 _PROGRAMS = (".py", ".pyi", ".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
 
 
@@ -32,6 +33,8 @@ def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Findin
         keys = {(finding.code, *place.start) for place in places}
         if finding.source is not None:  # ``now(zone) if zone else now()`` is one clock
             keys.add((finding.code, finding.source.path, finding.source.row, 0))
+        if finding.source is None and finding.code in _ONE_A_LINE:  # "{weekday}, {date}" is one date
+            keys.add((finding.code, finding.place.path, finding.place.row, 0))
         same_name = (finding.code, finding.subject, prompt.place)
         if keys & taken or (finding.source is None and same_name in said) or _is_known_graver(finding, kept):
             continue

@@ -23,7 +23,9 @@ _MESSAGE = re.compile(
     r"\w*(?:message|msg|turn)\w*(?:\[[^\]]*\])*(?:\.content|\[['\"]content['\"]\])", re.IGNORECASE
 )
 _ASPECT = re.compile(
-    r"\W*[\w.]+\.(?:\w*id|name|title|type|kind|status|index|key|role|_\w+\(.*\))\W*", re.DOTALL
+    r"\W*[\w.]+\.(?:\w*id|name|title|type|kind|status|index|key|role|_\w+\(.*\))\W*"
+    r"|(?:\w+\.)*(?:agent|crew|config|settings)\.(?:goal|task)",
+    re.DOTALL,
 )
 """What is said of a task or a question, not its text."""
 _SHARE = 0.4

@@ -45,8 +45,10 @@ _DUMPS = re.compile(
 """A value dumped as JSON by a helper or filter; Jinja2's own ``tojson`` sorts its keys and is left out."""
 _BARE = re.compile(r"\{\{\w+\}\}")
 """Beside ``{x}`` this is how `str.format` writes a literal ``{x}``, and no placeholder."""
-_LISTING = re.compile(r"\w+,\s*\w")
-"""``{{low, high}}`` tells the model what to choose from; no template language takes it for a value."""
+_LISTING = re.compile(
+    r"\w+,\s*\w|(?!.*\b(?:if|else|or|and|in|is|not|for)\b)(?:[A-Za-z][a-z'-]* ){3,}[a-z'-]+[.?!]?\Z"
+)
+"""``{{low, high}}``, ``{{a short title of it}}`` tell the model what to write; they are no values."""
 _FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n]*)\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _PROSE_FENCES = {"", "text", "txt", "markdown", "md", "prompt", "xml", "jinja", "jinja2", "handlebars", "hbs"}
 _ATTRIBUTE = re.compile(r"<[A-Za-z][\w.-]*(?:\s[^<>]*)?\s[\w:-]+=$")

@@ -65,12 +65,12 @@ _SYNTAX = {
     "eq",
 }
 _SETUP = re.compile(
-    r"(?:allow|enable|use|include|with|show|add|support|can|should|force|require|return|need|has|no|is)s?_\w+"
+    r"(?:allow|enable|use|include|with|show|add|support|can|should|force|require|return|need|has|no|is|reflect|extra|custom|additional|_additional)s?_\w+"
     r"|(?:\w+_)?(?:enabled|disabled|allowed|supported|available|mode|format|flag|style|level|type|strict|verbose"
     r"|debug|multi_?modal|native|async|streaming|json|xml|markdown|html|yaml|sql|language|lang|locale|model|provider"
     r"|platform|version|tools?|functions?|skills?|agents?|plugins?|toolkits?|capabilit(?:y|ies)|schema|config"
     r"|settings?|options?|rubric|criteria|labels?|threshold|examples?|demos?|few_?shots?|instructions?|persona"
-    r"|guidelines?|rules|rulesets?|prompts?|description|role|backstory|tone|audience|polic(?:y|ies)|templates?|reasoning|thinking|cot|sandbox|rag|mcp|cli|browser|vision)"
+    r"|guidelines?|rules|rulesets?|prompts?|description|metadata|role|backstory|tone|audience|polic(?:y|ies)|templates?|reasoning|thinking|cot|sandbox|rag|mcp|cli|browser|vision)"
 )
 _PERSON = re.compile(
     r"\b(?:user|customer|client|tenant|visitor|first|new|last|turn|today|weekend|holiday|urgent|premium|vip|logged)"

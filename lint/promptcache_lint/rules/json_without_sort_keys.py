@@ -68,5 +68,5 @@ class JsonWithoutSortKeys(SignRule):
     def matters(self, exposed: Exposed, trait: Trait) -> bool:
         """Where nothing says the role, data is the turn's own as a rule: new in any order."""
         if exposed.segment.role != "prompt":
-            return True
+            return exposed.segment.role in {"system", "tool"}  # an earlier message was written once
         return exposed.words_behind >= _ENOUGH_WORDS and not _OF_THE_TURN.search(trait.label)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt, Trait
 
 _ENOUGH_WORDS = 10
+_A_FEW = 20
 
 _DRAWS = (
     "random",
@@ -96,8 +97,10 @@ class RandomInPrefix(SignRule):
     )
 
     def finding(self, prompt: Prompt, exposed: Exposed, trait: Trait) -> Finding:
-        """A warning where no text stands behind and nothing says that it is the system prompt."""
+        """A warning where nothing says that it is the system prompt, unless it is at its very beginning."""
         found = super().finding(prompt, exposed, trait)
-        if exposed.segment.role == "prompt" and exposed.words_behind < _ENOUGH_WORDS:
+        if exposed.segment.role == "prompt" and (
+            exposed.before > _A_FEW or exposed.words_behind < _ENOUGH_WORDS
+        ):
             return replace(found, severity=min(found.severity, Severity.WARNING))
         return found

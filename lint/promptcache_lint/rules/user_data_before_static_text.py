@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
 
 _ENOUGH_WORDS = 10
+_COMPANY = re.compile(r"\.(?:company|organi[sz]ation)_?name$", re.IGNORECASE)
 _NAME_OF = re.compile(r"\W*(?:\w+\.)*?(\w+)\.(?:display_?name|full_?name)\W*", re.IGNORECASE)
 """Whose name it is: people and things both have a ``display_name``, so the owner decides."""
 _OWNERS = re.compile(
@@ -99,4 +100,6 @@ class UserDataBeforeStaticText(SignRule):
 def _names_a_thing(label: str) -> bool:
     """``channel.display_name``, ``repo.full_name``: the name of something that is nobody."""
     match = _NAME_OF.fullmatch(label)
+    if label.startswith("self.") and _COMPANY.search(label):
+        return True  # the company an object works for, not the one it talks to
     return match is not None and _OWNERS.fullmatch(match[1]) is None

@@ -59,7 +59,7 @@ _KEYLESS = re.compile(
 )
 _TEXTS = re.compile(
     r"(?:^|[._])(?:questions?|query|queries|answer|text|texts|content|message|names?|titles?|ids?|urls?|files?|paths?"
-    r"|filenames|strings?|lines|words|tags|statements|keywords|phrases|sentences)$",
+    r"|filenames|strings?|lines|words|tags|labels?|statements|keywords|phrases|sentences)$",
     re.IGNORECASE,
 )
 _DETERMINISTIC = re.compile(
