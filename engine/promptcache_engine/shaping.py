@@ -35,6 +35,7 @@ class Shaper:
         self.constraint = constraint
         self._seen: Tensor | None = None
         self._counts: Tensor | None = None
+        self._biases: tuple[Tensor, Tensor] | None = None
         self._noted = 0
 
     def shape(self, row: Tensor, tokens: Sequence[int]) -> None:
@@ -48,13 +49,21 @@ class Shaper:
             GrammarError: the grammar admits no token any more.
         """
         self._penalize(row, tokens)
-        for token, bias in self._params.logit_bias.items():
-            row[token] += bias
+        self._add_biases(row)
         if len(tokens) - self._prompt_tokens < self._params.min_tokens and self.constraint is None:
             row[self._ends] = -torch.inf
         if self.constraint is not None:
             allowed = torch.from_numpy(self.constraint.allowed(len(row))).to(row.device)
             row.masked_fill_(~allowed, -torch.inf)
+
+    def _add_biases(self, row: Tensor) -> None:
+        biases = self._params.logit_bias
+        if not biases:
+            return
+        if self._biases is None:
+            ids = torch.tensor(list(biases), dtype=torch.int64, device=row.device)
+            self._biases = ids, torch.tensor(list(biases.values()), dtype=row.dtype, device=row.device)
+        row.index_add_(0, *self._biases)
 
     def _penalize(self, row: Tensor, tokens: Sequence[int]) -> None:
         params = self._params
