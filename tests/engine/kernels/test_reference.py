@@ -1,6 +1,7 @@
 """The plain-torch operations against formulas written out in float64."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -22,17 +23,22 @@ SHAPES = [
 ]
 
 
-def attention_by_definition(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+def attention_by_definition(
+    query: Tensor, keys: Tensor, values: Tensor, window: int | None = None, softcap: float | None = None
+) -> Tensor:
     """[n, H, D] over [L, Hk, D], one row and head at a time, in float64."""
     count, heads, dim = query.shape
     context, kv_heads, _ = keys.shape
     out = torch.zeros(count, heads, dim, dtype=torch.float64)
     for row in range(count):
         seen = context - count + row + 1
+        first = 0 if window is None else max(0, seen - window)
         for head in range(heads):
             shared = head * kv_heads // heads
-            scores = keys[:seen, shared].double() @ query[row, head].double() / math.sqrt(dim)
-            out[row, head] = torch.softmax(scores, 0) @ values[:seen, shared].double()
+            scores = keys[first:seen, shared].double() @ query[row, head].double() / math.sqrt(dim)
+            if softcap is not None:
+                scores = softcap * torch.tanh(scores / softcap)
+            out[row, head] = torch.softmax(scores, 0) @ values[first:seen, shared].double()
     return out.view(count, -1)
 
 
@@ -62,6 +68,61 @@ def test_attention_equals_its_definition(
     shape = (context, kv_heads, dim)
     expected = attention_by_definition(query, keys[slots].view(shape), values[slots].view(shape))
     torch.testing.assert_close(found.double(), expected, atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("softcap", [None, 1.5])
+@pytest.mark.parametrize("window", [1, 5, 64, 256, 257, 600])
+@pytest.mark.parametrize(("context", "count"), [(1, 1), (70, 70), (300, 1), (530, 70), (513, 65)])
+def test_attention_in_a_window_equals_its_definition(
+    context: int, count: int, window: int, softcap: float | None, deterministic: bool
+) -> None:
+    """Slots that every row's window has passed hold NaN."""
+    keys, values, slots = random_context(2, 8, context)
+    passed = slots[: max(0, context - count + 1 - window)]
+    keys[passed] = values[passed] = math.nan
+    query = torch.randn(count, 4, 8, generator=torch.Generator().manual_seed(1))
+    found = reference.paged_attention(
+        query,
+        keys,
+        values,
+        [(0, count, slots)],
+        scale=8**-0.5,
+        window=window,
+        softcap=softcap,
+        deterministic=deterministic,
+    )
+    shape = (context, 2, 8)
+    given = keys[slots].view(shape), values[slots].view(shape)
+    expected = attention_by_definition(query, *given, window=window, softcap=softcap)
+    torch.testing.assert_close(found.double(), expected, atol=2e-6, rtol=1e-5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(context=st.integers(2, 900), window=st.integers(1, 600), data=st.data())
+def test_deterministic_rows_in_a_window_do_not_depend_on_the_chunk(
+    context: int, window: int, data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(1, context))
+    rows = data.draw(st.integers(1, count))
+    keys, values, slots = random_context(1, 16, context, seed=context)
+    query = torch.randn(count, 3, 16, generator=torch.Generator().manual_seed(count))
+
+    def attend(part: Tensor, own: Tensor) -> Tensor:
+        return reference.paged_attention(
+            part,
+            keys,
+            values,
+            [(0, part.shape[0], own)],
+            scale=0.25,
+            window=window,
+            softcap=5.0,
+            deterministic=True,
+        )
+
+    whole = attend(query, slots)
+    assert torch.equal(attend(query[-rows:].clone(), slots), whole[-rows:])
+    assert torch.equal(attend(query[:rows].clone(), slots[: context - count + rows]), whole[:rows])
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -133,15 +194,40 @@ def test_silu_mul_takes_the_gate_first() -> None:
     torch.testing.assert_close(found.double(), expected, atol=1e-6, rtol=1e-5)
 
 
-def test_silu_mul_gives_a_row_the_same_bits_alone_and_among_others() -> None:
+def test_gelu_mul_equals_its_formula() -> None:
+    gate, up = torch.randn(7, 11) * 5, torch.randn(7, 11)
+    inner = math.sqrt(2 / math.pi) * (gate.double() + 0.044715 * gate.double() ** 3)
+    expected = 0.5 * gate.double() * (1 + torch.tanh(inner)) * up.double()
+    found = reference.gelu_mul(torch.cat((gate, up), dim=-1))
+    torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=1e-5)
+
+
+GATES = [reference.silu_mul, reference.gelu_mul]
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_gates_give_a_row_the_same_bits_alone_and_among_others(gate: Callable[[Tensor], Tensor]) -> None:
     rows = torch.randn(40, 2 * 37)  # an odd width, so that rows end inside a vector register
-    whole = reference.silu_mul(rows)
-    assert all(torch.equal(reference.silu_mul(rows[i : i + 1]), whole[i : i + 1]) for i in range(40))
+    whole = gate(rows)
+    assert all(torch.equal(gate(rows[i : i + 1]), whole[i : i + 1]) for i in range(40))
 
 
-def test_silu_mul_survives_extreme_gates() -> None:
-    found = reference.silu_mul(torch.tensor([[-1e30, -200.0, 200.0, 1.0, 1.0, 1.0]]))
+@pytest.mark.parametrize("gate", GATES)
+def test_gates_survive_extreme_values(gate: Callable[[Tensor], Tensor]) -> None:
+    found = gate(torch.tensor([[-1e10, -200.0, 200.0, 1.0, 1.0, 1.0]]))
     assert found.tolist() == [[0.0, 0.0, 200.0]]
+
+
+def test_softcap_presses_into_its_bounds_and_keeps_small_values() -> None:
+    scores = torch.tensor([-1e9, 0.01, 0.0, 1e9])
+    torch.testing.assert_close(reference.softcap_(scores, 30.0), torch.tensor([-30.0, 0.01, 0.0, 30.0]))
+
+
+def test_softcap_gives_a_value_the_same_bits_anywhere() -> None:
+    scores = torch.randn(200) * 9
+    whole = reference.softcap_(scores.clone(), 7.0)
+    for low in range(0, 190, 7):
+        assert torch.equal(reference.softcap_(scores[low : low + 11].clone(), 7.0), whole[low : low + 11])
 
 
 def test_write_kv_touches_only_its_slots() -> None:
