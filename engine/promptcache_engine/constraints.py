@@ -75,6 +75,7 @@ class GrammarCompiler:
         self._tokenizer = tokenizer
         self._vocab_size = vocab_size
         self._lock = threading.Lock()
+        self._vocabulary_lock = threading.Lock()
         self._vocabulary: Any = None
         self._compiled: OrderedDict[str, Any] = OrderedDict()
 
@@ -84,33 +85,38 @@ class GrammarCompiler:
         Raises:
             GrammarError: it cannot be enforced, or llguidance is not installed.
         """
-        with self._lock:
-            self._find(grammar)
+        self._find(grammar)
 
     def start(self, grammar: Grammar) -> Constraint:
         """A constraint at the beginning of an answer; raises as ``prepare``."""
+        found = self._find(grammar)
         with self._lock:
-            return Constraint(self._find(grammar).deep_copy())
+            return Constraint(found.deep_copy())
 
     def _find(self, grammar: Grammar) -> Any:
+        """The compiled grammar; nobody waits for another's to be compiled."""
         key = grammar.key
-        found = self._compiled.get(key)
-        if found is None:
-            found = self._compile(grammar)
-            self._compiled[key] = found
+        with self._lock:
+            found = self._compiled.get(key)
+            if found is not None:
+                self._compiled.move_to_end(key)
+                return found
+        made = self._compile(grammar)
+        with self._lock:
+            self._compiled[key] = made
             if len(self._compiled) > KEPT_GRAMMARS:
                 self._compiled.popitem(last=False)
-        self._compiled.move_to_end(key)
-        return found
+        return made
 
     def _compile(self, grammar: Grammar) -> Any:
         library = _library()
-        if self._vocabulary is None:
-            self._vocabulary = library.LLTokenizer(
-                _Vocabulary(self._tokenizer),
-                n_vocab=max(self._vocab_size, self._tokenizer.vocab_size),
-                eos_token=list(self._tokenizer.eos_token_ids) or None,
-            )
+        with self._vocabulary_lock:
+            if self._vocabulary is None:
+                self._vocabulary = library.LLTokenizer(
+                    _Vocabulary(self._tokenizer),
+                    n_vocab=max(self._vocab_size, self._tokenizer.vocab_size),
+                    eos_token=list(self._tokenizer.eos_token_ids) or None,
+                )
         matcher, fault = self._try(library, grammar)
         if fault is None:
             return matcher

@@ -2,11 +2,12 @@
 
 import json
 import re
+import threading
 
 import pytest
 
 from promptcache_engine import EngineConfig, Grammar, GrammarError, SamplingParams
-from promptcache_engine.constraints import GrammarCompiler
+from promptcache_engine.constraints import KEPT_GRAMMARS, GrammarCompiler
 from promptcache_engine.engine import Engine
 from promptcache_engine.models.testing import tiny_model
 
@@ -99,6 +100,14 @@ def test_other_faults_are_one_line(make_engine, grammar: Grammar) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_bottomless_schema_is_refused() -> None:
+    schema: dict = {}
+    for _ in range(5000):
+        schema = {"items": schema}
+    with pytest.raises(GrammarError, match="deep"):
+        Grammar.json_schema(schema)
+
+
 def test_a_grammar_is_compiled_once(tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = GrammarCompiler(tiny.tokenizer, tiny.config.vocab_size)
     compiled: list[Grammar] = []
@@ -146,3 +155,33 @@ def test_constrained_answers_are_equal_warm_and_cold() -> None:
         warm = engine.generate(PROMPT, params)
     assert (cold.cached_tokens, warm.cached_tokens) == (0, len(PROMPT) - 1)
     assert (cold.text, cold.token_ids) == (warm.text, warm.token_ids)
+
+
+def test_nobody_waits_for_another_s_grammar(tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = GrammarCompiler(tiny.tokenizer, tiny.config.vocab_size)
+    compiler.prepare(Grammar.choice(["known"]))
+    begun, go_on = threading.Event(), threading.Event()
+    real = compiler._compile
+
+    def slow(grammar: Grammar):
+        begun.set()
+        assert go_on.wait(20)
+        return real(grammar)
+
+    monkeypatch.setattr(compiler, "_compile", slow)
+    other = threading.Thread(target=compiler.prepare, args=(Grammar.choice(["slow"]),))
+    other.start()
+    assert begun.wait(20)
+    assert compiler.start(Grammar.choice(["known"])).allowed(259)[ord("k")]
+    go_on.set()
+    other.join(20)
+    assert compiler.start(Grammar.choice(["slow"])).allowed(259)[ord("s")]
+
+
+def test_only_so_many_grammars_are_kept(tiny) -> None:
+    compiler = GrammarCompiler(tiny.tokenizer, tiny.config.vocab_size)
+    for number in range(KEPT_GRAMMARS + 5):
+        compiler.prepare(Grammar.choice([str(number)]))
+    assert len(compiler._compiled) == KEPT_GRAMMARS
+    assert Grammar.choice(["4"]).key not in compiler._compiled
+    assert Grammar.choice(["5"]).key in compiler._compiled
