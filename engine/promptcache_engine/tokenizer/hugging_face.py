@@ -49,8 +49,8 @@ class HuggingFaceTokenizer(VocabularyTokenizer):
         adds_bos: bool | None = None,
     ) -> None:
         spec = _parse(path, text)
-        self._byte_level = _is_byte_level(path, spec)
         inner = _build(path, text, spec, vocab_size)
+        self._byte_level = _is_byte_level(path, spec)
         tokens, kinds = _tokens(path, spec, inner, vocab_size, has_byte_pieces=not self._byte_level)
         bos, eos = (inner.token_to_id(roles[name]) if name in roles else None for name in _ROLES)
         if adds_bos is None:
@@ -103,17 +103,21 @@ def _parse(path: str, text: str) -> dict[str, Any]:
 
 
 def _build(path: str, text: str, spec: Mapping[str, Any], vocab_size: int) -> tokenizers.Tokenizer:
+    inner = _from_text(path, text)
     added = spec.get("added_tokens") or []
-    kept = [token for token in added if token.get("id", 0) < vocab_size]
+    kept = [token for token in added if token["id"] < vocab_size]
     if len(kept) < len(added):
-        text = json.dumps({**spec, "added_tokens": kept})
-    try:
-        inner = tokenizers.Tokenizer.from_str(text)
-    except Exception as error:
-        raise ModelFileError(path, f"the tokenizer cannot be built ({error})") from error
+        inner = _from_text(path, json.dumps({**spec, "added_tokens": kept}))
     inner.no_truncation()
     inner.no_padding()
     return inner
+
+
+def _from_text(path: str, text: str) -> tokenizers.Tokenizer:
+    try:
+        return tokenizers.Tokenizer.from_str(text)
+    except Exception as error:
+        raise ModelFileError(path, f"the tokenizer cannot be built ({error})") from error
 
 
 def _tokens(
