@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from promptcache_lint import Severity
 
 
@@ -113,3 +115,42 @@ def test_one_finding_for_a_value_that_reaches_several_sinks(tree_codes):
         }
     )
     assert found == [("agent.py", "PC101", 3)]
+
+
+HELPER = """
+    from openai import OpenAI
+    client = OpenAI()
+    def ask(question, stamp):
+        return client.chat.completions.create(model="m", messages=[
+            {"role": "system", "content": f"You are a clerk. Value {stamp}. Be brief and polite, always."},
+            {"role": "user", "content": question}])
+    """
+CALLER = """
+    import uuid
+    from helper import ask
+    INSTRUCTIONS = "You are here to help with all kinds of post."
+    def main(question):
+        return ask(question, uuid.uuid4())
+    """
+
+
+@pytest.mark.parametrize("name", ["a_caller.py", "z_caller.py"])
+def test_a_value_handed_to_another_module_is_found_whichever_is_read_first(tree_codes, name):
+    assert tree_codes({"helper.py": HELPER, name: CALLER}) == [(name, "PC102", 5)]
+
+
+def test_a_fault_in_a_text_of_another_module_is_reported_once(tree_codes):
+    files = {
+        "texts.py": """
+            import time
+            def build_prompt():
+                return f"You are a clerk. It is {time.time()}. Be brief and polite, and name the office."
+            """,
+        "use.py": """
+            from texts import build_prompt
+            def run(client):
+                prompt = build_prompt()
+                return client.messages.create(system=prompt, messages=[])
+            """,
+    }
+    assert tree_codes(files) == [("texts.py", "PC101", 3)]

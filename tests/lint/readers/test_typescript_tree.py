@@ -102,6 +102,22 @@ def test_broken_files_are_said_to_be(codes):
     assert codes(fresh, "a.ts") == []
 
 
+@pytest.mark.parametrize("who", ["", ", who: string"])
+def test_types_imported_in_place_are_read(codes, who):
+    text = f"""
+        function systemPrompt(
+          context: import("@/machines").HostContext<
+            Key,
+            State
+          >{who}
+        ) {{
+          return `You are a clerk. Be brief and polite, and never promise a thing. It is ${{Date.now()}}.`;
+        }}
+        """
+    assert codes(text, "a.ts") == [("PC101", 7)]
+    assert codes(text.replace("${Date.now()}", "time"), "a.ts") == []
+
+
 @pytest.fixture
 def without_extra(tmp_path, monkeypatch):
     """A folder with three files of TypeScript, in an environment that cannot read them."""

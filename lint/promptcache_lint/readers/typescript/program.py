@@ -27,13 +27,22 @@ _SAME = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts",), ".jsx": (
 _LARGEST = 400_000
 _DEEPEST = 8
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
+_IMPORTED_TYPE = re.compile(rb"""\bimport\((?:"[^"\n]*"|'[^'\n]*')\)(?=(?:\.\w+)+<)""")
+"""``import("./x").Kind<…>`` as a type, which the grammar cannot read; a name of that length can."""
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def parse_module(path: Path, source: Source) -> Module:
     """Parse a file, whatever its errors; raises `MissingExtraError` without tree-sitter."""
     data = source.text.encode("utf-8", "replace")
-    return Module(path, source, parse(data, path.suffix.lower()), data)
+    tree = parse(data, path.suffix.lower())
+    if tree.root_node.has_error and b"import(" in data:
+        tree = parse(_IMPORTED_TYPE.sub(_as_name, data), path.suffix.lower())
+    return Module(path, source, tree, data)
+
+
+def _as_name(match: re.Match[bytes]) -> bytes:
+    return b"_" * len(match[0])
 
 
 class Program:
