@@ -376,6 +376,53 @@ def system_edited(author: Author) -> Pair:
     return Pair([body], _with_system(author.continued(body), changed), "PC401", "messages[0]")
 
 
+def section_that_comes_and_goes(author: Author) -> Pair:
+    """A heading with its rules that only some requests carry, in front of rules that all do."""
+    body = author.conversation(1, tools=False)
+    system = body["messages"][0]["content"]
+    section = f"# Holidays\n{author.sentence()}\n{author.sentence()}\n"
+    half = system.find("\n", len(system) // 2) + 1
+    later = _with_system(author.continued(body), system[:half] + section + system[half:])
+    return Pair([body], later, "PC404", "messages[0]")
+
+
+def documents_in_front(author: Author) -> Pair:
+    """What retrieval found for one question, in front of the instructions."""
+    body = author.conversation(0, tools=False)
+    system = body["messages"][0]["content"]
+
+    def found() -> str:
+        return "\n".join(f"<document>{author.answer()}</document>" for _ in range(3))
+
+    earlier = _with_system(body, f"<documents>\n{found()}\n</documents>\n{system}")
+    later = _with_system(author.asking(body), f"<documents>\n{found()}\n</documents>\n{system}")
+    return Pair([earlier], later, "PC402", "messages[0]")
+
+
+def reasoning_dropped(author: Author) -> Pair:
+    """An answer is sent back without the thoughts that came with it."""
+    body = author.conversation(3)
+    thought = {**body["messages"][2], "reasoning_content": author.instructions(40)}
+    earlier = {**body, "messages": [*body["messages"][:2], thought, *body["messages"][3:]]}
+    return Pair([earlier], author.continued(body), "PC505", "messages[2]")
+
+
+def image_signed_anew(author: Author) -> Pair:
+    """The same picture under an address that is signed for each request."""
+    body = author.conversation(2)
+
+    def shown(request: Body) -> Body:
+        address = f"https://cdn.example.com/receipt.png?X-Amz-Signature={author.random.getrandbits(256):064x}"
+        parts = [
+            {"type": "text", "text": request["messages"][1]["content"]},
+            {"type": "image_url", "image_url": {"url": address}},
+        ]
+        messages = [request["messages"][0], {"role": "user", "content": parts}, *request["messages"][2:]]
+        return {**request, "messages": messages}
+
+    return Pair([shown(body)], shown(author.continued(body)), "PC701", "messages[1].content[1]")
+
+
 def model_switched(author: Author) -> Pair:
     body = author.conversation(2)
     return Pair([body], {**author.continued(body), "model": "model-b"}, "PC503")
@@ -433,6 +480,10 @@ FAULTS: tuple[Callable[[Author], Pair], ...] = (
     message_edited,
     arguments_rewritten,
     system_edited,
+    section_that_comes_and_goes,
+    documents_in_front,
+    reasoning_dropped,
+    image_signed_anew,
     model_switched,
     parameter_switched,
     expired,
@@ -446,6 +497,8 @@ COMBINED: tuple[Callable[[Author], Pair], ...] = (
     trimmed,
     message_edited,
     arguments_rewritten,
+    reasoning_dropped,
+    image_signed_anew,
     model_switched,
     parameter_switched,
     expired,
