@@ -1,0 +1,30 @@
+"""Which static text stands behind a hole, where only one option of a branch is rendered."""
+
+from __future__ import annotations
+
+from promptcache_lint.exposure import exposed_holes
+from promptcache_lint.places import Place
+from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text
+
+HERE = Place("a.py", 1, 1, 1, 1)
+
+
+def hole(name: str) -> Hole:
+    return Hole(name, HERE)
+
+
+def exposed(*parts):
+    prompt = Prompt("p", HERE, (Segment("system", "system", parts),))
+    return {found.hole.label: found for found in exposed_holes(prompt)}
+
+
+def test_the_other_option_does_not_stand_behind():
+    branch = Branch("x", HERE, ((hole("a"), Text("one", HERE)), (Text("three four five", HERE), hole("b"))))
+    found = exposed(Text("Head. ", HERE), branch, Text("Tail.", HERE))
+    assert (found["a"].behind, found["b"].behind) == (len("one") + len("Tail."), len("Tail."))
+    assert (found["a"].before, found["b"].before) == (len("Head. "), len("Head. three four five"))
+
+
+def test_before_a_branch_the_longest_option_counts():
+    branch = Branch("x", HERE, ((Text("short", HERE),), (Text("rather longer", HERE),)))
+    assert exposed(hole("a"), branch)["a"].behind == len("rather longer")
