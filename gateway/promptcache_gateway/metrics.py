@@ -99,6 +99,7 @@ class Metrics:
         self._unreported = self._counter(
             "unreported_requests", "Requests whose upstream did not say what it read", "template", "upstream"
         )
+        self._alerts = self._counter("alerts", "Alerts, by kind: new_cause, regression", "template", "kind")
         self._ttft = self._tallies.histogram(
             "promptcache_ttft_seconds", "Time to the first output", "result", bounds=_TTFT_SECONDS
         )
@@ -127,6 +128,11 @@ class Metrics:
         self._count_misses(record, template)
         if record.ttft_ms is not None and record.diagnosis.hit is not None:
             self._ttft.add(("hit" if record.diagnosis.hit else "miss",), record.ttft_ms / 1000.0)
+
+    def count_alert(self, template: str, kind: str) -> None:
+        """Count one alert. Safe from any thread."""
+        with self._tallies.lock:
+            self._alerts.add((self._template(template), kind))
 
     def watch_engines(self, stats: EngineStats) -> None:
         """Add the engines' own numbers, read whenever the page is."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
 from promptcache_gateway.metrics import Metrics
 from promptcache_gateway.observe.events import EventRing
 from promptcache_gateway.observe.recent import Recent
+from promptcache_gateway.observe.regressions import Regressions
 from promptcache_gateway.observe.signatures import Signature
 from promptcache_gateway.observe.templates import LearnedTemplate
+from promptcache_gateway.observe.webhook import VARIABLE, Webhook
 from promptcache_gateway.store import LearnedRow, Store
 
 if TYPE_CHECKING:
@@ -40,6 +43,9 @@ class Journal:
         self.recent = Recent()
         self.events = EventRing()
         self.metrics = Metrics(dropped=lambda: self.store.dropped)
+        self._regressions = Regressions()
+        url = os.environ.get(VARIABLE)
+        self._webhook = Webhook(url) if url else None
         self._known: set[tuple[str, str, str]] = set()
         self._templates: Templates | None = None
 
@@ -54,10 +60,14 @@ class Journal:
         rows = await asyncio.to_thread(self.store.learned_templates)
         templates.recall(_template(row) for row in rows)
         self._known = await asyncio.to_thread(self.store.read.known_causes)
+        if self._webhook is not None:
+            self._webhook.start()
 
     async def stop(self) -> None:
         """Write what is queued and close the database."""
         await asyncio.to_thread(self.store.close)
+        if self._webhook is not None:
+            await asyncio.to_thread(self._webhook.stop)
 
     def record(self, record: RequestRecord) -> None:
         """Take a record; never waits."""
@@ -68,9 +78,41 @@ class Journal:
         self.store.record(record)
         self.events.publish("request", partial(record.to_dict, excerpts=False))
         self.events.publish("template", {"name": record.template, "tenant": record.tenant})
-        self._alert(record)
+        self._note_new_cause(record)
+        self._note_regression(record)
 
-    def _alert(self, record: RequestRecord) -> None:
+    def _alert(self, kind: str, record: RequestRecord, message: str, **more: Any) -> None:
+        alert = {
+            "kind": kind,
+            "time": time.time(),
+            "template": record.template,
+            "tenant": record.tenant,
+            "request": record.id,
+            "message": f"{record.template}: {message}",
+            **more,
+        }
+        self.metrics.count_alert(record.template, kind)
+        self.events.publish("alert", alert)
+        if self._webhook is not None:
+            self._webhook.post(alert)
+
+    def _note_regression(self, record: RequestRecord) -> None:
+        """Tell that a template reads less of what it could than it used to."""
+        fell = self._regressions.watch(record)
+        if fell is None:
+            return
+        why = "" if fell.cause is None else f" ({get_cause(fell.cause).title})"
+        self._alert(
+            "regression",
+            record,
+            f"reads {fell.after:.0%} of what could be read, after {fell.before:.0%}{why}",
+            before=fell.before,
+            after=fell.after,
+            cause=fell.cause,
+            lost_tokens=fell.lost_tokens,
+        )
+
+    def _note_new_cause(self, record: RequestRecord) -> None:
         """Tell of a fault that a template shows for the first time."""
         diagnosis = record.diagnosis
         if diagnosis.attribution != "caller" or diagnosis.cause is None:
@@ -79,20 +121,13 @@ class Journal:
         if key in self._known or len(self._known) >= _MAX_KNOWN:
             return
         self._known.add(key)
-        title = get_cause(diagnosis.cause).title
-        self.events.publish(
-            "alert",
-            {
-                "kind": "new_cause",
-                "time": time.time(),
-                "template": record.template,
-                "tenant": record.tenant,
-                "cause": diagnosis.cause,
-                "path": diagnosis.path,
-                "lost_tokens": diagnosis.lost_tokens,
-                "request": record.id,
-                "message": f"{record.template}: {title}",
-            },
+        self._alert(
+            "new_cause",
+            record,
+            get_cause(diagnosis.cause).title,
+            cause=diagnosis.cause,
+            path=diagnosis.path,
+            lost_tokens=diagnosis.lost_tokens,
         )
 
 

@@ -1,0 +1,99 @@
+"""Notices that a template reads less of what it could than it used to: something was changed.
+
+What counts is the share of the reusable tokens that was read, so that new conversations, which have nothing
+to reuse, are no regression, and neither is a quiet hour. The last requests are held against those before them.
+Memory is bounded by templates. Who is told is the journal's business.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe.record import RequestRecord
+
+_MAX_TEMPLATES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """A fall of what a template reads.
+
+    Attributes:
+        before: share of the reusable tokens that was read before, 0 to 1.
+        after: the same of the last requests.
+        cause: the code that most of the last requests missed by, None where none is known.
+        lost_tokens: what the last requests lost.
+    """
+
+    before: float
+    after: float
+    cause: str | None
+    lost_tokens: int
+
+
+@dataclass(slots=True)
+class _Course:
+    """One template's requests, oldest first: those of long ago added up, the last ones each by itself."""
+
+    recent: deque[tuple[int, int, str | None]] = field(default_factory=deque)
+    requests: int = 0
+    read: float = 0.0
+    reusable: float = 0.0
+
+
+class Regressions:
+    """Watches templates. Safe to share between threads.
+
+    Args:
+        window: how many of the last requests are held against those before them.
+        least: how many requests there must have been before.
+        fall: by how much the share must have fallen.
+    """
+
+    def __init__(self, *, window: int = 20, least: int = 30, fall: float = 0.2) -> None:
+        self._window = window
+        self._least = least
+        self._fall = fall
+        self._fade = 1.0 - 1.0 / (10 * window)  # what was long ago counts less and less
+        self._courses: OrderedDict[tuple[str, str], _Course] = OrderedDict()
+        self._lock = Lock()
+
+    def watch(self, record: RequestRecord) -> Regression | None:
+        """Take a record; the regression it completes, told once for each fall."""
+        reusable, cached = record.diagnosis.reusable_tokens, record.cached_tokens
+        if not reusable or cached is None or record.failed:
+            return None
+        key = (record.tenant, record.template)
+        with self._lock:
+            course = self._courses.setdefault(key, _Course())
+            self._courses.move_to_end(key)
+            if len(self._courses) > _MAX_TEMPLATES:
+                self._courses.popitem(last=False)
+            course.recent.append((min(cached, reusable), reusable, record.diagnosis.cause))
+            if len(course.recent) > self._window:
+                self._let_go(course)
+            return self._judge(course)
+
+    def _let_go(self, course: _Course) -> None:
+        read, reusable, _ = course.recent.popleft()
+        course.requests += 1
+        course.read = course.read * self._fade + read
+        course.reusable = course.reusable * self._fade + reusable
+
+    def _judge(self, course: _Course) -> Regression | None:
+        if course.requests < self._least or len(course.recent) < self._window:
+            return None
+        read = sum(one[0] for one in course.recent)
+        reusable = sum(one[1] for one in course.recent)
+        before, after = course.read / course.reusable, read / reusable
+        if after > before - self._fall:
+            return None
+        missed = Counter(one[2] for one in course.recent if one[2] is not None)
+        cause = missed.most_common(1)[0][0] if missed else None
+        course.requests, course.read, course.reusable = 0, 0.0, 0.0  # what is now is measured against itself
+        course.recent.clear()
+        return Regression(before, after, cause, reusable - read)

@@ -1,0 +1,132 @@
+"""A fall of what a template reads is told once, with its cause; new conversations are none."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from promptcache_gateway.errors import StartupError
+from promptcache_gateway.observe import Journal
+from promptcache_gateway.observe.regressions import Regressions
+from promptcache_gateway.observe.webhook import VARIABLE, Webhook
+from tests.gateway.observe.scenes import Stage, chat, rules_text
+from tests.gateway.store.records import hit, miss, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RULES = rules_text()
+
+
+def good() -> Any:
+    return record(hit(reusable_tokens=1_000), cached_tokens=1_000)
+
+
+def bad(code: str = "PC101") -> Any:
+    return record(miss(code, 1_000, reusable_tokens=1_000), cached_tokens=0)
+
+
+def test_a_fall_is_told_once_with_its_cause() -> None:
+    watch = Regressions(window=10, least=20)
+    assert not any(watch.watch(good()) for _ in range(60))
+
+    told = [fell for _ in range(60) if (fell := watch.watch(bad())) is not None]
+
+    assert len(told) == 1
+    assert told[0].before == 1.0
+    assert told[0].after <= 0.8
+    assert told[0].cause == "PC101"
+    assert told[0].lost_tokens > 0
+
+
+def test_what_was_never_better_is_no_fall_and_a_second_fall_is_told_again() -> None:
+    watch = Regressions(window=10, least=20)
+    assert not any(watch.watch(bad()) for _ in range(100))
+    assert not any(watch.watch(good()) for _ in range(400))
+    assert any(watch.watch(bad()) for _ in range(10))
+
+
+def test_requests_with_nothing_to_reuse_or_nothing_reported_count_for_nothing() -> None:
+    watch = Regressions(window=5, least=5)
+    for _ in range(50):
+        watch.watch(good())
+    first = record(miss("PC801", 0, reusable_tokens=0, attribution="expected"), cached_tokens=0)
+    silent = record(miss("PC810", None, reusable_tokens=1_000), cached_tokens=None, reported=False)
+    failed = record(miss("PC101", 1_000, reusable_tokens=1_000), cached_tokens=0, status=502)
+    assert not any(watch.watch(one) for one in [first, silent, failed] * 20)
+
+
+def test_templates_and_tenants_are_watched_apart() -> None:
+    watch = Regressions(window=5, least=5)
+    for _ in range(30):
+        watch.watch(good())
+    other = record(miss("PC101", 1_000, reusable_tokens=1_000), cached_tokens=0, template="other")
+    assert not any(watch.watch(other) for _ in range(30))
+
+
+def test_a_regression_is_an_event_and_a_series(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "p.db")
+    stage = Stage(journal=journal)
+    for number in range(60):
+        stage.send(chat(RULES, f"Question {number}?"), template="support")
+    for number in range(30):
+        stage.send(chat(f"Time: 12:00:{number:02}\n{RULES}", "Hi?"), template="support")
+
+    alerts = [event.data for event in journal.events.since(0) if event.kind == "alert"]
+    falls = [alert for alert in alerts if alert["kind"] == "regression"]
+    assert len(falls) == 1
+    assert falls[0]["template"] == "support"
+    assert falls[0]["cause"] == "PC101"
+    assert falls[0]["after"] < falls[0]["before"]
+    assert "12:00" not in json.dumps(falls)
+    labels = {"template": "support", "kind": "regression"}
+    assert journal.metrics.registry.get_sample_value("promptcache_alerts_total", labels) == 1
+
+
+class _Taker(http.server.BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.taken.append(json.loads(body))  # type: ignore[attr-defined]
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def test_alerts_are_posted_and_a_dead_address_stops_nobody() -> None:
+    server = http.server.HTTPServer(("127.0.0.1", 0), _Taker)
+    server.taken = []  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    hook = Webhook(f"http://127.0.0.1:{server.server_port}/alerts")
+    hook.start()
+    hook.post({"kind": "regression", "template": "support"})
+    hook.stop()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    assert server.taken == [{"kind": "regression", "template": "support"}]  # type: ignore[attr-defined]
+
+    dead = Webhook("http://127.0.0.1:9/alerts")
+    dead.start()
+    dead.post({"kind": "regression"})
+    dead.stop()
+    assert dead.dropped == 1
+
+
+def test_too_many_alerts_are_let_go() -> None:
+    hook = Webhook("http://127.0.0.1:9/")
+    for _ in range(100):
+        hook.post({})
+    assert hook.dropped == 36
+
+
+def test_a_wrong_address_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(VARIABLE, "file:///etc/passwd")
+    with pytest.raises(StartupError, match=VARIABLE):
+        Journal(tmp_path / "p.db")
