@@ -139,6 +139,16 @@ class Settings:
                 f"listening on {self.host} lets anyone on the network in, and no API key is configured.",
                 remedy="'promptcache keys create NAME', or set PROMPTCACHE_API_KEYS, or listen on 127.0.0.1.",
             )
+        self._check_models()
+        for upstream in self.lines:
+            if upstream.url and self._leads_back(upstream.url):
+                raise SettingsError("upstream", f"{upstream.url} is this gateway itself.")
+        if "://" in (self.database or "") and not self._names_sqlite:
+            raise SettingsError(
+                "database", "only SQLite can be used.", remedy="Give a file's path, or sqlite:///PATH."
+            )
+
+    def _check_models(self) -> None:
         if self.upstream is not None and self.upstreams:
             raise SettingsError(
                 "upstream",
@@ -149,13 +159,15 @@ class Settings:
             raise SettingsError(
                 "models", "there are no upstreams to lead to.", remedy="Name them as [upstreams.NAME]."
             )
-        for upstream in self.lines:
-            if upstream.url and self._leads_back(upstream.url):
-                raise SettingsError("upstream", f"{upstream.url} is this gateway itself.")
-        if "://" in (self.database or "") and not self._names_sqlite:
-            raise SettingsError(
-                "database", "only SQLite can be used.", remedy="Give a file's path, or sqlite:///PATH."
-            )
+        names = [line.name for line in self.upstreams]
+        for model in self.models:
+            for target in model.targets:
+                if target.upstream not in names:
+                    raise SettingsError(
+                        f"models.{model.name}",
+                        f"there is no upstream {target.upstream!r}.",
+                        remedy=f"Known: {', '.join(names)}.",
+                    )
 
     def _check_limits(self) -> None:
         if self.max_body_bytes < 1024:

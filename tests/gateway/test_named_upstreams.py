@@ -9,6 +9,7 @@ from promptcache_gateway.errors import SettingsError, StartupError
 from promptcache_gateway.settings import ModelSettings, Settings
 from promptcache_gateway.upstream_settings import Target
 from promptcache_gateway.upstreams.choose import create_switchboard
+from promptcache_gateway.upstreams.switchboard import Switchboard
 
 FILE = """
 [upstreams.openai]
@@ -101,6 +102,9 @@ def test_a_wrong_file_says_key_and_remedy(tmp_path: Path, text: str, said: str) 
 
 
 def test_an_alias_needs_an_upstream_that_is_there(tmp_path: Path) -> None:
-    made = read(tmp_path, '[upstreams.a]\nurl = "http://a"\n[models]\nm = "b/x"\n')
-    with pytest.raises(SettingsError, match=r"models\.m: there is no upstream 'b'. Known: a"):
-        create_switchboard(made)
+    said = r"models\.m: there is no upstream 'b'. Known: a"
+    with pytest.raises(SettingsError, match=said):
+        read(tmp_path, '[upstreams.a]\nurl = "http://a"\n[models]\nm = "b/x"\n')
+    upstream = create_switchboard(read(tmp_path, '[upstreams.a]\nurl = "http://a"\n')).lines[0]
+    with pytest.raises(SettingsError, match=said):
+        Switchboard([(upstream.upstream, upstream.settings)], [ModelSettings("m", (Target("b", "x"),))])
