@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from promptcache_engine.config import SamplingParams
 
-# Truncated rows are first tried on this many likeliest tokens: sorting a whole vocabulary costs milliseconds.
-_CANDIDATES = 256
+# Below this a token's weight is 0 in float32.
+_WEIGHTLESS = -110.0
 # Weights are summed up in runs of this length first.
 _RUN = 256
 # Beyond these a temperature changes no draw, but would leave what float32 can hold.
@@ -96,22 +96,41 @@ def _draw_truncated(row: Tensor, params: SamplingParams, point: Tensor) -> int:
 
 
 def _likeliest(row: Tensor, params: SamplingParams) -> tuple[Tensor, Tensor]:
-    """The tokens that ``min_p`` and ``top_k`` leave, or as many as ``top_p`` needs: probabilities and ids."""
-    kept = min(params.top_k or len(row), len(row))
-    if params.min_p:
-        # The row's largest value is 0, so that a share of its probability is a distance from 0.
-        kept = max(1, min(kept, int((row >= math.log(params.min_p)).sum())))
-    if kept < len(row):
-        values, ids = torch.topk(row, kept)
-        return torch.softmax(values, 0, dtype=torch.float64), ids
+    """The tokens that ``min_p`` and ``top_k`` leave, or those that ``top_p`` may need: probabilities and ids.
+
+    Only what lies above a floor is sorted: a whole vocabulary would take milliseconds.
+    """
     total = row.exp().sum()
-    size = min(_CANDIDATES, len(row))
-    while True:
-        values, ids = torch.topk(row, size)
-        probabilities = values.to(torch.float64).exp() / total
-        if size == len(row) or float(probabilities.sum()) >= params.top_p:
-            return probabilities, ids
-        size = min(size * 8, len(row))
+    ids = (row >= _floor(row, params, total)).nonzero().squeeze(-1)
+    values, order = row[ids].sort(descending=True, stable=True)
+    ids = ids[order]
+    if params.top_k or params.min_p:
+        kept = min(params.top_k or len(ids), len(ids))
+        return torch.softmax(values[:kept], 0, dtype=torch.float64), ids[:kept]
+    return values.to(torch.float64).exp() / total, ids
+
+
+def _floor(row: Tensor, params: SamplingParams, total: Tensor) -> float:
+    """A value below which no token of a row can be wanted; the row's largest is 0."""
+    floors = [_WEIGHTLESS]
+    if params.min_p:
+        floors.append(math.log(params.min_p))
+    if params.top_k:
+        floors.append(_kth_at_least(row, params.top_k))
+    elif not params.min_p:
+        # Tokens less likely than this hold less than 1 - top_p together: the others reach top_p without them.
+        share = (1 - params.top_p) * float(total) / len(row)
+        floors.append(math.log(share) - 1e-3 if share > 0 else -math.inf)
+    return max(floors)
+
+
+def _kth_at_least(row: Tensor, count: int) -> float:
+    """A value that at least ``count`` tokens reach: the largest of as many runs do."""
+    runs = len(row) // _RUN
+    if count > runs:
+        return float(row.topk(min(count, len(row))).values[-1])
+    peaks = row[: runs * _RUN].view(runs, _RUN).amax(-1)
+    return float(peaks.topk(count).values[-1])
 
 
 def _invert(weights: Tensor, point: Tensor) -> Tensor:

@@ -152,3 +152,32 @@ def test_the_draw_falls_where_the_running_sum_passes_the_point(weights: list[flo
     total = sum(weights)
     assert sum(weights[:token]) / total <= point + 1e-5
     assert sum(weights[: token + 1]) / total >= point - 1e-5
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    size=st.sampled_from([5, 300, 1500, 4000]),
+    spread=st.sampled_from([0.01, 1.0, 6.0]),
+    top_p=st.sampled_from([0.05, 0.5, 0.9, 0.999, 1.0]),
+    top_k=st.sampled_from([0, 2, 3, 14, 15, 16, 500]),
+    min_p=st.sampled_from([0.0, 0.01, 0.4]),
+)
+def test_the_last_token_kept_is_the_one_a_full_sort_keeps(
+    seed: int, size: int, spread: float, top_p: float, top_k: int, min_p: float
+) -> None:
+    """Only what lies above a floor is sorted; the floor must never cut what is wanted."""
+    logits = torch.randn(1, size, generator=torch.Generator().manual_seed(seed)) * spread
+    chances, order = logits[0].double().softmax(0).sort(descending=True)
+    kept = min(top_k or size, size, int((chances >= min_p * chances[0]).sum()))
+    within = chances[:kept] / chances[:kept].sum()
+    wanted = int((within.cumsum(0) - within < top_p).sum())
+    params = SamplingParams(top_p=top_p, top_k=top_k, min_p=min_p)
+    if params.greedy:
+        return
+    first, last = sample(logits.expand(2, -1), [params] * 2, [0.0, 1 - 1e-12])
+    ranks = order.tolist()
+    assert ranks.index(first) == 0 or top_p == 1.0
+    # At the very border rounding may decide otherwise about one token, or about those without weight.
+    if top_p < 1 or top_k or min_p:
+        assert abs(ranks.index(last) - (wanted - 1)) <= 1 + size // 1000
