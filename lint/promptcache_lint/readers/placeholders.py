@@ -51,8 +51,8 @@ _LISTING = re.compile(
 """``{{low, high}}``, ``{{a short title of it}}`` tell the model what to write; they are no values."""
 _FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n]*)\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _PROSE_FENCES = {"", "text", "txt", "markdown", "md", "prompt", "xml", "jinja", "jinja2", "handlebars", "hbs"}
-_ATTRIBUTE = re.compile(r"<[A-Za-z][\w.-]*(?:\s[^<>]*)?\s[\w:-]+=$")
-"""What stands before ``{x}`` where it is the value of an attribute in code (``<img src={x}``)."""
+_JSX = re.compile(r"\bclassName=|\bon[A-Z]\w+=\{|<[A-Za-z][\w.-]*\s[^<>{}]*=\{[\w.]+\}[^<>]*/>")
+"""Marks of pages written in code: where they stand, ``{x}`` is an expression of that code, no placeholder."""
 _STRFTIME_TIME = re.compile(r"%[-#0]?[HIMSfsXcTRrpN]|\b[HhKk]{1,2}[:.]?m{2}|\bmm\b")
 _STRFTIME_DAY = re.compile(r"%[-#0]?[aAdejuwxDFUVW]|\b(?:d|dd|ddd|DD|D)\b")
 
@@ -121,6 +121,7 @@ def template_parts(
     builder = _Builder()
     matches = list(PLACEHOLDER.finditer(text))
     doubled_is_escaped = any(match["brace"] for match in matches)
+    is_code = doubled_is_escaped and _JSX.search(text) is not None
     fences = _code_fences(text) if prose and ("```" in text or "~~~" in text) else ()
     at = 0
     for match in matches:
@@ -130,7 +131,7 @@ def template_parts(
             continue
         if match["mustache"] and _LISTING.match(match["mustache"]):
             continue
-        if match["brace"] and _ATTRIBUTE.search(text, max(0, match.start() - 300), match.start()):
+        if match["brace"] and is_code:
             continue
         if match.start() > at:
             builder.add(Text(text[at : match.start()], locate(at, match.start())))

@@ -9,6 +9,13 @@ import pytest
 pytest.importorskip("tree_sitter_typescript")
 
 FOUND = {
+    "a placeholder as an attribute of a tag": (
+        """
+        export const SYSTEM_PROMPT = `You are a clerk of our shop. <document date={current_time}> Be brief and polite,
+        and never promise anything to anyone. </document>`;
+        """,
+        [("PC101", 1)],
+    ),
     "results of tools as they finish": (
         """
         export async function turn(messages, calls) {
@@ -437,7 +444,7 @@ SILENT = {
         """,
     "an attribute in an example of code": """
         export const SYSTEM_PROMPT = `You are a clerk of our shop. Write pages as here:
-        <img className="round" src={user.avatar} alt={user.name} />
+        <img className="round" src={user.avatar} alt={user.name} /><h3>{user.name}</h3>
         Be brief and polite, and never promise anything to anyone.`;
         """,
     "a dialog": """
