@@ -1,11 +1,13 @@
-"""What observing costs on the request's path: ``python benchmarks/observe.py``.
+"""What observing costs: ``python benchmarks/observe.py``.
 
-For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history, the median
-time of `Observer.open` (before the request is forwarded) and of `Observer.preview` (after it).
+For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history, the median CPU time
+of `Observer.open` (before the request is forwarded), of the look and the comparison (while the upstream
+works, with the event loop's own turns) and of `Observer.close` (once the answer is there).
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import statistics
 import time
@@ -79,21 +81,26 @@ def cold(size: int) -> Iterator[dict[str, object]]:
     return (body(text(size, 10_000 + n), "Hello?") for n in itertools.count())
 
 
-def measure(bodies: Iterator[dict[str, object]], rounds: int) -> tuple[float, float]:
-    """Median milliseconds of `open` and of `preview`."""
+async def measure(bodies: Iterator[dict[str, object]], rounds: int) -> tuple[float, float, float]:
+    """Median milliseconds of `open` on the path, of the look while the upstream works, and of `close`."""
     observer = Observer()
-    opens, previews = [], []
+    opens, looks, closes = [], [], []
     for payload in itertools.islice(bodies, rounds + 2):
         call = _call(payload)
         begun = time.thread_time()
         observation = observer.open(call)
         opened = time.thread_time()
-        observer.preview(observation, None)
-        done = time.thread_time()
+        for _ in range(1_000):
+            await asyncio.sleep(0.002)
+            if observation.seen:
+                break
+        before = time.thread_time()
         observer.close(observation, _OUTCOME)
+        done = time.thread_time()
         opens.append(opened - begun)
-        previews.append(done - opened)
-    return statistics.median(opens[2:]) * 1000, statistics.median(previews[2:]) * 1000
+        looks.append(before - opened)
+        closes.append(done - before)
+    return tuple(statistics.median(times[2:]) * 1000 for times in (opens, looks, closes))  # type: ignore[return-value]
 
 
 _OUTCOME = Outcome(200, Usage(), None, 10.0, None, None, None)
@@ -126,11 +133,11 @@ def main() -> None:
         conversation,
         cold,
     )
-    print(f"{'case':<14}{'size':>9}{'open ms':>10}{'preview ms':>12}")
+    print(f"{'case':<14}{'size':>9}{'open ms':>10}{'look ms':>10}{'close ms':>10}")
     for case in cases:
         for size in (10_000, 200_000):
-            opened, previewed = measure(case(size), 40)
-            print(f"{case.__name__:<14}{size:>9}{opened:>10.3f}{previewed:>12.3f}")
+            opened, looked, closed = asyncio.run(measure(case(size), 40))
+            print(f"{case.__name__:<14}{size:>9}{opened:>10.3f}{looked:>10.3f}{closed:>10.3f}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from promptcache.prices import effective_prices, price_usage
@@ -20,6 +21,7 @@ PriceList = Callable[[str], Mapping[str, Any] | None]
 """A model's prices in USD per million tokens, in the shape of `promptcache.prices`; None: unknown."""
 
 _MILLION = 1_000_000.0
+_KNOWN_MODELS = 512
 
 
 class Money:
@@ -27,7 +29,7 @@ class Money:
 
     def __init__(self, price_list: PriceList | None = None) -> None:
         """``price_list`` None: no prices are known."""
-        self._price_list = price_list
+        self._price_list = None if price_list is None else lru_cache(maxsize=_KNOWN_MODELS)(price_list)
 
     def price_loss(self, diagnosis: Diagnosis, model: str, total_input: int | None) -> Diagnosis:
         """The diagnosis with what its lost tokens cost beyond what reading them would have cost."""

@@ -70,6 +70,11 @@ class Observation:
         assert self._sight is not None, "a look always leaves a sight"
         return self._sight
 
+    @property
+    def seen(self) -> bool:
+        """Whether it has been looked at and compared, so that nothing of it remains to be done."""
+        return self._evidence is not None
+
     def see(self, sight: Sight) -> None:
         """Keep what a look found."""
         self._sight = sight

@@ -171,7 +171,9 @@ class Observer:
     def _prepare(self, observation: Observation) -> None:
         """Compare while the upstream still works, so that its answer need not wait for it."""
         try:
-            observation.evidence(self._masker)
+            comparison = observation.evidence(self._masker).comparison
+            if comparison is not None and comparison.broken:
+                _ = comparison.divergence  # it will be asked for; made now, it is there
         except Exception as error:  # noqa: BLE001 - as above
             _report("compare", observation.call, error)
 

@@ -1,7 +1,7 @@
 """Notices that a template reads less of what it could than it used to: something was changed.
 
 What counts is the share of the reusable tokens that was read, so that new conversations, which have nothing
-to reuse, are no regression, and neither is a quiet hour. The last requests are held against those before them.
+to reuse, are no regression, and neither is a quiet hour. The last requests are held against those before.
 Memory is bounded by templates. Who is told is the journal's business.
 """
 
@@ -40,6 +40,8 @@ class _Course:
     """One template's requests, oldest first: those of long ago added up, the last ones each by itself."""
 
     recent: deque[tuple[int, int, str | None]] = field(default_factory=deque)
+    recent_read: int = 0
+    recent_reusable: int = 0
     requests: int = 0
     read: float = 0.0
     reusable: float = 0.0
@@ -73,13 +75,18 @@ class Regressions:
             self._courses.move_to_end(key)
             if len(self._courses) > _MAX_TEMPLATES:
                 self._courses.popitem(last=False)
-            course.recent.append((min(cached, reusable), reusable, record.diagnosis.cause))
+            read = min(cached, reusable)
+            course.recent.append((read, reusable, record.diagnosis.cause))
+            course.recent_read += read
+            course.recent_reusable += reusable
             if len(course.recent) > self._window:
                 self._let_go(course)
             return self._judge(course)
 
     def _let_go(self, course: _Course) -> None:
         read, reusable, _ = course.recent.popleft()
+        course.recent_read -= read
+        course.recent_reusable -= reusable
         course.requests += 1
         course.read = course.read * self._fade + read
         course.reusable = course.reusable * self._fade + reusable
@@ -87,8 +94,7 @@ class Regressions:
     def _judge(self, course: _Course) -> Regression | None:
         if course.requests < self._least or len(course.recent) < self._window:
             return None
-        read = sum(one[0] for one in course.recent)
-        reusable = sum(one[1] for one in course.recent)
+        read, reusable = course.recent_read, course.recent_reusable
         before, after = course.read / course.reusable, read / reusable
         if after > before - self._fall:
             return None
@@ -96,4 +102,5 @@ class Regressions:
         cause = missed.most_common(1)[0][0] if missed else None
         course.requests, course.read, course.reusable = 0, 0.0, 0.0  # what is now is measured against itself
         course.recent.clear()
+        course.recent_read = course.recent_reusable = 0
         return Regression(before, after, cause, reusable - read)
