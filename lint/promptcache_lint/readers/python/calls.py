@@ -73,13 +73,22 @@ class Call:
         return self.arguments[index][0] if index < len(self.arguments) else None
 
 
-def call(machine: Interpreter, node: ast.Call, frame: Frame) -> Value:
-    """The value of a call."""
+def call(machine: Interpreter, node: ast.Call, frame: Frame, *, taken: bool = True) -> Value:
+    """The value of a call; where nobody takes it, functions that leave no trace are not run."""
     receiver = machine.evaluate(node.func.value, frame) if isinstance(node.func, ast.Attribute) else None
     callee = _callee(machine, node, receiver, frame)
     made = _evaluate_arguments(machine, node, callee, _dotted(callee, receiver, node), frame)
     machine.sinks.called(made, frame)
+    if not taken and isinstance(callee, Ref) and not _leaves_trace(machine, made, callee, frame):
+        return Thing()
     return _run(machine, made, receiver, frame)
+
+
+def _leaves_trace(machine: Interpreter, made: Call, ref: Ref, frame: Frame) -> bool:
+    if not isinstance(ref.target, Function) or frame.find_nested(ref.target.name) is ref.target:
+        return True
+    given = [*ref.given, *made.values_given(), *(value for _, value in ref.named)]
+    return machine.traces.matters(ref.target, given, ref.bound, machine.running)
 
 
 def _callee(machine: Interpreter, node: ast.Call, receiver: Value | None, frame: Frame) -> Value:

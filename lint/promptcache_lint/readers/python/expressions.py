@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache_lint.prompts import Text, Trait
 from promptcache_lint.readers.python import calls, containers, strings, templates
+from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.program import Class, Function, Module
 from promptcache_lint.readers.python.values import (
     Instance,
@@ -16,12 +17,13 @@ from promptcache_lint.readers.python.values import (
     Str,
     Thing,
     Traits,
-    merge,
     order_traits,
     traits_of,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
@@ -40,61 +42,50 @@ def spelling(node: ast.expr) -> str:
     return ".".join([node.id, *reversed(names)])
 
 
-def evaluate(machine: Interpreter, node: ast.expr, frame: Frame) -> Value:  # noqa: C901 - one case a node
+def evaluate(machine: Interpreter, node: ast.expr, frame: Frame) -> Value:
     """The value of ``node`` in ``frame``."""
-    match node:
-        case ast.Constant():
-            return _constant(node, frame)
-        case ast.Name():
-            return _name(machine, node, frame)
-        case ast.Attribute():
-            return _attribute(machine, node, frame)
-        case ast.JoinedStr():
-            return strings.joined(machine, node, frame)
-        case ast.Call():
-            return calls.call(machine, node, frame)
-        case ast.BinOp():
-            return _operation(machine, node, frame)
-        case ast.BoolOp():
-            values = [evaluate(machine, value, frame) for value in node.values]
-            return _either(values, node, frame)
-        case ast.IfExp():
-            evaluate(machine, node.test, frame)
-            values = [evaluate(machine, node.body, frame), evaluate(machine, node.orelse, frame)]
-            return merge(values[0], values[1], frame.module.place(node), frame.module.label(node.test))
-        case ast.Dict():
-            return containers.dict_display(machine, node, frame)
-        case ast.List() | ast.Tuple() | ast.Set():
-            return containers.display(machine, node, frame)
-        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
-            return containers.comprehension(machine, node, frame)
-        case ast.Subscript():
-            return containers.subscript(machine, node, frame)
-        case ast.Await() | ast.YieldFrom():
-            return evaluate(machine, node.value, frame)
-        case ast.Yield():
-            return _yield(machine, node, frame)
-        case ast.NamedExpr():
-            value = evaluate(machine, node.value, frame)
-            frame.set(node.target.id, value)
-            return value
-        case ast.Lambda():
-            return Ref("lambda", Function(node, frame.module))
-        case ast.Starred():
-            return evaluate(machine, node.value, frame)
-        case ast.UnaryOp():
-            value = evaluate(machine, node.operand, frame)
-            return Thing(frame.module.label(node), () if isinstance(node.op, ast.Not) else traits_of(value))
-        case ast.Compare():
-            evaluate(machine, node.left, frame)
-            for other in node.comparators:
-                evaluate(machine, other, frame)
-            return Thing("", settled=True)
-        case _:
-            return Thing()
+    run = _KINDS.get(type(node))
+    return run(machine, node, frame) if run is not None else Thing()
 
 
-def _constant(node: ast.Constant, frame: Frame) -> Value:
+def _any_of(machine: Interpreter, node: ast.BoolOp, frame: Frame) -> Value:
+    values = [evaluate(machine, value, frame) for value in node.values]
+    return _either(values, node, frame)
+
+
+def _choice(machine: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
+    evaluate(machine, node.test, frame)
+    first, second = evaluate(machine, node.body, frame), evaluate(machine, node.orelse, frame)
+    return merge(first, second, frame.module.place(node), frame.module.label(node.test))
+
+
+def _inner(machine: Interpreter, node: ast.Await | ast.YieldFrom | ast.Starred, frame: Frame) -> Value:
+    return evaluate(machine, node.value, frame)
+
+
+def _walrus(machine: Interpreter, node: ast.NamedExpr, frame: Frame) -> Value:
+    value = evaluate(machine, node.value, frame)
+    frame.set(node.target.id, value)
+    return value
+
+
+def _lambda(machine: Interpreter, node: ast.Lambda, frame: Frame) -> Value:  # noqa: ARG001 - one of `_KINDS`
+    return Ref("lambda", Function(node, frame.module))
+
+
+def _signed(machine: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:
+    value = evaluate(machine, node.operand, frame)
+    return Thing(frame.module.label(node), () if isinstance(node.op, ast.Not) else traits_of(value))
+
+
+def _comparison(machine: Interpreter, node: ast.Compare, frame: Frame) -> Value:
+    evaluate(machine, node.left, frame)
+    for other in node.comparators:
+        evaluate(machine, other, frame)
+    return Thing("", settled=True)
+
+
+def _constant(machine: Interpreter, node: ast.Constant, frame: Frame) -> Value:  # noqa: ARG001 - one of `_KINDS`
     if isinstance(node.value, str):
         return Str((Text(node.value, frame.module.place(node), open=True),) if node.value else ())
     return Thing(constant=repr(node.value) if not isinstance(node.value, bytes) else None, settled=True)
@@ -253,3 +244,33 @@ def _either(values: list[Value], node: ast.expr, frame: Frame) -> Value:
     for value in values[1:]:
         merged = merge(merged, value, frame.module.place(node))
     return merged
+
+
+_KINDS: dict[type[ast.AST], Callable[[Interpreter, Any, Frame], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.JoinedStr: strings.joined,
+    ast.Call: calls.call,
+    ast.BinOp: _operation,
+    ast.BoolOp: _any_of,
+    ast.IfExp: _choice,
+    ast.Dict: containers.dict_display,
+    ast.List: containers.display,
+    ast.Tuple: containers.display,
+    ast.Set: containers.display,
+    ast.ListComp: containers.comprehension,
+    ast.GeneratorExp: containers.comprehension,
+    ast.SetComp: containers.comprehension,
+    ast.DictComp: containers.comprehension,
+    ast.Subscript: containers.subscript,
+    ast.Await: _inner,
+    ast.YieldFrom: _inner,
+    ast.Starred: _inner,
+    ast.Yield: _yield,
+    ast.NamedExpr: _walrus,
+    ast.Lambda: _lambda,
+    ast.UnaryOp: _signed,
+    ast.Compare: _comparison,
+}
+"""How each kind of expression runs; any other gives a value of which nothing is known."""

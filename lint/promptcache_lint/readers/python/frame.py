@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.values import merge
+from promptcache_lint.readers.python.merging import merge
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
@@ -59,9 +59,9 @@ class Frame:
 
     def set(self, name: str, value: Value) -> None:
         """Bind a name, and forget what was known of its attributes."""
-        if any(key.startswith(name + ".") for key in self.names):
-            for key in [key for key in self.names if key.startswith(name + ".")]:
-                del self.names[key]
+        prefix = name + "."
+        for key in [key for key in self.names if key.startswith(prefix)]:
+            del self.names[key]
         self.names[name] = value
 
     def join(self, before: dict[str, Value], other: dict[str, Value], place: Place, test: str) -> None:

@@ -16,6 +16,7 @@ from promptcache_lint.readers.python import expressions, statements
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.objects import Objects, settled
 from promptcache_lint.readers.python.relevance import Relevance
+from promptcache_lint.readers.python.traces import Traces
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
@@ -39,8 +40,8 @@ __all__ = ["Interpreter"]
 
 _DEEPEST = 6
 _MOST_CALLS = 600
-_MOST_RESULTS = 30_000
-_LARGEST_PROGRAM = 12_000_000
+_MOST_RESULTS = 10_000
+_LARGEST_PROGRAM = 4_000_000
 _SHALLOW = (Str, Thing)
 _EMPTY = (Str(()), Seq(()), Map(()))
 _CACHING = {"cache", "lru_cache", "cached_property", "cached"}
@@ -59,11 +60,22 @@ class Interpreter:
         self._alone: dict[Function, Frame] = {}
         self._calls = 0
         self.relevance = Relevance(program)
+        self.traces = Traces(self)
         self.objects = Objects(self)
 
     def begin_file(self) -> None:
         """A file of its own is read next: it gets a new allowance of calls."""
         self._calls = 0
+
+    def forget(self) -> None:
+        """Let go of all that is remembered: parts refer to each other, so nothing frees itself."""
+        self._modules.clear()
+        self._results.clear()
+        self._alone.clear()
+        self.objects.forget()
+        self.relevance.forget()
+        self.traces = Traces(self)
+        self.program.clear()
 
     @property
     def is_full(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.placeholders import date_only
 from promptcache_lint.readers.python import strings, templates
+from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.values import (
     Map,
     Ref,
@@ -15,7 +16,6 @@ from promptcache_lint.readers.python.values import (
     Str,
     Thing,
     element_of,
-    merge,
     traits_of,
     with_traits,
     without_order,

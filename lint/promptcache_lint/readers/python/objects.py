@@ -33,6 +33,11 @@ class Objects:
         self._fields: dict[tuple[Class, str], Value | None] = {}
         self._bases: dict[Class, list[Class]] = {}
 
+    def forget(self) -> None:
+        """Let go of all classes."""
+        self._fields.clear()
+        self._bases.clear()
+
     def instantiate(
         self, cls: Class, arguments: list[Value], named: dict[str, Value], frame: Frame, place: Place
     ) -> Value:

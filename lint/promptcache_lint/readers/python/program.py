@@ -1,4 +1,4 @@
-"""The program as written: modules, what they define and import, and where an import leads in the tree.
+"""The program as written: its modules, and where an import leads in the tree.
 
 Modules are parsed when they are first needed. Only files of the linted tree are followed; installed packages
 are not.
@@ -6,14 +6,12 @@ are not.
 
 from __future__ import annotations
 
-import ast
 import sys
-import warnings
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
-from promptcache_lint.places import Place, Source
+from promptcache_lint.places import Source
+from promptcache_lint.readers.python.modules import Class, Definition, Function, Module, parse_module
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,175 +22,6 @@ __all__ = ["Class", "Definition", "Function", "Module", "Program", "parse_module
 
 _MOST_NAMES = 20_000
 _LARGEST_MODULE = 2_000_000
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@dataclass(eq=False)
-class Function:
-    """A function or method as defined."""
-
-    node: FunctionNode | ast.Lambda
-    module: Module
-    owner: Class | None = None
-
-    @property
-    def name(self) -> str:
-        """Its name; lambdas have none."""
-        return "" if isinstance(self.node, ast.Lambda) else self.node.name
-
-    @property
-    def decorators(self) -> tuple[str, ...]:
-        """The last part of each decorator's name."""
-        if isinstance(self.node, ast.Lambda):
-            return ()
-        return tuple(_last_name(decorator) for decorator in self.node.decorator_list)
-
-
-@dataclass(eq=False)
-class Class:
-    """A class as defined, with its methods and the expressions of its fields."""
-
-    node: ast.ClassDef
-    module: Module
-    methods: dict[str, Function] = field(default_factory=dict)
-    fields: dict[str, ast.expr | None] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.node.name
-
-
-@dataclass(eq=False)
-class Module:
-    """One file's tree and its definitions. ``imports`` maps local names to dotted ones."""
-
-    path: Path
-    source: Source
-    tree: ast.Module
-    functions: dict[str, Function] = field(default_factory=dict)
-    classes: dict[str, Class] = field(default_factory=dict)
-    imports: dict[str, str] = field(default_factory=dict)
-    ascii: bool = True
-    folder: str = field(init=False)
-    _places: dict[ast.AST, Place] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        self.folder = str(self.path.parent)
-
-    def place(self, node: ast.AST) -> Place:
-        """Where a node stands."""
-        known = self._places.get(node)
-        if known is None:
-            known = self._places[node] = self._place(node)
-        return known
-
-    def _place(self, node: ast.AST) -> Place:
-        row, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
-        end_row, end_column = node.end_lineno or row, node.end_col_offset or column  # type: ignore[attr-defined]
-        if not self.ascii:
-            column = self._characters(row, column)
-            end_column = self._characters(end_row, end_column)
-        return Place(self.source.path, row, column + 1, end_row, end_column + 1)
-
-    def segment(self, node: ast.AST) -> str:
-        """The source text of a node."""
-        place = self.place(node)
-        start = self.source.offset(place.row, place.column)
-        return self.source.text[start : self.source.offset(place.end_row, place.end_column)]
-
-    def label(self, node: ast.AST) -> str:
-        """The source text of a node on one line, shortened for messages."""
-        text = " ".join(self.segment(node).split())
-        return text if len(text) <= 60 else text[:57] + "…"
-
-    def _characters(self, row: int, column: int) -> int:
-        line = self.source.line(row)
-        if line.isascii():
-            return column
-        return len(line.encode()[:column].decode(errors="replace"))
-
-
-Definition = Function | Class | Module | tuple[Module, str]
-
-
-def parse_module(path: Path, source: Source) -> Module:
-    """Parse one file; raises `UnreadableFileError` with the place of a syntax error."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source.text)
-    except SyntaxError as error:
-        raise UnreadableFileError(
-            f"Not valid Python: {error.msg}.", row=error.lineno or 1, column=max(error.offset or 1, 1)
-        ) from error
-    except (RecursionError, MemoryError) as error:
-        raise UnreadableFileError("Nested too deeply for Python's own parser.") from error
-    except ValueError as error:
-        raise UnreadableFileError(f"Not valid Python: {error}.") from error
-    module = Module(path, source, tree, ascii=source.text.isascii())
-    _define(module, tree.body)
-    return module
-
-
-def _define(module: Module, body: list[ast.stmt]) -> None:
-    """Collect definitions and imports, also those under `if` and `try`."""
-    for statement in body:
-        match statement:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                module.functions[statement.name] = Function(statement, module)
-            case ast.ClassDef():
-                module.classes[statement.name] = _class(module, statement)
-            case ast.Import() | ast.ImportFrom():
-                add_imports(module.imports, statement)
-            case ast.If() | ast.Try() | ast.With():
-                for name in ("body", "orelse", "finalbody"):
-                    _define(module, getattr(statement, name, []))
-                for handler in getattr(statement, "handlers", []):
-                    _define(module, handler.body)
-            case _:
-                continue
-
-
-def add_imports(imports: dict[str, str], statement: ast.Import | ast.ImportFrom) -> None:
-    """Enter the names that an import statement binds."""
-    if isinstance(statement, ast.Import):
-        for alias in statement.names:
-            imports[alias.asname or alias.name.split(".")[0]] = (
-                alias.name if alias.asname else alias.name.split(".")[0]
-            )
-        return
-    base = "." * statement.level + (statement.module or "")
-    for alias in statement.names:
-        separator = "" if base.endswith(".") or not base else "."
-        imports[alias.asname or alias.name] = f"{base}{separator}{alias.name}"
-
-
-def _class(module: Module, node: ast.ClassDef) -> Class:
-    cls = Class(node, module)
-    for statement in node.body:
-        match statement:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                cls.methods.setdefault(statement.name, Function(statement, module, cls))
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                cls.fields[name] = statement.value
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                cls.fields[name] = statement.value
-            case _:
-                continue
-    return cls
-
-
-def _last_name(node: ast.expr) -> str:
-    match node:
-        case ast.Call():
-            return _last_name(node.func)
-        case ast.Attribute():
-            return node.attr
-        case ast.Name():
-            return node.id
-        case _:
-            return ""
 
 
 class Program:
@@ -232,6 +61,16 @@ class Program:
         else:
             self.add(module)
         return module
+
+    def clear(self) -> None:
+        """Forget all modules. Their definitions refer to them, so each is taken apart to be freed."""
+        for module in self._modules.values():
+            if module is not None:
+                module.take_apart()
+        self._modules.clear()
+        self._resolved.clear()
+        self._files.clear()
+        self.size = 0
 
     def resolve(self, dotted: str, origin: Module) -> Definition | None:
         """What a dotted name means that ``origin`` imports, where it lies in the tree.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import tokenize
 from typing import TYPE_CHECKING
@@ -59,9 +58,7 @@ def _machine(workspace: Workspace) -> Interpreter:
     """The interpreter that all files of a run share, so that a module imported by many is run once."""
     machine = workspace.shared.get("python")
     if isinstance(machine, Interpreter) and machine.is_full:
-        del machine, workspace.shared["python"]
-        gc.collect()  # what an interpreter remembers refers to itself everywhere
-        machine = None
+        machine.forget()
     if not isinstance(machine, Interpreter):
         sinks = Sinks()
         machine = Interpreter(Program(workspace), workspace.vocabulary, sinks)

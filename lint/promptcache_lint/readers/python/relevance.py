@@ -138,6 +138,13 @@ class Relevance:
         self._program = program
         self._sources: dict[Function, bool] = {}
         self._prompts: dict[Function, bool] = {}
+        self._words: dict[Function, set[str]] = {}
+        self._calls: dict[Function, list[Function]] = {}
+
+    def forget(self) -> None:
+        """Let go of all functions."""
+        for known in (self._sources, self._prompts, self._words, self._calls):
+            known.clear()
 
     def holds_prompt(self, function: Function) -> bool:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
@@ -149,18 +156,23 @@ class Relevance:
                 self._prompts[function] = self._hands_on(function, code)
         return self._prompts[function]
 
+    def mentions_prompt(self, function: Function) -> bool:
+        """Whether a function may send or name a prompt, though it makes none itself."""
+        return self.holds_prompt(function) or may_hold_prompt(_code(function))
+
     def _hands_on(self, function: Function, code: str) -> bool:
         """Whether a function hands something volatile to one that makes a prompt of it."""
-        words = set(_WORD.findall(code))
-        return _has_source(code, words) and any(
-            self.holds_prompt(called) for called in self._called(function, code, words)
-        )
+        return _has_source(code, self.words(function)) and any(map(self.holds_prompt, self.called(function)))
 
     def worth_calling(self, function: Function) -> bool:
         """Whether a call may yield something volatile, or a short text: from it, or from what it calls."""
         if isinstance(function.node, ast.Lambda):
             return True
-        return self._reaches_source(function, 0) or self._is_short_text(function)
+        return self.reaches_source(function) or self._is_short_text(function)
+
+    def reaches_source(self, function: Function) -> bool:
+        """Whether something volatile may come from a function, or from what it calls."""
+        return self._reaches_source(function, 0)
 
     def _is_short_text(self, function: Function) -> bool:
         size = (function.node.end_lineno or 0) - function.node.lineno
@@ -172,16 +184,28 @@ class Relevance:
         if depth > _DEEPEST:
             return False
         self._sources[function] = False
-        text = _text(function)
-        words = set(_WORD.findall(text))
-        found = _has_source(text, words) or any(
-            self._reaches_source(called, depth + 1) for called in self._called(function, text, words)
+        found = _has_source(_code(function), self.words(function)) or any(
+            self._reaches_source(called, depth + 1) for called in self.called(function)
         )
         self._sources[function] = found
         return found
 
-    def _called(self, function: Function, text: str, words: set[str]) -> list[Function]:
+    def words(self, function: Function) -> set[str]:
+        """The words in a function's text, but for its docstring."""
+        known = self._words.get(function)
+        if known is None:
+            known = self._words[function] = set(_WORD.findall(_code(function)))
+        return known
+
+    def called(self, function: Function) -> list[Function]:
         """What a function may call, by the names in its text."""
+        known = self._calls.get(function)
+        if known is None:
+            known = self._calls[function] = self._called(function)
+        return known
+
+    def _called(self, function: Function) -> list[Function]:
+        text, words = _code(function), self.words(function)
         module = function.module
         found = [module.functions[name] for name in words & module.functions.keys()]
         if function.owner is not None:

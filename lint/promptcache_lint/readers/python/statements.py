@@ -7,8 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
-from promptcache_lint.readers.python.program import Function, add_imports
-from promptcache_lint.readers.python.values import Map, Seq, Thing, element_of, merge
+from promptcache_lint.readers.python.calls import call
+from promptcache_lint.readers.python.merging import merge
+from promptcache_lint.readers.python.modules import Function, add_imports
+from promptcache_lint.readers.python.values import Map, Seq, Thing, element_of
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.frame import Frame
@@ -38,7 +40,7 @@ def run(machine: Interpreter, body: list[ast.stmt], frame: Frame) -> bool:
 def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # noqa: C901 - one case a statement
     match node:
         case ast.Expr():
-            machine.evaluate(node.value, frame)
+            _for_its_effect(machine, node.value, frame)
         case ast.Assign():
             value = machine.evaluate(node.value, frame)
             for target in node.targets:
@@ -85,6 +87,15 @@ def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # n
         case _:
             return False
     return False
+
+
+def _for_its_effect(machine: Interpreter, node: ast.expr, frame: Frame) -> None:
+    """Run an expression whose value nobody takes."""
+    inner = node.value if isinstance(node, ast.Await) else node
+    if isinstance(inner, ast.Call):
+        call(machine, inner, frame, taken=False)
+    else:
+        machine.evaluate(node, frame)
 
 
 def assign(machine: Interpreter, target: ast.expr, value: Value, frame: Frame) -> None:

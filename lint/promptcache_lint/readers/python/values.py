@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from promptcache_lint.prompts import Branch, Hole, Text, Trait, flatten
+from promptcache_lint.prompts import Branch, Hole, Text, Trait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Part
 
 __all__ = [
+    "MOST_ITEMS",
     "Instance",
     "Map",
     "Ref",
@@ -29,18 +30,16 @@ __all__ = [
     "Value",
     "element_of",
     "map_traits",
-    "merge",
     "moved",
     "order_traits",
     "traits_of",
+    "union_of",
     "with_traits",
     "without_order",
 ]
 
 Traits = tuple[Trait, ...]
-_MOST_PARTS = 300
-_MOST_ITEMS = 200
-_MOST_SPREAD = 200
+MOST_ITEMS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class Map:
     def set(self, key: str | None, value: Value) -> Map:
         """The map with ``key`` stored."""
         kept = tuple(pair for pair in self.pairs if key is None or pair[0] != key)
-        return replace(self, pairs=(*kept[:_MOST_ITEMS], (key, value)))
+        return replace(self, pairs=(*kept[:MOST_ITEMS], (key, value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,8 @@ class Ref:
 Value = Str | Thing | Seq | Map | Instance | Ref
 
 
-def _union(groups: Iterable[Traits]) -> Traits:
+def union_of(groups: Iterable[Traits]) -> Traits:
+    """The traits of several values, each once; of very many, the first."""
     return tuple(dict.fromkeys(trait for group in groups for trait in group))[:24]
 
 
@@ -133,13 +133,13 @@ def traits_of(value: Value) -> Traits:
     """All traits in a value, however deep."""
     match value:
         case Str(parts):
-            return _union(_part_traits(part) for part in parts)
+            return union_of(_part_traits(part) for part in parts)
         case Thing():
             return value.traits
         case Seq():
-            return _union((value.traits, *(traits_of(item) for item in value.items)))
+            return union_of((value.traits, *(traits_of(item) for item in value.items)))
         case Map():
-            return _union((value.traits, *(traits_of(item) for _, item in value.pairs)))
+            return union_of((value.traits, *(traits_of(item) for _, item in value.pairs)))
         case Instance():
             return ()
         case Ref():
@@ -151,7 +151,7 @@ def _part_traits(part: Part) -> Traits:
         case Hole():
             return part.traits
         case Branch():
-            return _union(_part_traits(inner) for option in part.options for inner in option)
+            return union_of(_part_traits(inner) for option in part.options for inner in option)
         case Text():
             return ()
 
@@ -208,9 +208,9 @@ def with_traits(value: Value, traits: Traits, label: str = "…") -> Value:
             new = tuple(trait for trait in traits if trait not in mine)
             return Str((*parts, Hole(label, place, new, new[0].mark.stability))) if new else value
         case Thing():
-            return replace(value, traits=_union((value.traits, traits)), constant=None)
+            return replace(value, traits=union_of((value.traits, traits)), constant=None)
         case Seq() | Map():
-            return replace(value, traits=_union((value.traits, traits)))
+            return replace(value, traits=union_of((value.traits, traits)))
         case _:
             return Thing(label, traits)
 
@@ -227,8 +227,8 @@ def element_of(value: Value) -> Value:
         case Seq():
             if not value.items:
                 return Thing("", value.traits)
-            others = _union(traits_of(item) for item in value.items[1:])
-            return with_traits(value.items[0], _union((value.traits, others)))
+            others = union_of(traits_of(item) for item in value.items[1:])
+            return with_traits(value.items[0], union_of((value.traits, others)))
         case Map():
             return Thing("", value.traits, settled=not value.partial)
         case Thing():
@@ -265,51 +265,3 @@ def moved(value: Value, place: Place) -> Value:
             return replace(value, pairs=pairs, traits=tuple(t.through(place) for t in value.traits))
         case _:
             return map_traits(value, lambda trait: trait.through(place))
-
-
-def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
-    """The value of a name after a branch: one or the other."""
-    if first == second:
-        return first
-    match first, second:
-        case Str(), Str():
-            return _merge_texts(first.parts, second.parts, place, test)
-        case Seq(), Seq():
-            longer, shorter = (first, second) if len(first.items) >= len(second.items) else (second, first)
-            items = longer.items
-            if shorter.items != longer.items[: len(shorter.items)]:
-                items = (*longer.items, *(item for item in shorter.items if item not in longer.items))
-            return Seq(items[:_MOST_ITEMS], _union((first.traits, second.traits)), longer.kind, partial=True)
-        case Map(), Map():
-            merged = first
-            for key, value in second.pairs:
-                mine = merged.get(key) if key is not None else None
-                merged = merged.set(key, value if mine is None else merge(mine, value, place, test))
-            return replace(merged, traits=_union((first.traits, second.traits)), partial=True)
-        case Thing(), Thing():
-            known = first if first.traits or not second.traits else second
-            return replace(known, traits=_union((first.traits, second.traits)), constant=None)
-        case (Thing(constant="None" | "''"), other) | (other, Thing(constant="None" | "''")):
-            return other
-        case (Str() as text, Thing() as thing) | (Thing() as thing, Str() as text):
-            return with_traits(text, thing.traits, thing.label or "…")
-        case _:
-            return first if traits_of(first) or not traits_of(second) else second
-
-
-def _merge_texts(first: tuple[Part, ...], second: tuple[Part, ...], place: Place, test: str) -> Str:
-    same = 0
-    while same < min(len(first), len(second)) and first[same] == second[same]:
-        same += 1
-    mine, theirs = first[same:], second[same:]
-    if sum(1 for _ in flatten((*mine, *theirs))) > _MOST_SPREAD:  # they double with every branch around
-        return _one_of(first, second)
-    branch = Branch(test, place, (mine, theirs), written=False)
-    return Str((*first[:same], branch)[:_MOST_PARTS])
-
-
-def _one_of(first: tuple[Part, ...], second: tuple[Part, ...]) -> Str:
-    """The longer of two texts that have too many options already, with the faults of both."""
-    longer, other = (first, second) if len(first) >= len(second) else (second, first)
-    text = with_traits(Str(longer), traits_of(Str(other)))
-    return text if isinstance(text, Str) else Str(longer)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.values import (
     Instance,
     Ref,
     Seq,
     Str,
     Thing,
-    merge,
     traits_of,
 )
 from promptcache_lint.readers.typescript import binding, calls, literals, members, texts

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.objects import settled
-from promptcache_lint.readers.python.values import Seq, merge
+from promptcache_lint.readers.python.values import Seq
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place

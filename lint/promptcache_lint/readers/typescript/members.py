@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
+from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
@@ -13,7 +14,6 @@ from promptcache_lint.readers.python.values import (
     Str,
     Thing,
     element_of,
-    merge,
     traits_of,
     with_traits,
 )

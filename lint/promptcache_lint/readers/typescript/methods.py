@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
+from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.values import (
     Map,
     Ref,
     Seq,
     Str,
     Thing,
-    merge,
     traits_of,
     with_traits,
 )

@@ -1,0 +1,76 @@
+"""What a name stands for after two ways through a program: one value that tells of both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Branch, flatten
+from promptcache_lint.readers.python.values import (
+    MOST_ITEMS,
+    Map,
+    Seq,
+    Str,
+    Thing,
+    traits_of,
+    union_of,
+    with_traits,
+)
+
+if TYPE_CHECKING:
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Part
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["merge"]
+
+_MOST_PARTS = 300
+_MOST_SPREAD = 200
+
+
+def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
+    """The value of a name after a branch: one or the other."""
+    if first == second:
+        return first
+    match first, second:
+        case Str(), Str():
+            return _merge_texts(first.parts, second.parts, place, test)
+        case Seq(), Seq():
+            longer, shorter = (first, second) if len(first.items) >= len(second.items) else (second, first)
+            items = longer.items
+            if shorter.items != longer.items[: len(shorter.items)]:
+                items = (*longer.items, *(item for item in shorter.items if item not in longer.items))
+            return Seq(items[:MOST_ITEMS], union_of((first.traits, second.traits)), longer.kind, partial=True)
+        case Map(), Map():
+            merged = first
+            for key, value in second.pairs:
+                mine = merged.get(key) if key is not None else None
+                merged = merged.set(key, value if mine is None else merge(mine, value, place, test))
+            return replace(merged, traits=union_of((first.traits, second.traits)), partial=True)
+        case Thing(), Thing():
+            known = first if first.traits or not second.traits else second
+            return replace(known, traits=union_of((first.traits, second.traits)), constant=None)
+        case (Thing(constant="None" | "''"), other) | (other, Thing(constant="None" | "''")):
+            return other
+        case (Str() as text, Thing() as thing) | (Thing() as thing, Str() as text):
+            return with_traits(text, thing.traits, thing.label or "…")
+        case _:
+            return first if traits_of(first) or not traits_of(second) else second
+
+
+def _merge_texts(first: tuple[Part, ...], second: tuple[Part, ...], place: Place, test: str) -> Str:
+    same = 0
+    while same < min(len(first), len(second)) and first[same] == second[same]:
+        same += 1
+    mine, theirs = first[same:], second[same:]
+    if sum(1 for _ in flatten((*mine, *theirs))) > _MOST_SPREAD:  # they double with every branch around
+        return _one_of(first, second)
+    branch = Branch(test, place, (mine, theirs), written=False)
+    return Str((*first[:same], branch)[:_MOST_PARTS])
+
+
+def _one_of(first: tuple[Part, ...], second: tuple[Part, ...]) -> Str:
+    """The longer of two texts that have too many options already, with the faults of both."""
+    longer, other = (first, second) if len(first) >= len(second) else (second, first)
+    text = with_traits(Str(longer), traits_of(Str(other)))
+    return text if isinstance(text, Str) else Str(longer)

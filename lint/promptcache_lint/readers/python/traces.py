@@ -1,0 +1,135 @@
+"""What a call leaves behind when nobody takes its result: changed objects, and prompts made on the way.
+
+Most such calls log, draw or tell listeners: they are not run. Goes by the statements of a function and of
+those it calls by name, as `relevance` does.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python.values import Instance, Map, Seq, Str, traits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.program import Function
+    from promptcache_lint.readers.python.relevance import Relevance
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["Traces"]
+
+_GROWING = frozenset({"append", "appendleft", "add", "insert", "extend", "update", "sort"})
+_DEEPEST = 3
+_EMPTY = (Str(()), Seq(()), Map(()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """``attributes`` are stored on an object; ``arguments``: a parameter, or what it holds, changes.
+
+    ``prompts``: a prompt may be made in the function or below it.
+    """
+
+    attributes: frozenset[str]
+    arguments: bool
+    prompts: bool
+
+
+_NOTHING = _Trace(frozenset(), arguments=False, prompts=False)
+
+
+class Traces:
+    """Remembers, for one program, what calls of its functions leave behind."""
+
+    def __init__(self, machine: Interpreter) -> None:
+        self._machine = machine
+        self._known: dict[Function, _Trace] = {}
+
+    def matters(
+        self, function: Function, given: Iterable[Value], bound: Value | None, running: Iterable[Function]
+    ) -> bool:
+        """Whether a call can matter to the functions it is made in (``running``), or make a prompt."""
+        if isinstance(function.node, ast.Lambda):
+            return True
+        trace = self._trace(function, 0)
+        given = [*given]
+        if trace.arguments and any(isinstance(value, Seq | Map) for value in given):
+            return True
+        if trace.prompts and (any(map(_says, given)) or _says_of_itself(bound) or self._is_new(function)):
+            return True
+        return bool(trace.attributes) and any(
+            not trace.attributes.isdisjoint(self._machine.relevance.words(caller)) for caller in running
+        )
+
+    def _is_new(self, function: Function) -> bool:
+        """Whether a function makes its prompts of something volatile, and is not run by itself anyway."""
+        relevance = self._machine.relevance
+        return not relevance.holds_prompt(function) and relevance.reaches_source(function)
+
+    def _trace(self, function: Function, depth: int) -> _Trace:
+        known = self._known.get(function)
+        if known is not None or depth > _DEEPEST:
+            return known or _NOTHING
+        self._known[function] = _NOTHING
+        own = _own_trace(function, self._machine.relevance)
+        inner = [self._trace(called, depth + 1) for called in self._machine.relevance.called(function)]
+        found = self._known[function] = _Trace(
+            own.attributes.union(*(trace.attributes for trace in inner)),
+            own.arguments or any(trace.arguments for trace in inner),
+            own.prompts or any(trace.prompts for trace in inner),
+        )
+        return found
+
+
+def _says(value: Value) -> bool:
+    """Whether an argument holds text, or something volatile."""
+    return bool(traits_of(value)) or (isinstance(value, Str | Seq | Map) and value not in _EMPTY)
+
+
+def _says_of_itself(bound: Value | None) -> bool:
+    """Whether the object a method belongs to is known to hold something volatile."""
+    return isinstance(bound, Instance) and any(traits_of(value) for _, value in bound.attributes)
+
+
+def _own_trace(function: Function, relevance: Relevance) -> _Trace:
+    """What a function's own statements do. Numbers and None stored say nothing that a prompt could show."""
+    parameters = function.node.args
+    names = {
+        parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
+    }
+    attributes: set[str] = set()
+    arguments = False
+    plain: set[ast.expr] = set()
+    for node in ast.walk(function.node):  # a statement comes before its targets
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            plain.update(node.targets if not isinstance(node.value.value, str | bytes) else ())
+        target = _changed(node) if node not in plain else None
+        if isinstance(target, ast.Name):
+            arguments = arguments or target.id in names
+        elif isinstance(target, ast.Attribute):
+            attributes.add(_first_attribute(target))
+    return _Trace(frozenset(attributes), arguments, relevance.mentions_prompt(function))
+
+
+def _changed(node: ast.AST) -> ast.expr | None:
+    """The name or attribute that a node binds, or whose list or dict it changes."""
+    match node:
+        case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+            return node
+        case ast.Subscript(ctx=ast.Store()):
+            return node.value
+        case ast.Call(func=ast.Attribute(attr=name, value=owner)) if name in _GROWING:
+            return owner
+        case _:
+            return None
+
+
+def _first_attribute(node: ast.Attribute) -> str:
+    """Of ``self.state.items``, ``state``."""
+    while isinstance(node.value, ast.Attribute):
+        node = node.value
+    return node.attr
