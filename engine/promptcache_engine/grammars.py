@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
+from promptcache_engine.errors import GrammarError
+
 GrammarKind: TypeAlias = Literal["json_schema", "regex", "lark"]
 
 
@@ -27,8 +29,15 @@ class Grammar:
 
     @classmethod
     def json_schema(cls, schema: Mapping[str, Any]) -> Self:
-        """JSON that a schema admits, written with ``", "`` and ``": "`` and no other space."""
-        return cls("json_schema", json.dumps(schema, ensure_ascii=False))
+        """JSON that a schema admits, written with ``", "`` and ``": "`` and no other space.
+
+        Raises:
+            GrammarError: it is nested too deeply to be written down.
+        """
+        try:
+            return cls("json_schema", json.dumps(schema, ensure_ascii=False))
+        except RecursionError as error:
+            raise GrammarError("the schema is nested too deeply") from error
 
     @classmethod
     def json_object(cls) -> Self:

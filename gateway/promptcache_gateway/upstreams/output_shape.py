@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.errors import invalid_request
-from promptcache_gateway.upstreams.parameter_values import strings, unsupported, wrong
+from promptcache_gateway.upstreams.parameter_values import json_schema, strings, unsupported, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,17 +81,15 @@ def _json_schema(wanted: object) -> OutputShape:
     path = "response_format.json_schema"
     if not isinstance(wanted, dict):
         raise wrong(path, "an object with 'name' and 'schema'")
-    schema, strict = wanted.get("schema"), wanted.get("strict")
-    if not isinstance(schema, dict):
-        raise wrong(f"{path}.schema", "a JSON schema")
+    schema, strict = json_schema(wanted.get("schema"), f"{path}.schema"), wanted.get("strict")
     if strict is not None and not isinstance(strict, bool):
         raise wrong(f"{path}.strict", "true or false")
     return OutputShape("json_schema", schema if strict else leniently(schema), f"{path}.schema")
 
 
 def leniently(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with the engine's leave to pass over keywords that it does not enforce."""
-    return {**schema, "x-guidance": {"lenient": True}}
+    """The schema with the engine's leave to pass over what it cannot enforce, and to read oneOf as anyOf."""
+    return {**schema, "x-guidance": {"lenient": True, "coerce_one_of": True}}
 
 
 def _structured(payload: Mapping[str, Any]) -> OutputShape | None:
@@ -112,10 +110,8 @@ def _structured(payload: Mapping[str, Any]) -> OutputShape | None:
 
 def _shape(kind: str, value: Any, path: str) -> OutputShape:
     match kind:
-        case "json" if isinstance(value, dict):
-            return OutputShape("json_schema", leniently(value), path)
         case "json":
-            raise wrong(path, "a JSON schema as an object")
+            return OutputShape("json_schema", leniently(json_schema(value, path)), path)
         case "json_object":
             if value is not True:
                 raise wrong(path, "true")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_STOP_STRINGS = 4
 MAX_BIASES = 1024
+MAX_DEPTH = 120
 
 
 def integer(payload: Mapping[str, Any], name: str, *, least: int, most: int = 2**63 - 1) -> int | None:
@@ -106,6 +107,23 @@ def strings(value: object, path: str, *, most: int) -> Sequence[str]:
     if len(value) > most:
         raise wrong(path, f"at most {most} strings")
     return value
+
+
+def json_schema(value: object, path: str) -> dict[str, Any]:
+    """A JSON schema: an object that is not nested beyond what can be worked on."""
+    if not isinstance(value, dict):
+        raise wrong(path, "a JSON schema")
+    level: list[object] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return value
+    raise wrong(path, f"a JSON schema of at most {MAX_DEPTH} levels")
 
 
 def wrong(path: str, expected: str) -> ApiError:

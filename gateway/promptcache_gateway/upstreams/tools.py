@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from promptcache_gateway.errors import invalid_request
 from promptcache_gateway.upstreams.output_shape import leniently
-from promptcache_gateway.upstreams.parameter_values import flag, unsupported, wrong
+from promptcache_gateway.upstreams.parameter_values import flag, json_schema, unsupported, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,8 +102,8 @@ def _tool(tool: object, path: str) -> Tool:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise wrong(f"{path}.function.name", "1 to 64 letters, digits, '_', '.' or '-'")
     parameters, strict = function.get("parameters"), function.get("strict")
-    if parameters is not None and not isinstance(parameters, dict):
-        raise wrong(f"{path}.function.parameters", "a JSON schema")
+    if parameters is not None:
+        parameters = json_schema(parameters, f"{path}.function.parameters")
     if strict is not None and not isinstance(strict, bool):
         raise wrong(f"{path}.function.strict", "true or false")
     schema = {"type": "object", **(parameters or {"properties": {}, "additionalProperties": False})}

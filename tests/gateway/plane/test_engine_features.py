@@ -237,6 +237,9 @@ def test_a_lenient_schema_passes_over_what_is_not_enforced(client: openai.OpenAI
     wanted["json_schema"]["strict"] = True
     with pytest.raises(openai.BadRequestError, match="not"):
         chat(client, response_format=wanted)
+    union = {"oneOf": [{"const": 1}, {"const": 2}]}
+    made = chat(client, extra_body={"guided_json": union}).choices[0].message.content
+    assert made in {"1", "2"}
 
 
 def test_a_required_call_whole_and_streamed(client: openai.OpenAI) -> None:

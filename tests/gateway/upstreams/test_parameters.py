@@ -10,6 +10,13 @@ def read(**payload: object) -> Parameters:
     return read_parameters(payload, prompt_field="messages", default_max=None)
 
 
+def nested(levels: int) -> dict[str, object]:
+    schema: dict[str, object] = {}
+    for _ in range(levels):
+        schema = {"not": schema}
+    return schema
+
+
 def read_text(**payload: object) -> Parameters:
     return read_parameters(payload, prompt_field="prompt", default_max=16)
 
@@ -203,6 +210,7 @@ def test_an_unknown_parameter_is_refused_by_name() -> None:
             {"type": "json_schema", "json_schema": {"schema": {}, "strict": 1}},
             "response_format.json_schema.strict",
         ),
+        ("guided_json", nested(121), "guided_json"),
         ("structured_outputs", {"structural_tag": "x"}, "structured_outputs.structural_tag"),
         ("guided_choice", [], "guided_choice"),
         ("guided_choice", ["a", ""], "guided_choice"),
