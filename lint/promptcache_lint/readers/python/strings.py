@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Hole, Text, Trait
+from promptcache_lint.readers.joining import join_items, order_hole
 from promptcache_lint.readers.placeholders import date_only, named_hole
 from promptcache_lint.readers.python.program import Class, Function
 from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str, Thing, traits_of
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Part
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
-    from promptcache_lint.readers.python.values import Traits, Value
+    from promptcache_lint.readers.python.values import Value
 
     FillOne = Callable[[re.Match[str]], "tuple[Part, ...] | None"]
 
@@ -113,18 +114,10 @@ def _container(
     for item in items[:50]:
         parts += parts_of(machine, item, node, frame) if not isinstance(item, Ref | Instance) else ()
         parts.append(Text(", ", place))
-    parts += _order_hole(value.traits, frame.module.label(node), place, parts)
+    parts += order_hole(value.traits, frame.module.label(node), place, parts)
     if value.partial and not value.traits:
         parts.append(Hole(frame.module.label(node), place))
     return tuple(parts)
-
-
-def _order_hole(traits: Traits, label: str, place: Place, parts: list[Part]) -> tuple[Part, ...]:
-    """A hole for traits of an order that no item carries already."""
-    seen = {trait for part in parts if isinstance(part, Hole) for trait in part.traits}
-    origins = {(trait.mark.code, trait.origin) for trait in seen}
-    new = tuple(trait for trait in traits if (trait.mark.code, trait.origin) not in origins)
-    return (Hole(label, place, new, new[0].mark.stability),) if new else ()
 
 
 def _reference(machine: Interpreter, value: Ref, node: ast.expr, place: Place, frame: Frame) -> Hole:
@@ -203,14 +196,5 @@ def join(machine: Interpreter, separator: Value, items: Value, node: ast.expr, f
     glue = separator.parts if isinstance(separator, Str) else ()
     if not isinstance(items, Seq):
         return Str(parts_of(machine, items, node, frame))
-    parts: list[Part] = []
-    for index, item in enumerate(items.items):
-        if index:
-            parts += glue
-        parts += parts_of(machine, item, node, frame)
-        if len(parts) > _MOST_PARTS:
-            break
-    parts += _order_hole(items.traits, frame.module.label(node), place, parts)
-    if items.partial and not items.items:
-        parts.append(Hole(frame.module.label(node), place))
-    return Str(tuple(parts[:_MOST_PARTS]))
+    label = frame.module.label(node)
+    return join_items(glue, items, lambda item: parts_of(machine, item, node, frame), label, place)

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.places import Place
-from promptcache_lint.prompts import Hole, Text, Trait
+from promptcache_lint.prompts import Hole, Text
+from promptcache_lint.readers.joining import join_items, order_hole
 from promptcache_lint.readers.placeholders import named_hole
 from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str, Thing
 from promptcache_lint.readers.typescript import naming
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from promptcache_lint.prompts import Part
-    from promptcache_lint.readers.python.values import Traits, Value
+    from promptcache_lint.readers.python.values import Value
     from promptcache_lint.readers.typescript.frame import Frame
     from promptcache_lint.readers.typescript.machine import Machine
     from promptcache_lint.readers.typescript.module import Module
 
-__all__ = ["join", "order_hole", "parts_of", "raw", "string", "template", "written"]
+__all__ = ["join", "parts_of", "raw", "string", "template", "written"]
 
 _MOST_PARTS = 300
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
@@ -155,15 +156,6 @@ def _container(
     return tuple(parts[:_MOST_PARTS])
 
 
-def order_hole(traits: Traits, label: str, place: Place, parts: list[Part]) -> tuple[Part, ...]:
-    """A hole for traits of an order that no item carries already."""
-    seen = {
-        (trait.mark.code, trait.origin) for part in parts if isinstance(part, Hole) for trait in part.traits
-    }
-    new: tuple[Trait, ...] = tuple(trait for trait in traits if (trait.mark.code, trait.origin) not in seen)
-    return (Hole(label, place, new, new[0].mark.stability),) if new else ()
-
-
 def _instance(machine: Machine, value: Instance, node: Node, place: Place, frame: Frame) -> tuple[Part, ...]:
     method = machine.objects.method(value.cls, "toString")
     if method is None:
@@ -178,17 +170,8 @@ def join(machine: Machine, separator: Value | None, items: Value, node: Node, fr
     glue: tuple[Part, ...] = separator.parts if isinstance(separator, Str) else (Text(",", place),)
     if not isinstance(items, Seq):
         return Str(parts_of(machine, items, node, frame))
-    parts: list[Part] = []
-    for index, item in enumerate(items.items):
-        if index:
-            parts += glue
-        parts += parts_of(machine, item, node, frame)
-        if len(parts) > _MOST_PARTS:
-            break
-    parts += order_hole(items.traits, frame.module.label(node), place, parts)
-    if items.partial and not items.items:
-        parts.append(Hole(frame.module.label(node), place))
-    return Str(tuple(parts[:_MOST_PARTS]))
+    label = frame.module.label(node)
+    return join_items(glue, items, lambda item: parts_of(machine, item, node, frame), label, place)
 
 
 def raw(node: Node, frame: Frame) -> tuple[Part, ...]:
