@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from promptcache_engine.cache import Hints
     from promptcache_engine.config import EngineConfig, SamplingParams
     from promptcache_engine.engine import Engine
     from promptcache_engine.errors import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from promptcache_engine.info import EngineInfo, EngineStats
 
 _HOMES = {
+    "cache": ("Hints",),
     "config": ("EngineConfig", "SamplingParams"),
     "engine": ("Engine",),
     "errors": (
@@ -86,6 +88,7 @@ __all__ = [
     "GenerationEvent",
     "Grammar",
     "GrammarError",
+    "Hints",
     "InvalidTokenError",
     "ModelBrokenError",
     "QueueFullError",

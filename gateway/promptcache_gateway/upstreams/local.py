@@ -19,10 +19,10 @@ from promptcache_engine import (
     Finished,
     Grammar,
     GrammarError,
+    Hints,
     SamplingParams,
     TokenDelta,
 )
-from promptcache_engine.cache import Hints
 from promptcache_gateway.errors import ApiError, invalid_request, too_many_tokens, unknown_model
 from promptcache_gateway.upstreams.answers import make_answer, models_body
 from promptcache_gateway.upstreams.cache_hints import hints_of
