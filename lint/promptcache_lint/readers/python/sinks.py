@@ -166,7 +166,7 @@ class Sinks:
     def _keywords(self, made: Call, frame: Frame) -> None:
         """A call of anything with a keyword that names a system prompt."""
         for keyword in SYSTEM_KEYWORDS:
-            if keyword == "instruction" and not made.path.rpartition(".")[2][:1].isupper():
+            if keyword == "instruction" and "Agent" not in made.path:
                 continue  # of a class of agents it is the system prompt, of a function the task
             pair = made.named.get(keyword)
             if (
