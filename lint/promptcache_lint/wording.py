@@ -78,7 +78,7 @@ def role_of_file_name(name: str) -> Role:
     """The role a file's name suggests; a prompt in a file of its own is a system prompt by default."""
     stem = name.split(".", maxsplit=1)[0]
     words = [part for part in re.split(r"[._\-\s]+", name.lower()) if part]
-    if role_of_name(stem) == "user" or "user" in words[:-1] or "human" in words[:-1]:
+    if role_of_name(stem) == "user" or "user" in words[:-1] or {"human", "input"} & set(words[:-1]):
         return "user"
     return "system"
 

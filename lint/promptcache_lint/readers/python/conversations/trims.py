@@ -62,6 +62,8 @@ def trims(facts: Facts) -> Iterator[Practice]:
 def _is_from_end(lower: ast.expr, owner: ast.expr) -> bool:
     """Whether a slice begins so many messages before the end; the last one alone is no window."""
     match lower:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Call(func=ast.Name(id="len"))):
+            return False  # ``messages[-len(results):]``: those that were just added
         case ast.UnaryOp(op=ast.USub()):
             return constant(lower) != -1
         case ast.BinOp(op=ast.Sub(), left=ast.Call(func=ast.Name(id="len"), args=[inner])):
