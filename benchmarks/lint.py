@@ -1,15 +1,20 @@
 """How many lines of Python the linter reads in a second, on a tree that is made up or on one of yours.
 
-    python benchmarks/lint.py [FOLDER] [--lines 100000]
+    python benchmarks/lint.py [FOLDER] [--lines 100000] [--growth]
 
 The made-up tree is one file in eight about prompts, with helpers in other modules, and seven of plain code.
-CPU seconds of this process are measured, so that a busy machine does not count against the linter.
+``--growth`` copies the packages in FOLDER, again and again under new names, to trees of 10,000 to 500,000
+lines, and reads each in a process of its own: seconds should grow no faster than lines, and memory must stay
+bounded. CPU seconds of this process are measured, so that a busy machine does not count against the linter.
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
+import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -110,6 +115,34 @@ def write_tree(folder: Path, lines: int) -> None:
         number += 1
 
 
+SIZES = (10_000, 50_000, 100_000, 250_000, 500_000)
+
+
+def copy_packages(source: Path, folder: Path, lines: int) -> None:
+    """Copy the modules of ``source``'s packages below ``folder`` until there are ``lines`` lines."""
+    written = round_number = 0
+    while written < lines:
+        before = written
+        for path in sorted(source.rglob("*.py")):
+            target = folder / f"copy_{round_number}" / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            written += path.read_bytes().count(b"\n")
+            if written >= lines:
+                return
+        if written == before:
+            raise SystemExit(f"No lines of Python below {source}.")
+        round_number += 1
+
+
+def measure_growth(source: Path) -> None:
+    """Read trees of growing size, each in a process of its own."""
+    for lines in SIZES:
+        with tempfile.TemporaryDirectory() as folder:
+            copy_packages(source, Path(folder), lines)
+            subprocess.run([sys.executable, __file__, folder], check=True)
+
+
 def measure(folder: Path) -> None:
     """Lint a folder and print what it took."""
     lines = sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.py"))
@@ -128,7 +161,13 @@ def main() -> None:
     )
     parser.add_argument("folder", nargs="?", type=Path, help="a tree of your own")
     parser.add_argument("--lines", type=int, default=100_000, help="size of the made-up tree")
+    parser.add_argument("--growth", action="store_true", help="grow trees from the packages in FOLDER")
     options = parser.parse_args()
+    if options.growth:
+        if options.folder is None:
+            parser.error("--growth needs a FOLDER of packages")
+        measure_growth(options.folder)
+        return
     if options.folder is not None:
         measure(options.folder)
         return
