@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _MILLISECONDS_FROM = 1e11  # as seconds this would be the year 5138
 _MICROSECONDS_FROM = 1e14
+_TOO_LATE = 1e17
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ def read_time(value: object) -> float | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
+        if not 0 < value < _TOO_LATE:
+            return None
         if value >= _MICROSECONDS_FROM:
             return value / 1e6
         return value / 1e3 if value >= _MILLISECONDS_FROM else float(value)

@@ -32,7 +32,8 @@ class Codex:
 
     def knows(self, entry: Mapping[str, Any]) -> bool:
         """By its kinds of lines with a payload."""
-        return entry.get("type") in _KINDS and isinstance(entry.get("payload"), Mapping)
+        kind = entry.get("type")
+        return isinstance(kind, str) and kind in _KINDS and isinstance(entry.get("payload"), Mapping)
 
     def read(self, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
         """The request that a count of tokens closes."""
