@@ -193,7 +193,12 @@ def test_an_address_that_is_not_ours() -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"", "GGUF"), (b"GGUF", "GGUF"), (b"not a model" * 99, "GGUF"), (None, "no such file")],
+    [
+        (b"", "the file is empty"),
+        (b"GGUF", "truncated"),
+        (b"not a model" * 99, "GGUF"),
+        (None, "no such file"),
+    ],
 )
 def test_a_model_that_cannot_be_read(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes | None, said: str
