@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from promptcache.causes import CAUSES
 from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_caches, warm_cache
+from promptcache_gateway.admin.charts import add_charts
 from promptcache_gateway.admin.feed import feed
 from promptcache_gateway.admin.routes import AdminRoute
 from promptcache_gateway.errors import ApiError, invalid_request
@@ -41,6 +42,7 @@ def create_router(observer: Observer, upstreams: Sequence[Upstream] = ()) -> API
         journal.metrics.watch_engines(lambda: engine_stats(upstreams))
     router = APIRouter(route_class=AdminRoute)
     _add_templates(router, journal)
+    add_charts(router, PREFIX, journal)
     _add_requests(router, observer, journal)
     _add_events(router, journal)
     _add_cache(router, observer, upstreams)

@@ -24,6 +24,7 @@ from promptcache_gateway.observe.plausible import believed
 from promptcache_gateway.observe.prompt import Prompt, read_prompt, share_texts
 from promptcache_gateway.observe.record import RequestRecord
 from promptcache_gateway.observe.rules import CacheRules, rules_for, with_marks
+from promptcache_gateway.observe.stretches import outline
 from promptcache_gateway.observe.templates import UNSTRUCTURED, TemplateName, Templates
 from promptcache_gateway.observe.verdict import diagnose
 
@@ -247,6 +248,7 @@ class Observer:
         call, usage, engine = observation.call, outcome.usage, outcome.engine
         prompt = usage.total_input if engine is None else engine.prompt_tokens
         cached = usage.cache_read if engine is None else engine.cached_tokens
+        prompt_cut = observation.sight.prompt
         return RequestRecord(
             id=call.id,
             time=call.received_at,
@@ -269,6 +271,8 @@ class Observer:
             response_id=outcome.response_id,
             saved_usd=self._saved(observation, usage),
             diagnosis=diagnosis,
+            outline=() if prompt_cut is None else outline(prompt_cut),
+            raw_usage=usage.raw,
         )
 
     def _saved(self, observation: Observation, usage: Usage) -> float | None:

@@ -30,5 +30,19 @@ class Recent:
         with self._lock:
             return self._records.get(request_id)
 
+    def samples(self, template: str, tenant: str | None = None) -> dict[tuple[str, str], dict[str, str]]:
+        """The newest excerpts of a template by cause and path: ``{id, before, after}``."""
+        found: dict[tuple[str, str], dict[str, str]] = {}
+        with self._lock:
+            records = list(self._records.values())
+        for record in reversed(records):
+            told = record.diagnosis
+            if record.template != template or tenant not in {None, record.tenant}:
+                continue
+            if told.cause and told.path and told.before is not None and told.after is not None:
+                sample = {"id": record.id, "before": told.before, "after": told.after}
+                found.setdefault((told.cause, told.path), sample)
+        return found
+
     def __len__(self) -> int:
         return len(self._records)

@@ -5,10 +5,14 @@ The excerpts of a diagnosis stay with the value while it is in memory; the store
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from promptcache_gateway.observe.stretches import Stretch, outline_json
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from promptcache_gateway.observe.diagnosis import Diagnosis
 
 
@@ -38,6 +42,8 @@ class RequestRecord:
         response_id: the id of the response object, or None.
         saved_usd: what reading saved, less what writing cost more; None without prices.
         diagnosis: why what was not read was not.
+        outline: the prompt's segments without their texts. In memory only.
+        raw_usage: the upstream's own usage record as it sent it. In memory only.
     """
 
     id: str
@@ -61,6 +67,8 @@ class RequestRecord:
     response_id: str | None
     saved_usd: float | None
     diagnosis: Diagnosis
+    outline: tuple[Stretch, ...] = ()
+    raw_usage: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -93,4 +101,12 @@ class RequestRecord:
             "response_id": self.response_id,
             "saved_usd": self.saved_usd,
             "diagnosis": self.diagnosis.to_dict(excerpts=excerpts),
+            **(self._remembered() if excerpts else {}),
+        }
+
+    def _remembered(self) -> dict[str, Any]:
+        """What is never written down; None where it is not known."""
+        return {
+            "outline": outline_json(self.outline, self.prompt_tokens) or None,
+            "raw_usage": dict(self.raw_usage) or None,
         }
