@@ -26,6 +26,7 @@ from promptcache_gateway.plane import DataPlane
 from promptcache_gateway.plane.responses import send_error
 from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.settings import Settings
+from promptcache_gateway.store import Store
 from promptcache_gateway.tenancy.key_file import KeyFile
 from promptcache_gateway.tenancy.key_ring import KeyRing
 from promptcache_gateway.upstreams import Switchboard, create_switchboard
@@ -205,4 +206,5 @@ def create_app(
     else:
         switchboard = Switchboard([(upstream, settings.lines[0])])
     upstreams = [line.upstream for line in switchboard.lines]
-    return Gateway(settings, switchboard, Observer(upstreams, Journal(settings.database_file)))
+    store = Store(settings.database_address, bounds=settings.bounds)
+    return Gateway(settings, switchboard, Observer(upstreams, Journal(store)))

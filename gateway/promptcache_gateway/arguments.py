@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.named_upstreams import read_models, read_upstreams
@@ -63,7 +64,8 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
         stored_keys=bool(KeyFile(data_dir / FILE_NAME).read()),
         tenants={name: TenantLimits(**table) for name, table in tables.get("tenants", {}).items()},
         data_dir=data_dir,
-        database=storage.get("database"),
+        database=storage.get("database") or environ.get("PROMPTCACHE_DATABASE_URL", "").strip() or None,
+        bounds=_bounds(storage),
     )
 
 
@@ -75,6 +77,11 @@ def _given(arguments: argparse.Namespace) -> list[tuple[str, str, Any]]:
         if dot and value is not None:
             given.append((table, key, value))
     return given
+
+
+def _bounds(table: Mapping[str, Any]) -> Bounds:
+    named = {"keep_requests": "requests", "keep_days": "days", "max_mib": "mib"}
+    return Bounds(**{to: table[key] for key, to in named.items() if key in table})
 
 
 def _serve(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +130,8 @@ def _parser() -> argparse.ArgumentParser:
         description="An OpenAI-compatible gateway, with the built-in engine unless --upstream is given.",
         epilog=(
             "Environment: PROMPTCACHE_UPSTREAM_API_KEY is sent to the upstream instead of the caller's key; "
-            "PROMPTCACHE_API_KEYS (comma-separated) are the keys callers must show."
+            "PROMPTCACHE_API_KEYS (comma-separated) are the keys callers must show; "
+            "PROMPTCACHE_DATABASE_URL is where it records."
         ),
         allow_abbrev=False,
     )
@@ -181,9 +189,10 @@ def _add_gateway(group: argparse._ArgumentGroup) -> None:
     option("--data-dir", to="storage.data_dir", metavar="DIR", help="folder of what is recorded")
     option(
         "--database",
+        "--database-url",
         to="storage.database",
-        metavar="PATH",
-        help="SQLite file instead of --data-dir/promptcache.db",
+        metavar="PATH|URL",
+        help="SQLite file instead of --data-dir/promptcache.db, or postgresql://USER@HOST/NAME",
     )
     group.add_argument("--config", type=Path, metavar="FILE", help="promptcache.toml with the same settings")
     group.add_argument("--check", action="store_true", help="check the settings and exit")

@@ -38,6 +38,7 @@ KEYS: dict[str, dict[str, type]] = {
         "retries": int,
         "retry_wait_s": float,
         "tenant_salt": bool,
+        "diagnostics": str,
     },
     "engine": {
         "model": str,
@@ -60,6 +61,9 @@ KEYS: dict[str, dict[str, type]] = {
     "storage": {
         "data_dir": str,
         "database": str,
+        "keep_requests": int,
+        "keep_days": float,
+        "max_mib": int,
     },
 }
 # Tables of tables: [upstreams.NAME].
@@ -77,6 +81,7 @@ NAMED: dict[str, dict[str, type]] = {
         "retries": int,
         "retry_wait_s": float,
         "tenant_salt": bool,
+        "diagnostics": str,
     },
     "tenants": {
         "requests_per_minute": int,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.upstream_settings import ModelSettings, UpstreamSettings
 
@@ -35,6 +36,7 @@ __all__ = [
 DEFAULT_PORT = 8400
 MIB = 1024 * 1024
 _SQLITE = "sqlite:///"
+_POSTGRES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +102,8 @@ class Settings:
         keep_alive_s: seconds of silence in a stream before a comment is sent; 0: none is.
         shutdown_grace_s: seconds that running requests get to end when the gateway is stopped.
         data_dir: folder of what is recorded.
-        database: path of the database, or ``sqlite:///PATH``; None: a file in ``data_dir``.
+        database: a file's path, ``sqlite:///PATH`` or ``postgresql://…``; None: a file in ``data_dir``.
+        bounds: how much of what is recorded is kept.
     """
 
     host: str = "127.0.0.1"
@@ -120,7 +123,8 @@ class Settings:
     keep_alive_s: float = 15.0
     shutdown_grace_s: float = 10.0
     data_dir: Path = field(default_factory=lambda: default_data_dir(os.environ))
-    database: str | None = None
+    database: str | None = field(default=None, repr=False)
+    bounds: Bounds = field(default_factory=Bounds)
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -143,9 +147,11 @@ class Settings:
         for upstream in self.lines:
             if upstream.url and self._leads_back(upstream.url):
                 raise SettingsError("upstream", f"{upstream.url} is this gateway itself.")
-        if "://" in (self.database or "") and not self._names_sqlite:
+        if "://" in (self.database or "") and not self._names_database:
             raise SettingsError(
-                "database", "only SQLite can be used.", remedy="Give a file's path, or sqlite:///PATH."
+                "database",
+                "is no address of a database that can be used.",
+                remedy="Give a file's path, sqlite:///PATH or postgresql://USER@HOST/NAME.",
             )
 
     def _check_models(self) -> None:
@@ -194,15 +200,17 @@ class Settings:
         return self.data_dir / "keys.json"
 
     @property
-    def database_file(self) -> Path:
-        """The SQLite file to write to."""
+    def database_address(self) -> Path | str:
+        """The SQLite file to write to, or PostgreSQL's address."""
         if self.database is None:
             return self.data_dir / "promptcache.db"
+        if self.database.startswith(_POSTGRES):
+            return self.database
         return Path(self.database.removeprefix(_SQLITE)).expanduser()
 
     @property
-    def _names_sqlite(self) -> bool:
-        return self.database is not None and self.database.startswith(_SQLITE)
+    def _names_database(self) -> bool:
+        return self.database is not None and self.database.startswith((_SQLITE, *_POSTGRES))
 
     def _leads_back(self, url: str) -> bool:
         parts = urlsplit(url)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from promptcache_gateway.arguments import make_settings, parse_arguments
+from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.errors import SettingsError, StartupError
 from promptcache_gateway.settings import Settings, UpstreamSettings, is_loopback
 
@@ -35,12 +36,31 @@ def test_the_defaults() -> None:
 )
 def test_the_database_is_a_file(given: str | None, file: str) -> None:
     argv = [] if given is None else ["--database", given]
-    assert settings("--data-dir", "/d", *argv).database_file == Path(file)
+    assert settings("--data-dir", "/d", *argv).database_address == Path(file)
+
+
+@pytest.mark.parametrize("argv", [["--database-url", "postgresql://u:pw@host/db"], []])
+def test_the_database_is_a_server(argv: list[str]) -> None:
+    made = make_settings(
+        parse_arguments(argv), {"PROMPTCACHE_DATABASE_URL": "" if argv else "postgresql://u:pw@host/db"}
+    )
+    assert made.database_address == "postgresql://u:pw@host/db"
+    assert "pw" not in repr(made)
 
 
 def test_other_databases_are_refused() -> None:
-    with pytest.raises(SettingsError, match="only SQLite"):
-        settings("--database", "postgresql://host/db")
+    with pytest.raises(SettingsError, match="no address of a database"):
+        settings("--database", "mysql://host/db")
+
+
+def test_how_much_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "promptcache.toml"
+    file.write_text("[storage]\nkeep_requests = 5\nkeep_days = 2\nmax_mib = 64\n")
+    assert settings("--config", str(file)).bounds == Bounds(requests=5, days=2.0, mib=64)
+    for wrong in ("keep_requests = 0", "keep_days = 0", "max_mib = 1"):
+        file.write_text(f"[storage]\n{wrong}\n")
+        with pytest.raises(SettingsError, match=wrong.split()[0]):
+            settings("--config", str(file))
 
 
 @pytest.mark.parametrize("spelling", ["--page-size", "--block-size", "--kv-cache-page-size"])

@@ -37,9 +37,9 @@ class Journal:
         metrics: what Prometheus is told.
     """
 
-    def __init__(self, database: Path | str, *, store: Store | None = None) -> None:
-        """``store`` None: one over the file ``database`` with its ordinary bounds."""
-        self.store = store if store is not None else Store(database)
+    def __init__(self, database: Store | Path | str) -> None:
+        """``database``: a store, or the address of one with its ordinary bounds."""
+        self.store = database if isinstance(database, Store) else Store(database)
         self.recent = Recent()
         self.events = EventRing()
         self.metrics = Metrics(dropped=lambda: self.store.dropped)

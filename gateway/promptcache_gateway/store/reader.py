@@ -8,6 +8,7 @@ import orjson
 from sqlalchemy import Engine, Select, Table, func, select
 
 from promptcache_gateway.store.learned import LearnedRow
+from promptcache_gateway.store.portable import all_true
 from promptcache_gateway.store.schema import (
     hours,
     learned_templates,
@@ -80,7 +81,7 @@ class Reader:
     def templates(self, *, tenant: str | None = None, name: str | None = None) -> list[Json]:
         """Every template's totals, most prompt tokens first; tenants with one name are added up."""
         sums = [_merge(templates, column) for column in _SUMMED]
-        statement = select(templates.c.name, func.min(templates.c.learned).label("learned"), *sums)
+        statement = select(templates.c.name, all_true(templates.c.learned).label("learned"), *sums)
         statement = _of(statement.group_by(templates.c.name), templates, tenant, name)
         with self._engine.connect() as connection:
             rows = connection.execute(statement).mappings().all()
@@ -175,7 +176,7 @@ def template_json(row: Mapping[str, Any], causes: Iterable[Json]) -> Json:
 
 
 def request_json(row: Mapping[str, Any]) -> Json:
-    """One request as the admin API shows it; the excerpts are not in the database."""
+    """One request as the admin API shows it; what is kept in memory only is not in the database."""
     values = {**row, "before": None, "after": None}
     values["causes"] = [code for code in row["causes"].split(",") if code]
     values["losses"] = orjson.loads(row["losses"])

@@ -3,6 +3,7 @@
 When the queue is full a record is dropped and counted, so that a slow disk never slows a request.
 A batch is one transaction: after a kill the database holds complete batches only. What comes within a few
 hundredths of a second is one batch, because a transaction costs ten times what a record in it does.
+A server that went away is waited for; what does not fit into the queue meanwhile is dropped and counted.
 """
 
 from __future__ import annotations
@@ -10,23 +11,24 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
-import orjson
-from sqlalchemy import Connection, Engine, delete, func, select
-from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
 from promptcache_gateway.store.learned import LearnedRow
-from promptcache_gateway.store.reader import DIAGNOSIS_COLUMNS, OWN_COLUMNS
-from promptcache_gateway.store.schema import hours, learned_templates, requests
+from promptcache_gateway.store.portable import POSTGRESQL
+from promptcache_gateway.store.rows import insert_learned, insert_requests, is_written
 from promptcache_gateway.store.totals import add_totals
+from promptcache_gateway.store.trimming import trim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlalchemy import Connection, Engine
+
+    from promptcache_gateway.bounds import Bounds
     from promptcache_gateway.observe.record import RequestRecord
 
 _log = logging.getLogger(__name__)
@@ -34,6 +36,8 @@ _log = logging.getLogger(__name__)
 _BATCH = 500
 _GATHER_S = 0.05  # how long the first record of a batch waits for others, unless somebody wants to read
 _TRIM_EVERY = 1_000  # records between two looks at the bounds
+_TRIM_S = 600.0  # or so many seconds, when something is written
+_AGAIN_S = 1.0  # between two tries to reach a server that went away
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +53,19 @@ class Recorder:
     Args:
         engine: the database.
         capacity: records that may wait.
-        max_requests: requests kept; the totals outlive them.
-        max_hours: hours of hourly totals kept.
+        bounds: what is kept.
     """
 
-    def __init__(self, engine: Engine, *, capacity: int, max_requests: int, max_hours: int) -> None:
+    def __init__(self, engine: Engine, *, capacity: int, bounds: Bounds) -> None:
         self._engine = engine
-        self._max_requests = max_requests
-        self._max_hours = max_hours
+        self._bounds = bounds
         self._queue: queue.Queue[RequestRecord | LearnedRow | _Barrier | None] = queue.Queue(capacity)
         self._dropped = 0
         self._lock = threading.Lock()
         self._since_trim = 0
+        self._trimmed_at = float("-inf")
+        self._away = False
+        self._closing = threading.Event()
         self._urgent = threading.Event()
         self._thread = threading.Thread(target=self._run, name="promptcache-recorder", daemon=True)
 
@@ -95,8 +100,9 @@ class Recorder:
         return barrier.done.wait(timeout_s)
 
     def close(self) -> None:
-        """Write what is queued, then end the thread."""
+        """Write what is queued, then end the thread. A server that is away is not waited for."""
         if self._thread.is_alive():
+            self._closing.set()
             self._urgent.set()
             self._queue.put(None)
             self._thread.join()
@@ -130,49 +136,56 @@ class Recorder:
         return batch
 
     def _write(self, batch: Sequence[RequestRecord | LearnedRow]) -> None:
-        learned = [item for item in batch if isinstance(item, LearnedRow)]
+        """Write a batch; where the server is away, try until it is back or the recorder is closed."""
+        while True:
+            if self._away and self._closing.is_set():
+                self._drop(_requests_in(batch))
+                return
+            try:
+                self._transact(batch)
+            except (SQLAlchemyError, OverflowError) as error:
+                if not self._is_away(error):
+                    self._refused(batch, error)
+                    return
+                if not self._away:
+                    _log.error("recorder: the database does not answer: %s", type(error).__name__)
+                self._away = True
+                self._closing.wait(_AGAIN_S)
+            else:
+                self._away = False
+                return
+
+    def _transact(self, batch: Sequence[RequestRecord | LearnedRow]) -> None:
         records = [item for item in batch if not isinstance(item, LearnedRow)]
-        try:
-            with self._engine.begin() as connection:
-                _insert_learned(connection, learned)
-                _insert_requests(connection, records)
-                add_totals(connection, records)
-                self._trim(connection, len(records))
-        except SQLAlchemyError as error:
-            self._drop(len(records))
-            _log.error("recorder: %d records were not written: %s", len(records), type(error).__name__)
+        with self._engine.begin() as connection:
+            if self._away and records and is_written(connection, records[0]):
+                return  # the server went after it had written and before it could say so
+            insert_learned(connection, [item for item in batch if isinstance(item, LearnedRow)])
+            insert_requests(connection, records)
+            add_totals(connection, records)
+            self._trim(connection, len(records))
+
+    def _refused(self, batch: Sequence[RequestRecord | LearnedRow], error: Exception) -> None:
+        """Drop a batch that the database refuses, or where it may be one value's fault, that record alone."""
+        if len(batch) > 1 and not isinstance(error, OperationalError):
+            for item in batch:
+                self._write([item])
+            return
+        lost = _requests_in(batch)
+        self._drop(lost)
+        _log.error("recorder: %d records were not written: %s", lost, type(error).__name__)
+
+    def _is_away(self, error: Exception) -> bool:
+        server = self._engine.dialect.name == POSTGRESQL
+        return server and isinstance(error, OperationalError | InterfaceError)
 
     def _trim(self, connection: Connection, written: int) -> None:
         self._since_trim += written
-        if self._since_trim < _TRIM_EVERY:
-            return
-        self._since_trim = 0
-        newest = connection.execute(select(func.max(requests.c.seq))).scalar() or 0
-        connection.execute(delete(requests).where(requests.c.seq <= newest - self._max_requests))
-        latest = connection.execute(select(func.max(hours.c.hour))).scalar() or 0
-        connection.execute(delete(hours).where(hours.c.hour <= latest - self._max_hours))
+        now = time.monotonic()
+        if self._since_trim >= _TRIM_EVERY or now - self._trimmed_at >= _TRIM_S:
+            trim(connection, self._bounds, time.time())
+            self._since_trim, self._trimmed_at = 0, now
 
 
-def _insert_requests(connection: Connection, records: Sequence[RequestRecord]) -> None:
-    if records:
-        connection.exec_driver_sql(_INSERT, [_row(record) for record in records])
-
-
-def _insert_learned(connection: Connection, templates: Sequence[LearnedRow]) -> None:
-    for template in templates:
-        connection.execute(insert(learned_templates).values(template.packed()).on_conflict_do_nothing())
-
-
-_COLUMNS = (*OWN_COLUMNS, *DIAGNOSIS_COLUMNS, "causes", "losses")
-# Written out, because a row of values costs half as much as a mapping that has to be put in order first.
-_VALUES = ", ".join("?" * len(_COLUMNS))
-_INSERT = f"INSERT INTO requests ({', '.join(_COLUMNS)}) VALUES ({_VALUES}) ON CONFLICT (id) DO NOTHING"  # noqa: S608 - our own names
-_own_fields, _diagnosis_fields = attrgetter(*OWN_COLUMNS), attrgetter(*DIAGNOSIS_COLUMNS)
-
-
-def _row(record: RequestRecord) -> tuple[object, ...]:
-    """A record as a row in the order of `_COLUMNS`; the excerpts stay behind."""
-    diagnosis = record.diagnosis
-    causes = "," + ",".join(diagnosis.causes) + "," if diagnosis.causes else ""
-    losses = orjson.dumps(dict(diagnosis.losses)).decode() if diagnosis.losses else "{}"
-    return (*_own_fields(record), *_diagnosis_fields(diagnosis), causes, losses)
+def _requests_in(batch: Sequence[RequestRecord | LearnedRow]) -> int:
+    return sum(not isinstance(item, LearnedRow) for item in batch)

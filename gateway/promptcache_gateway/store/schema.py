@@ -7,13 +7,14 @@ of a prompt, of an answer or of a key is kept anywhere.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy import (
     Boolean,
     Column,
     Connection,
     Float,
     Index,
-    Integer,
     LargeBinary,
     MetaData,
     String,
@@ -24,17 +25,22 @@ from sqlalchemy import (
     update,
 )
 
-VERSION = 1
+from promptcache_gateway.store.portable import COUNT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VERSION = 2
 """The schema's version; raise it with a step in `_STEPS`."""
 
 metadata = MetaData()
 
-schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
+schema_version = Table("schema_version", metadata, Column("version", COUNT, nullable=False))
 
 requests = Table(
     "requests",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("seq", COUNT, primary_key=True, autoincrement=True),
     Column("id", String, nullable=False, unique=True),
     Column("time", Float, nullable=False),
     Column("template", String, nullable=False),
@@ -43,13 +49,13 @@ requests = Table(
     Column("upstream", String, nullable=False),
     Column("model", String, nullable=False),
     Column("dialect", String, nullable=False),
-    Column("status", Integer, nullable=False),
+    Column("status", COUNT, nullable=False),
     Column("error", String),
-    Column("prompt_tokens", Integer),
-    Column("cached_tokens", Integer),
-    Column("cache_write_tokens", Integer),
-    Column("uncached_tokens", Integer),
-    Column("output_tokens", Integer),
+    Column("prompt_tokens", COUNT),
+    Column("cached_tokens", COUNT),
+    Column("cache_write_tokens", COUNT),
+    Column("uncached_tokens", COUNT),
+    Column("output_tokens", COUNT),
     Column("reported", Boolean, nullable=False),
     Column("ttft_ms", Float),
     Column("duration_ms", Float, nullable=False),
@@ -59,11 +65,11 @@ requests = Table(
     Column("causes", String, nullable=False),  # ",PC101,PC301,": one comma on each side of every code
     Column("hit", Boolean),
     Column("path", String),
-    Column("char_offset", Integer),
-    Column("token_offset", Integer),
-    Column("expected_cached_tokens", Integer),
-    Column("reusable_tokens", Integer),
-    Column("lost_tokens", Integer),
+    Column("char_offset", COUNT),
+    Column("token_offset", COUNT),
+    Column("expected_cached_tokens", COUNT),
+    Column("reusable_tokens", COUNT),
+    Column("lost_tokens", COUNT),
     Column("lost_usd", Float),
     Column("losses", String, nullable=False),  # JSON: tokens by code
     Column("estimated", Boolean, nullable=False),
@@ -96,7 +102,7 @@ def _counters() -> list[Column[int] | Column[float]]:
         "ttft_miss_count",
     )
     return [
-        *(Column(name, Integer, nullable=False, default=0) for name in whole),
+        *(Column(name, COUNT, nullable=False, default=0) for name in whole),
         Column("ttft_hit_ms", Float, nullable=False, default=0.0),
         Column("ttft_miss_ms", Float, nullable=False, default=0.0),
         Column("lost_usd", Float),
@@ -120,9 +126,12 @@ hours = Table(
     metadata,
     Column("tenant", String, primary_key=True),
     Column("name", String, primary_key=True),
-    Column("hour", Integer, primary_key=True),  # Unix time // 3600
+    Column("hour", COUNT, primary_key=True),  # Unix time // 3600
     *_counters(),
 )
+
+_REQUESTS_BY_TIME = Index("requests_by_time", requests.c.time)
+_HOURS_BY_HOUR = Index("hours_by_hour", hours.c.hour)
 
 template_causes = Table(
     "template_causes",
@@ -131,8 +140,8 @@ template_causes = Table(
     Column("name", String, primary_key=True),
     Column("code", String, primary_key=True),
     Column("attribution", String, nullable=False),
-    Column("requests", Integer, nullable=False),
-    Column("lost_tokens", Integer, nullable=False),
+    Column("requests", COUNT, nullable=False),
+    Column("lost_tokens", COUNT, nullable=False),
     Column("lost_usd", Float),
     Column("first_seen", Float, nullable=False),
     Column("last_seen", Float, nullable=False),
@@ -153,18 +162,25 @@ class ForeignDatabaseError(Exception):
     """The database belongs to another program."""
 
 
-_STEPS = {1: metadata.create_all}
+def _index_by_time(connection: Connection) -> None:
+    """Make the indexes that version 2 reads curves by; a new database has them already."""
+    for index in (_REQUESTS_BY_TIME, _HOURS_BY_HOUR):
+        index.create(connection, checkfirst=True)
 
 
-def migrate(connection: Connection) -> int:
+_STEPS: dict[int, Callable[[Connection], None]] = {1: metadata.create_all, 2: _index_by_time}
+
+
+def migrate(connection: Connection, schema: str | None = None) -> int:
     """Bring the database to this version inside the caller's transaction; the version it had.
 
-    A newer database than this program knows is left alone: the caller sees its version and refuses.
+    ``schema`` is where the tables are, in a database that has several. A newer database than this program
+    knows is left alone: the caller sees its version and refuses.
 
     Raises:
         ForeignDatabaseError: the file holds tables, and they are not ours.
     """
-    present = inspect(connection).get_table_names()
+    present = inspect(connection).get_table_names(schema)
     if present and schema_version.name not in present:
         raise ForeignDatabaseError
     schema_version.create(connection, checkfirst=True)

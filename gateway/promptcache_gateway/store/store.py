@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.reader import Reader
 from promptcache_gateway.store.recorder import Recorder
+from promptcache_gateway.store.series import Series
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlalchemy import Engine
 
     from promptcache_gateway.observe.record import RequestRecord
@@ -19,59 +22,47 @@ _FLUSH_S = 5.0
 
 
 class Store:
-    """What was recorded, in one SQLite file.
+    """What was recorded, in one SQLite file or a schema of PostgreSQL.
 
     Args:
-        path: the file; made with its folder when it is not there.
+        address: the file, made with its folder when it is not there; or ``postgresql://…``.
         capacity: records that may wait to be written; more are dropped and counted.
-        max_requests: requests kept, newest first; templates' totals outlive them.
-        max_hours: hours of hourly totals kept.
+        bounds: what is kept; None: the ordinary bounds.
     """
 
-    def __init__(
-        self,
-        path: Path | str,
-        *,
-        capacity: int = 10_000,
-        max_requests: int = 200_000,
-        max_hours: int = 24 * 400,
-    ) -> None:
-        self.path = Path(path)
+    def __init__(self, address: Path | str, *, capacity: int = 10_000, bounds: Bounds | None = None) -> None:
+        self._address = address
         self._capacity = capacity
-        self._max_requests = max_requests
-        self._max_hours = max_hours
+        self._bounds = Bounds() if bounds is None else bounds
         self._engine: Engine | None = None
         self._recorder: Recorder | None = None
+        self._dropped = 0
 
     def open(self) -> None:
         """Open the database and start writing.
 
         Raises:
-            DatabaseUnusableError: the file cannot be used.
+            DatabaseUnusableError: the database cannot be used.
         """
         if self._engine is not None:
             return
-        self._engine = open_database(self.path)
-        self._recorder = Recorder(
-            self._engine,
-            capacity=self._capacity,
-            max_requests=self._max_requests,
-            max_hours=self._max_hours,
-        )
+        self._engine = open_database(self._address)
+        self._recorder = Recorder(self._engine, capacity=self._capacity, bounds=self._bounds)
         self._recorder.start()
 
     def close(self) -> None:
-        """Write what is queued and close the file."""
+        """Write what is queued and let go of the database."""
         if self._engine is None or self._recorder is None:
             return
         self._recorder.close()
+        self._dropped += self._recorder.dropped
         self._engine.dispose()
         self._engine = self._recorder = None
 
     @property
     def dropped(self) -> int:
-        """Records lost since the store was opened."""
-        return self._recorder.dropped if self._recorder is not None else 0
+        """Records lost since the store was first opened."""
+        return self._dropped + (self._recorder.dropped if self._recorder is not None else 0)
 
     def record(self, record: RequestRecord) -> None:
         """Queue a record; never waits. Before `open` and after `close` nothing is kept."""
@@ -92,6 +83,12 @@ class Store:
         """Questions to what has been written. `flush` first to see the latest."""
         assert self._engine is not None, "open() comes first"
         return Reader(self._engine)
+
+    @property
+    def series(self) -> Series:
+        """Questions about time and place; as with `read`, `flush` first to see the latest."""
+        assert self._engine is not None, "open() comes first"
+        return Series(self._engine)
 
     def learned_templates(self) -> list[LearnedRow]:
         """The templates learned in earlier runs."""

@@ -10,8 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Table, case, func
-from sqlalchemy.dialects.sqlite import Insert, insert
 
+from promptcache_gateway.store.portable import greater, insert_into, lesser, without_nul
 from promptcache_gateway.store.schema import hours, template_causes, templates
 
 if TYPE_CHECKING:
@@ -157,14 +157,20 @@ def _plus(one: float | None, other: float | None) -> float | None:
 
 def _upsert(connection: Connection, table: Table, keys: tuple[str, ...], rows: Mapping[Key, Row]) -> None:
     if rows:
-        values = [{**dict(zip(keys, key, strict=True)), **row} for key, row in rows.items()]
-        connection.execute(_statement(table, keys, tuple(values[0])), values)
+        # In one order, always: two gateways that write to one database must not wait for each other.
+        ordered = sorted(rows.items(), key=_key)
+        values = [{**dict(zip(keys, map(without_nul, key), strict=True)), **row} for key, row in ordered]
+        connection.execute(_statement(table, keys, tuple(values[0]), connection.dialect.name), values)
+
+
+def _key(item: tuple[Key, Row]) -> Key:
+    return item[0]
 
 
 @cache
-def _statement(table: Table, keys: tuple[str, ...], columns: tuple[str, ...]) -> Insert:
+def _statement(table: Table, keys: tuple[str, ...], columns: tuple[str, ...], dialect: str) -> Any:
     """Insert a row, or add it to the one that is there. Built once: it is the same for every batch."""
-    statement = insert(table)
+    statement = insert_into(table, dialect)
     added = {name: _merged(table, statement.excluded, name) for name in columns if name not in keys}
     return statement.on_conflict_do_update(index_elements=keys, set_=added)
 
@@ -172,9 +178,9 @@ def _statement(table: Table, keys: tuple[str, ...], columns: tuple[str, ...]) ->
 def _merged(table: Table, excluded: Any, name: str) -> Any:
     old, new = table.c[name], excluded[name]
     if name == "first_seen":
-        return func.min(old, new)
+        return lesser(old, new)
     if name == "last_seen":
-        return func.max(old, new)
+        return greater(old, new)
     if name in {"learned", "attribution"}:
         return new
     if name in _MONEY:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.metrics import Metrics
 from promptcache_gateway.store import DatabaseUnusableError, LearnedRow, Store
 from promptcache_gateway.store import recorder as recorder_module
@@ -326,7 +327,7 @@ def test_many_threads_record_at_once(store: Store) -> None:
 
 
 def test_old_requests_go_and_totals_stay(tmp_path: Path) -> None:
-    store = Store(tmp_path / "p.db", max_requests=100, max_hours=2)
+    store = Store(tmp_path / "p.db", bounds=Bounds(requests=100, hours=2))
     store.open()
     for number in range(2_500):
         store.record(record(time=1_800_000_000.0 + 3_600 * (number // 500)))
@@ -435,3 +436,46 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
         tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
     connection.close()
     assert tables == [("requests",)]
+
+
+def test_one_number_no_database_holds_does_not_take_others_with_it(store: Store) -> None:
+    for each in (record(), record(output_tokens=2**70), record()):
+        store.record(each)
+    assert store.flush()
+
+    assert store.dropped == 1
+    assert store.read.templates()[0]["requests"] == 2
+    assert len(store.read.requests()[0]) == 2
+
+
+def test_requests_go_by_age(tmp_path: Path) -> None:
+    old, new = record(time=time.time() - 200_000), record(time=time.time())
+    for _ in range(2):
+        store = Store(tmp_path / "p.db", bounds=Bounds(days=1))
+        store.open()
+        store.record(old)
+        store.record(new)
+        store.close()
+
+    store = Store(tmp_path / "p.db")
+    store.open()
+    assert [row["id"] for row in store.read.requests()[0]] == [new.id]
+    assert store.read.templates()[0]["requests"] == 4
+    store.close()
+
+
+def test_a_file_stays_within_its_size(tmp_path: Path) -> None:
+    path, long = tmp_path / "p.db", "x" * 4_000
+    store = Store(path, bounds=Bounds(mib=8))
+    store.open()
+    for number in range(8_000):
+        store.record(record(miss(summary=long)))
+        if number % 500 == 0:
+            assert store.flush()
+    assert store.flush()
+    kept = store.read.requests(limit=10_000)[0]
+    store.close()
+
+    assert path.stat().st_size < 14 * 2**20
+    assert 500 < len(kept) < 3_500
+    assert store.dropped == 0

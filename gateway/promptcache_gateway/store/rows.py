@@ -1,0 +1,63 @@
+"""A batch as rows of the database: requests, and templates that were learned. Sums are `totals`'."""
+
+from __future__ import annotations
+
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from sqlalchemy import Connection, exists, select
+
+from promptcache_gateway.store.portable import POSTGRESQL, SCHEMA, insert_into, without_nul
+from promptcache_gateway.store.reader import DIAGNOSIS_COLUMNS, OWN_COLUMNS
+from promptcache_gateway.store.schema import learned_templates, requests
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptcache_gateway.observe.record import RequestRecord
+    from promptcache_gateway.store.learned import LearnedRow
+
+_COLUMNS = (*OWN_COLUMNS, *DIAGNOSIS_COLUMNS, "causes", "losses")
+_own_fields, _diagnosis_fields = attrgetter(*OWN_COLUMNS), attrgetter(*DIAGNOSIS_COLUMNS)
+
+
+def insert_requests(connection: Connection, records: Sequence[RequestRecord]) -> None:
+    """Insert the requests; one whose id is there already changes nothing."""
+    if not records:
+        return
+    dialect = connection.dialect.name
+    rows = [_row(record) for record in records]
+    if dialect == POSTGRESQL:
+        rows = [tuple(map(without_nul, row)) for row in rows]
+    connection.exec_driver_sql(_insert(dialect), rows)
+
+
+def insert_learned(connection: Connection, templates: Sequence[LearnedRow]) -> None:
+    """Insert learned templates that are not there yet."""
+    for template in templates:
+        values = {name: without_nul(value) for name, value in template.packed().items()}
+        statement = insert_into(learned_templates, connection.dialect.name).values(values)
+        connection.execute(statement.on_conflict_do_nothing())
+
+
+def is_written(connection: Connection, record: RequestRecord) -> bool:
+    """Whether a request is in the database."""
+    return bool(connection.execute(select(exists().where(requests.c.id == record.id))).scalar())
+
+
+@cache
+def _insert(dialect: str) -> str:
+    """Written out, because a row of values costs half as much as a mapping that is put in order first."""
+    table, mark = (f"{SCHEMA}.requests", "%s") if dialect == POSTGRESQL else ("requests", "?")
+    values = ", ".join([mark] * len(_COLUMNS))
+    return f"INSERT INTO {table} ({', '.join(_COLUMNS)}) VALUES ({values}) ON CONFLICT (id) DO NOTHING"  # noqa: S608 - our own names
+
+
+def _row(record: RequestRecord) -> tuple[Any, ...]:
+    """A record as a row in the order of `_COLUMNS`; the excerpts stay behind."""
+    diagnosis = record.diagnosis
+    causes = "," + ",".join(diagnosis.causes) + "," if diagnosis.causes else ""
+    losses = orjson.dumps(dict(diagnosis.losses)).decode() if diagnosis.losses else "{}"
+    return (*_own_fields(record), *_diagnosis_fields(diagnosis), causes, losses)
