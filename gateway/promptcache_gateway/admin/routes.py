@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from promptcache_gateway.errors import ApiError, invalid_request
+from promptcache_gateway.failures import log_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -31,6 +33,13 @@ class AdminRoute(APIRoute):
                 return _respond(error)
             except RequestValidationError as error:
                 return _respond(_invalid(error))
+            except DataError:
+                return _respond(
+                    invalid_request("A value is not one the database can hold.", code="invalid_value")
+                )
+            except SQLAlchemyError as error:
+                log_failure(f"reading the database for {request.url.path[:80]!r}", error)
+                return _respond(_no_database())
 
         return guarded
 
@@ -38,6 +47,16 @@ class AdminRoute(APIRoute):
 def _respond(error: ApiError) -> JSONResponse:
     headers = {name.decode(): value.decode() for name, value in error.headers()}
     return JSONResponse(error.to_dict(), status_code=error.status, headers=headers)
+
+
+def _no_database() -> ApiError:
+    return ApiError(
+        503,
+        "The database does not answer. Requests to models are served all the same.",
+        kind="server_error",
+        code="database_unavailable",
+        retry_after=5,
+    )
 
 
 def _invalid(error: RequestValidationError) -> ApiError:
