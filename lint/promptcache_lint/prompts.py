@@ -57,7 +57,8 @@ class Mark:
     """What a rule says of a kind of value: the fault it brings, how grave, and how often it changes.
 
     ``order``: the fault is in the order of the items, so sorting cures it. ``bulk``: the value is a text of
-    some length, so that losing it alone costs something.
+    some length, so that losing it alone costs something. ``plain``: a name for such a value means nothing
+    else (``current_time``), as that of a counter or an id may (``step_number`` of one stored step).
     """
 
     code: str
@@ -65,6 +66,7 @@ class Mark:
     stability: Stability
     order: bool = False
     bulk: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Sign:
 
 
 _ENOUGH_WORDS = 20
-"""Fewer static words behind a value than this, in a text whose role nobody knows, are worth a warning."""
+"""Fewer static words behind a value than this, in what is no system prompt, are no certain cost."""
 
 
 class Rule(ABC):
@@ -119,10 +119,20 @@ def steps(trait: Trait, place: Place) -> tuple[Place, ...]:
 
 
 def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
-    """The mark's severity; at most a warning in what may be a turn, where little stands behind or only a name
-    speaks for it.
+    """How grave a value is where it stands.
+
+    An error takes three certainties. Where: in the system prompt, a tool, the conversation's first message,
+    or a request as it was sent. What: a value whose kind is seen, or whose name can mean nothing else
+    (`Mark.plain`). Cost: enough static text behind it, or the whole conversation. What lacks one is a
+    warning; a name alone, in a message that nothing shows to be sent again, is information.
     """
-    maybe_a_turn = exposed.segment.role == "prompt"
-    little = maybe_a_turn and exposed.words_behind < _ENOUGH_WORDS and not prompt.recorded
-    doubtful = little or (trait.guessed and (not prompt.certain or maybe_a_turn))
-    return min(trait.mark.severity, Severity.WARNING) if doubtful else trait.mark.severity
+    if prompt.recorded:
+        return trait.mark.severity
+    role = exposed.segment.role
+    named_only = trait.guessed and not trait.mark.plain
+    if role in {"user", "assistant"} and named_only:
+        return min(trait.mark.severity, Severity.INFO)
+    heads = role in {"system", "tool"} or (role == "user" and exposed.segment.path.startswith("messages[0]"))
+    costs = role == "system" or exposed.words_behind >= _ENOUGH_WORDS
+    sure = heads and costs and not named_only and not (trait.guessed and not prompt.certain)
+    return trait.mark.severity if sure else min(trait.mark.severity, Severity.WARNING)

@@ -20,7 +20,7 @@ __all__ = ["opens_like_prompt", "role_of_file_name", "role_of_name", "role_of_sp
 _SYSTEM = re.compile(
     r"(?:\w+_)?(?:system|sys|developer)_?(?:prompts?|messages?|msg|instructions?|text|content|template|role)"
     r"(?:_\w+)?"
-    r"|(?:\w+_)?system|preamble|persona|(?:\w+_)?instructions(?:_(?:text|template|str))?|instruction"
+    r"|(?:\w+_)?system|preamble|persona|(?:\w+_)?instructions(?:_(?:text|template|str))?"
     r"|(?:get|build|make|render|create|compose|format|default|base)_instructions?(?:_\w+)?"
     r"|(?:build|make|create|get|render)_system"
     r"|(?:\w+_)?(?:agent|assistant|bot|base|character|personality|role|identity|guidelines?)_prompts?(?:_\w+)?"

@@ -37,7 +37,23 @@ _TEMPLATE_KEYS = frozenset({"template", "text", "content", "value", "body", "raw
 _DECLARES_TEMPLATE = frozenset({"input_variables", "template_format", "_type", "prompt_template", "inputs"})
 _LISTS = ("messages", "input", "contents")
 _CREW = ("role", "goal", "backstory")
+_SAID_OF = frozenset(
+    {
+        "info",
+        "description",
+        "display_name",
+        "title",
+        "label",
+        "help",
+        "tooltip",
+        "placeholder",
+        "hint",
+        "comment",
+    }
+)
+"""What a form or a schema says of a prompt, and what is no part of it."""
 _WORDS = re.compile(r"\w+\W+\w+")
+_PATH = re.compile(r"(?:[\w-]+\.){2,}[\w-]+")
 
 
 class DataReader:
@@ -120,8 +136,9 @@ class _Finder:
             if key == "chat_template":
                 yield from self._chat_templates(value)
                 continue
-            inner = role_of_name(key)
-            if inner is None and role is not None and (key in _TEMPLATE_KEYS or _is_prompt_text(value)):
+            inner = _role_of_key(key)
+            takes = key not in _SAID_OF and (key in _TEMPLATE_KEYS or _is_prompt_text(value))
+            if inner is None and role is not None and takes:
                 inner = role
             if inner is None and declared and key == "template":
                 inner = "prompt"
@@ -187,7 +204,7 @@ class _Finder:
         return [
             (key, value)
             for key, value in node.pairs
-            if role_of_name(key) == "system" and self._is_content(value) and not isinstance(value, Entries)
+            if _role_of_key(key) == "system" and self._is_content(value) and not isinstance(value, Entries)
         ]
 
     def _is_content(self, node: Node) -> bool:
@@ -257,6 +274,11 @@ class _Finder:
 
     def _prompt(self, name: str, node: Node, segments: tuple[Segment, ...]) -> Prompt:
         return Prompt(name, self._source.place(node.start, node.end), segments)
+
+
+def _role_of_key(key: str) -> Role | None:
+    """The role a key suggests; a path (``form.system_prompt.info``) is the key of a translated label."""
+    return None if _PATH.fullmatch(key) else role_of_name(key)
 
 
 def _is_prompt_text(node: Node) -> bool:

@@ -39,7 +39,7 @@ from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Mark, Stability
 from promptcache_lint.rule import Sign, SignRule
 
-_CLOCK = Mark("PC101", Severity.ERROR, Stability.TURN)
+_CLOCK = Mark("PC101", Severity.ERROR, Stability.TURN, plain=True)
 
 
 class ClockInPrefix(SignRule):

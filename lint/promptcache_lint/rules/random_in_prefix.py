@@ -34,6 +34,7 @@ def prompt(question):
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 _ENOUGH_WORDS = 10
 _A_FEW = 20
+_ONE = re.compile(r"\bchoices?\(")
 
 _DRAWS = (
     "random",
@@ -58,13 +60,12 @@ _DRAWS = (
     "normalvariate",
     "triangular",
     "betavariate",
-    "choice",
-    "choices",
-    "sample",
-    "shuffle",
     "getrandbits",
     "randbytes",
 )
+_PICKS = ("choice", "choices", "sample", "shuffle")
+_NUMPY_DRAWS = ("rand", "randn", "randint", "random", "random_sample", "uniform", "normal")
+_MAKERS = ("random", "random.Random", "random.SystemRandom")
 
 
 class RandomInPrefix(SignRule):
@@ -76,20 +77,21 @@ class RandomInPrefix(SignRule):
         Sign(
             Mark("PC103", Severity.ERROR, Stability.TURN, bulk=True),
             python=(
-                *(f"random.{draw}" for draw in _DRAWS),
-                *(f"random.Random.{draw}" for draw in _DRAWS),
-                *(f"random.SystemRandom.{draw}" for draw in _DRAWS),
-                "secrets.choice",
+                *(f"{maker}.{draw}" for maker in _MAKERS for draw in _DRAWS),
                 "secrets.randbelow",
                 "secrets.randbits",
                 "os.urandom",
-                *(f"numpy.random.{draw}" for draw in ("rand", "randn", "randint", "random", "random_sample")),
-                *(
-                    f"numpy.random.{draw}"
-                    for draw in ("choice", "shuffle", "permutation", "uniform", "normal")
-                ),
-                *(f"numpy.random.default_rng.{draw}" for draw in ("choice", "permutation", "integers")),
-                *(f"numpy.random.default_rng.{draw}" for draw in ("random", "normal", "shuffle")),
+                *(f"numpy.random.{draw}" for draw in _NUMPY_DRAWS),
+                *(f"numpy.random.default_rng.{draw}" for draw in ("integers", "random", "normal")),
+            ),
+        ),
+        Sign(  # of what is there: the same ones come again, and where data is made, chance is the purpose
+            Mark("PC103", Severity.WARNING, Stability.TURN, bulk=True),
+            python=(
+                *(f"{maker}.{pick}" for maker in _MAKERS for pick in _PICKS),
+                "secrets.choice",
+                *(f"numpy.random.{pick}" for pick in ("choice", "shuffle", "permutation")),
+                *(f"numpy.random.default_rng.{pick}" for pick in ("choice", "permutation", "shuffle")),
             ),
             names=(r"random|rand|rand_?int|random_?(?:number|int|value|seed|string|choice)|roll|dice|pick",),
             filters=("random", "shuffle"),
@@ -97,10 +99,14 @@ class RandomInPrefix(SignRule):
     )
 
     def finding(self, prompt: Prompt, exposed: Exposed, trait: Trait) -> Finding:
-        """A warning where nothing says that it is the system prompt, unless it is at its very beginning."""
+        """A warning where nothing says that it is the system prompt, unless it is at its very beginning.
+
+        One thing that was picked, with next to nothing behind it, is what the prompt is about.
+        """
         found = super().finding(prompt, exposed, trait)
         if exposed.segment.role == "prompt" and (
             exposed.before > _A_FEW or exposed.words_behind < _ENOUGH_WORDS
         ):
-            return replace(found, severity=min(found.severity, Severity.WARNING))
+            subject = _ONE.search(trait.label) is not None and exposed.words_behind < _ENOUGH_WORDS
+            return replace(found, severity=Severity.INFO if subject else Severity.WARNING)
         return found

@@ -50,7 +50,7 @@ class StaticBehindDynamic(LayoutRule):
                 r"(?:the_)?(?:user_?)?(?:question|query|input|utterance|request|message|instruction)(?:_text)?",
                 r"q|user_(?:text|prompt|content)|prompt_text|input_(?:text|query)|search_query|human_input",
                 r"task|problem|(?:last|latest|new|current)_(?:user_)?(?:message|question|input)|goal",
-                r"(?:chat_|conversation_?|dialog(?:ue)?_?)?history|transcript|conversation",
+                r"(?:chat_|conversation_?|dialog(?:ue)?_?|message_?)?history|transcript|conversation|messages",
             ),
         ),
     )

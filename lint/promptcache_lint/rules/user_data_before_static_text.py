@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
 
 _ENOUGH_WORDS = 10
+_MORE_WORDS = 40
+"""In a text that is no system prompt, which may be about the person all along."""
 _COMPANY = re.compile(r"\.(?:company|organi[sz]ation)_?name$", re.IGNORECASE)
 _NAME_OF = re.compile(r"\W*(?:\w+\.)*?(\w+)\.(?:display_?name|full_?name)\W*", re.IGNORECASE)
 """Whose name it is: people and things both have a ``display_name``, so the owner decides."""
@@ -91,7 +93,8 @@ class UserDataBeforeStaticText(SignRule):
             for trait in exposed.hole.traits:
                 if _names_a_thing(trait.label):
                     continue
-                if trait.mark.code == self.code and exposed.words_behind >= _ENOUGH_WORDS:
+                enough = _ENOUGH_WORDS if exposed.segment.role == "system" else _MORE_WORDS
+                if trait.mark.code == self.code and exposed.words_behind >= enough:
                     if not exposed.turn_before:
                         yield self.finding(prompt, exposed, trait)
                     return

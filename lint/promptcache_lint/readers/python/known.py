@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python.dumping import dumped
 from promptcache_lint.readers.python.program import Function
 from promptcache_lint.readers.python.values import (
     Map,
@@ -48,23 +47,6 @@ _CONSUMING = {
     "range",
     "type",
 }
-_WRITTEN_IN_CODE = re.compile(
-    r"schema|propert|field|model_description|signature|param|(?:^|[._])tools?(?:_?(?:info|def\w*|list|spec\w*))?(?:$|\.)"
-    r"|function|example|demo|template|definition|manifest|grammar|arguments|(?:^|[._])args$|rubric|criteria|labels",
-    re.IGNORECASE,
-)
-_KEYLESS = re.compile(
-    r"(?:Optional\[)?(?:str|int|float|bool|(?:list|List|Sequence|Iterable|tuple|Tuple|set|Set)"
-    r"\[(?:str|int|float)(?:, \.\.\.)?\])\]?(?: \| None)?"
-)
-_TEXTS = re.compile(
-    r"(?:^|[._])(?:questions?|query|queries|answer|text|texts|content|message|names?|titles?|ids?|urls?|files?|paths?"
-    r"|filenames|strings?|lines|words|tags|labels?|statements|keywords|phrases|sentences)$",
-    re.IGNORECASE,
-)
-_DETERMINISTIC = re.compile(
-    r"(?:.*\.)?(?:model_dump\w*|\w*schema\w*|asdict|to_dict|as_dict|dict|__dict__|load|loads|safe_load|vars)"
-)
 
 
 def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Value | None:  # noqa: C901 - a table
@@ -108,7 +90,7 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
         case "os.getenv" | "os.environ.get":
             return environment(machine, first or Thing(), made.node, frame)
         case "json.dumps" | "orjson.dumps" | "ujson.dumps" | "simplejson.dumps" | "rapidjson.dumps":
-            return _dumps(machine, made, frame, place)
+            return dumped(machine, made, frame, place)
         case "yaml.dump" | "yaml.safe_dump":
             return without_order(Thing(frame.module.label(made.node), traits_of(first or Thing())))
         case "random.Random" | "numpy.random.default_rng" | "random.SystemRandom" | "pathlib.Path":
@@ -217,66 +199,6 @@ def _shuffle(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Va
             trait = Trait(mark, place, frame.module.label(made.node))
             frame.set(spelling, with_traits(value, (trait,), spelling))
     return Thing(constant="None")
-
-
-def _dumps(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Value:
-    value = made.argument(0, "obj") or Thing()
-    label = frame.module.label(made.node)
-    if _sorts_keys(made):
-        kept = tuple(t for t in traits_of(value) if t.mark.code != "PC201")
-        if isinstance(value, Map):
-            kept = tuple(t for t in kept if t not in value.traits or not t.mark.order)
-        return Thing(label, kept, settled=True)
-    traits = traits_of(value)
-    mark = machine.vocabulary.call(made.dotted)
-    ordered = any(trait.mark.order for trait in traits) or not _of_unknown_order(value, made)
-    if mark is None or ordered or _has_no_keys(made, frame):
-        return Thing(label, traits, settled=True)
-    if made.arguments and _WRITTEN_IN_CODE.search(strings.naming(made.arguments[0][1])):
-        mark = replace(mark, severity=Severity.INFO)  # generated from classes, in the order of the source
-    return Thing(label, (*traits, Trait(mark, place, label)))
-
-
-def _has_no_keys(made: Call, frame: Frame) -> bool:
-    """Whether what is dumped is a text or a list of texts, by its annotation or its name."""
-    node = made.arguments[0][1] if made.arguments else None
-    if node is None:
-        return False
-    if isinstance(node, ast.Name) and frame.function is not None:
-        given = frame.function.node.args
-        parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-        said = next((p.annotation for p in parameters if p.arg == node.id and p.annotation), None)
-        if said is not None and _KEYLESS.fullmatch(ast.unparse(said)):
-            return True
-    return _TEXTS.search(strings.naming(node)) is not None
-
-
-def _sorts_keys(made: Call) -> bool:
-    for name, (value, expression) in made.named.items():
-        if name == "sort_keys":
-            return not (isinstance(value, Thing) and value.constant in {"False", "None"})
-        if name == "option" and "OPT_SORT_KEYS" in ast.unparse(expression):
-            return True
-    return any(not isinstance(value, Map) for value in made.spread)
-
-
-def _of_unknown_order(value: Value, made: Call) -> bool:
-    """Whether the keys in ``value`` may come in another order next time, as far as the source shows."""
-    match value:
-        case Thing(constant=None, settled=False):
-            expression = made.arguments[0][1] if made.arguments else None
-            text = ast.unparse(expression.func) if isinstance(expression, ast.Call) else ""
-            return not (text and _DETERMINISTIC.fullmatch(text)) and not _DETERMINISTIC.fullmatch(
-                value.type or " "
-            )
-        case Seq():
-            return any(_of_unknown_order(item, made) for item in value.items)
-        case Map():
-            return any(
-                _of_unknown_order(item, made) and isinstance(item, Seq | Map) for _, item in value.pairs
-            )
-        case _:
-            return False
 
 
 def environment(machine: Interpreter, key: Value, node: ast.expr, frame: Frame) -> Value:

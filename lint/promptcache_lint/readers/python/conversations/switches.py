@@ -10,6 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.choices import (
+    changes_by_turn,
+    chosen_by_setting,
+    in_handler,
+    variants,
+)
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
 
 if TYPE_CHECKING:
@@ -99,91 +105,6 @@ def _grows(node: ast.AST, names: set[str]) -> bool:
             return False
 
 
-def _variants(value: ast.expr, call: ast.Call, facts: Facts) -> ast.expr | None:
-    """Where a value is chosen: a conditional expression, or two different assignments of the name."""
-    if isinstance(value, ast.IfExp):
-        if ast.unparse(value.body) == ast.unparse(value.orelse) or _asks_for_default(value):
-            return None
-        return value
-    name = spell(value)
-    if not name or "." in name:
-        return None
-    found = [
-        node.value
-        for node in facts.of(ast.Assign)
-        if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets)
-    ]
-    found = _reaching(found, call, facts)
-    chosen = next(
-        (node for node in found if isinstance(node, ast.IfExp) and not _asks_for_default(node)), None
-    )
-    if chosen is not None:
-        return chosen
-    loop = facts.turns(call)
-    later = [node for node in found if loop is not None and facts.turns(node) is loop]
-    different = {ast.unparse(node) for node in found}
-    if len(different) > 1 and (later or all(_in_branch(node, facts) for node in found[1:])):
-        return (later or found)[-1]
-    return None
-
-
-def _reaching(values: list[ast.expr], call: ast.Call, facts: Facts) -> list[ast.expr]:
-    """Of the values assigned to a name, those that a call outside loops can see.
-
-    ``if a: model = x; ask(model) / else: model = y; ask(model)`` are two calls with one model each.
-    """
-    if facts.loop(call) is not None:
-        return values
-    inner: ast.AST = call
-    for outer in facts.around(call):
-        block = next((b for b in _blocks(outer) if inner in b), [])
-        before = [v for v in values if facts.parents[v] in block[: block.index(inner)]] if block else []
-        if before:
-            return [v for v in values if before[-1].lineno <= v.lineno <= call.lineno]
-        inner = outer
-    return values
-
-
-def _blocks(node: ast.AST) -> Iterator[list[ast.AST]]:
-    return (
-        block for name in ("body", "orelse", "finalbody") if isinstance(block := getattr(node, name, 0), list)
-    )
-
-
-def _asks_for_default(node: ast.IfExp) -> bool:
-    """``x if x else DEFAULT``: decided by the caller, the same all along."""
-    tested = {spell(inner) for inner in ast.walk(node.test) if spell(inner)}
-    return spell(node.body) in tested or spell(node.orelse) in tested
-
-
-def _in_branch(node: ast.AST, facts: Facts) -> bool:
-    return any(isinstance(outer, ast.If | ast.Match) for outer in facts.around(node))
-
-
-def _changes(chosen: ast.expr, call: ast.Call, facts: Facts) -> bool:
-    """Whether what decides is known to change from turn to turn.
-
-    The loop's own names, or the conversation's length.
-    """
-    decider: ast.AST = chosen.test if isinstance(chosen, ast.IfExp) else chosen
-    if not isinstance(chosen, ast.IfExp):
-        decider = next((o.test for o in facts.around(chosen) if isinstance(o, ast.If)), chosen)
-    words = {name for inner in ast.walk(decider) if (name := spell(inner))}
-    if words & facts.sure:
-        return True
-    loop = facts.turns(call)
-    if loop is None:
-        return False
-    set_there: set[str] = set()
-    for node in ast.walk(loop):
-        match node:
-            case ast.Assign():
-                set_there |= {spell(target) for target in node.targets}
-            case ast.AugAssign() | ast.For():
-                set_there |= {spell(inner) for inner in ast.walk(node.target)}
-    return bool(words & set_there)
-
-
 def _model(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[Practice]:
     value = _resolved(keyword.value, facts)
     label = facts.label(value)
@@ -194,39 +115,23 @@ def _model(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[Pract
         elif _CHOOSES.fullmatch(name) and (value.args or value.keywords):
             yield facts.practice("PC503", Severity.WARNING, value, _SAYS["PC503"].format(label))
         return
-    chosen = _variants(keyword.value, call, facts)
-    if chosen is not None and not _in_handler(chosen, facts):
-        severity = Severity.ERROR if _changes(chosen, call, facts) else Severity.WARNING
+    chosen = variants(keyword.value, call, facts)
+    if chosen is not None and not in_handler(chosen, facts):
+        severity = Severity.ERROR if changes_by_turn(chosen, call, facts) else Severity.WARNING
         yield facts.practice("PC503", severity, chosen, _SAYS["PC503"].format(facts.label(chosen)))
 
 
-def _in_handler(node: ast.AST, facts: Facts) -> bool:
-    """A fallback after an error is no ordinary traffic."""
-    return any(isinstance(outer, ast.ExceptHandler) for outer in facts.around(node))
-
-
 def _parameter(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[Practice]:
-    chosen = _variants(keyword.value, call, facts)
-    if chosen is None or _in_handler(chosen, facts):
+    chosen = variants(keyword.value, call, facts)
+    if chosen is None or in_handler(chosen, facts):
         return
-    changes = _changes(chosen, call, facts)
-    if not changes and _chosen_by_setting(chosen):
+    changes = changes_by_turn(chosen, call, facts)
+    if not changes and chosen_by_setting(chosen):
         return
     # A forced tool choice touches no more than the messages, and with some providers nothing.
     severity = Severity.ERROR if changes and keyword.arg != "tool_choice" else Severity.WARNING
     says = _SAYS["PC504"].format(keyword.arg, facts.label(chosen))
     yield facts.practice("PC504", severity, chosen, says)
-
-
-def _chosen_by_setting(chosen: ast.expr) -> bool:
-    """``… if self.thinking else …``: a setting of the object, not of the turn."""
-    return isinstance(chosen, ast.IfExp) and all(
-        (name := spell(inner)) == ""
-        or name.startswith(("self", "cls", "settings", "config"))
-        or name.isupper()
-        for inner in ast.walk(chosen.test)
-        if isinstance(inner, ast.Name | ast.Attribute)
-    )
 
 
 def _resolved(value: ast.expr, facts: Facts) -> ast.expr:
@@ -255,12 +160,12 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
     if isinstance(value, ast.Call) and chooses and any(not _is_constant(arg) for arg in value.args):
         yield facts.practice("PC302", severity, value, says)
         return
-    chosen = _variants(given, call, facts)
-    if chosen is None or _in_handler(chosen, facts):
+    chosen = variants(given, call, facts)
+    if chosen is None or in_handler(chosen, facts):
         yield from _grown_tools(spell(given), loop, facts)
         return
-    changes = _changes(chosen, call, facts)
-    if changes or not _chosen_by_setting(chosen):
+    changes = changes_by_turn(chosen, call, facts)
+    if changes or not chosen_by_setting(chosen):
         severity = Severity.ERROR if changes else Severity.WARNING
         yield facts.practice("PC302", severity, chosen, _SAYS["PC302"].format(facts.label(chosen)))
 

@@ -1,0 +1,118 @@
+"""Values that a function chooses between: where, and whether the next turn can choose otherwise."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python.conversations.facts import constant, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["changes_by_turn", "chosen_by_setting", "in_handler", "variants"]
+
+
+def variants(value: ast.expr, call: ast.Call, facts: Facts) -> ast.expr | None:
+    """Where a value is chosen: a conditional expression, or two different assignments of the name."""
+    if isinstance(value, ast.IfExp):
+        if ast.unparse(value.body) == ast.unparse(value.orelse) or _asks_for_default(value):
+            return None
+        return value
+    name = spell(value)
+    if not name or "." in name:
+        return None
+    found = [
+        node.value
+        for node in facts.of(ast.Assign)
+        if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets)
+    ]
+    found = _reaching(found, call, facts)
+    chosen = next(
+        (node for node in found if isinstance(node, ast.IfExp) and not _asks_for_default(node)), None
+    )
+    if chosen is not None:
+        return chosen
+    loop = facts.turns(call)
+    later = [node for node in found if loop is not None and facts.turns(node) is loop]
+    different = {ast.unparse(node) for node in found}
+    if len(different) > 1 and (later or all(_in_branch(node, facts) for node in found[1:])):
+        return (later or found)[-1]
+    return None
+
+
+def _reaching(values: list[ast.expr], call: ast.Call, facts: Facts) -> list[ast.expr]:
+    """Of the values assigned to a name, those that a call outside loops can see.
+
+    ``if a: model = x; ask(model) / else: model = y; ask(model)`` are two calls with one model each.
+    """
+    if facts.loop(call) is not None:
+        return values
+    inner: ast.AST = call
+    for outer in facts.around(call):
+        block = next((b for b in _blocks(outer) if inner in b), [])
+        before = [v for v in values if facts.parents[v] in block[: block.index(inner)]] if block else []
+        if before:
+            return [v for v in values if before[-1].lineno <= v.lineno <= call.lineno]
+        inner = outer
+    return values
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.AST]]:
+    return (
+        block for name in ("body", "orelse", "finalbody") if isinstance(block := getattr(node, name, 0), list)
+    )
+
+
+def _asks_for_default(node: ast.IfExp) -> bool:
+    """``x if x else DEFAULT``, ``convert(x) if x else None``: decided by the caller, the same all along."""
+    tested = {spell(inner) for inner in ast.walk(node.test) if spell(inner)}
+    if constant(node.orelse) is None and isinstance(node.body, ast.Call):
+        return any(spell(argument) in tested for argument in node.body.args)
+    return spell(node.body) in tested or spell(node.orelse) in tested
+
+
+def _in_branch(node: ast.AST, facts: Facts) -> bool:
+    return any(isinstance(outer, ast.If | ast.Match) for outer in facts.around(node))
+
+
+def changes_by_turn(chosen: ast.expr, call: ast.Call, facts: Facts) -> bool:
+    """Whether what decides is known to change from turn to turn.
+
+    The loop's own names, or the conversation's length.
+    """
+    decider: ast.AST = chosen.test if isinstance(chosen, ast.IfExp) else chosen
+    if not isinstance(chosen, ast.IfExp):
+        decider = next((o.test for o in facts.around(chosen) if isinstance(o, ast.If)), chosen)
+    words = {name for inner in ast.walk(decider) if (name := spell(inner))}
+    if words & facts.sure:
+        return True
+    loop = facts.turns(call)
+    if loop is None:
+        return False
+    set_there: set[str] = set()
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign():
+                set_there |= {spell(target) for target in node.targets}
+            case ast.AugAssign() | ast.For():
+                set_there |= {spell(inner) for inner in ast.walk(node.target)}
+    return bool(words & set_there)
+
+
+def in_handler(node: ast.AST, facts: Facts) -> bool:
+    """A fallback after an error is no ordinary traffic."""
+    return any(isinstance(outer, ast.ExceptHandler) for outer in facts.around(node))
+
+
+def chosen_by_setting(chosen: ast.expr) -> bool:
+    """``… if self.thinking else …``: a setting of the object, not of the turn."""
+    return isinstance(chosen, ast.IfExp) and all(
+        (name := spell(inner)) == ""
+        or name.startswith(("self", "cls", "settings", "config"))
+        or name.isupper()
+        for inner in ast.walk(chosen.test)
+        if isinstance(inner, ast.Name | ast.Attribute)
+    )
