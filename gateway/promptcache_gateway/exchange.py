@@ -55,6 +55,24 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """A provider's own question about its cache: how a request differs from that of an earlier answer.
+
+    Attributes:
+        dialect: in whose form it is asked: Anthropic's ``diagnostics``, or OpenAI's
+            ``prompt_cache_options.comparison_response_id``.
+        response_id: the earlier answer, None where there is none yet to compare with.
+        by_caller: False where the gateway asks by itself, and keeps the answer to itself.
+        to_provider: the upstream answers it itself; else the gateway does.
+    """
+
+    dialect: Dialect
+    response_id: str | None
+    by_caller: bool = True
+    to_provider: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class EngineFacts:
     """What the built-in engine knows exactly when it admits a request. All counts are tokens.
 
@@ -94,6 +112,8 @@ class Outcome:
         engine: the engine's facts, for the built-in upstream only.
         error: the code of the error that ended it (``"upstream_unreachable"``), else None.
         response_id: the ``id`` of the response object, where there was one.
+        question: what was asked about the provider's cache, or None.
+        answer: the provider's own answer to that as it sent it, None where it gave none.
     """
 
     status: int
@@ -103,3 +123,5 @@ class Outcome:
     engine: EngineFacts | None
     error: str | None
     response_id: str | None
+    question: Question | None = None
+    answer: Mapping[str, Any] | None = None

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Dialect
 
 Kind = Literal["openai", "anthropic", "engine"]
+Diagnostics = Literal["auto", "provider", "gateway", "ask"]
+DIAGNOSTICS: tuple[Diagnostics, ...] = ("auto", "provider", "gateway", "ask")
+_DIAGNOSING_HOSTS = {"anthropic": "api.anthropic.com", "openai": "api.openai.com"}
 KINDS: tuple[Kind, ...] = ("openai", "anthropic", "engine")
 # The names of APIs as promptcache.toml has them.
 APIS: dict[str, Dialect] = {
@@ -48,6 +51,10 @@ class UpstreamSettings:
         retries: how often a call that got no byte of an answer is sent again.
         retry_wait_s: the longest ``retry-after`` of a 429 or 503 that is waited for here.
         tenant_salt: send each tenant's own ``cache_salt`` (vLLM, SGLang), so that tenants share no prefixes.
+        diagnostics: who answers Anthropic's ``diagnostics`` and OpenAI's ``comparison_response_id``:
+            ``provider``, ``gateway`` (the fields are removed on the way), ``auto``: the provider where it is
+            Anthropic's or OpenAI's own host; ``ask``: the provider, also for callers who did not ask, so that
+            its verdict is kept beside ours.
     """
 
     url: str = ""
@@ -62,6 +69,7 @@ class UpstreamSettings:
     retries: int = 1
     retry_wait_s: float = 2.0
     tenant_salt: bool = False
+    diagnostics: Diagnostics = "auto"
 
     def __post_init__(self) -> None:
         where = f"upstreams.{self.name}" if self.name else "upstream"
@@ -74,6 +82,12 @@ class UpstreamSettings:
                 raise SettingsError(
                     f"{where}.apis", f"{api!r} is no API.", remedy=f"Known: {', '.join(APIS)}."
                 )
+        if self.diagnostics not in DIAGNOSTICS:
+            raise SettingsError(
+                f"{where}.diagnostics",
+                f"{self.diagnostics!r} is no choice.",
+                remedy=f"Known: {', '.join(DIAGNOSTICS)}.",
+            )
         if not 0 <= self.retries <= 10:
             raise SettingsError(f"{where}.retries", "must be from 0 to 10.")
         if not 0 <= self.retry_wait_s <= 60:
@@ -87,6 +101,13 @@ class UpstreamSettings:
             raise SettingsError(where, f"{self.url!r} is not an http:// or https:// address.")
         if parts.query or parts.fragment or parts.username:
             raise SettingsError(where, "the address must not hold a query, a fragment or a password.")
+
+    @property
+    def diagnoses(self) -> bool:
+        """Whether the server answers its API's own questions about the cache."""
+        if self.diagnostics == "auto":
+            return urlsplit(self.url).hostname == _DIAGNOSING_HOSTS.get(self.kind)
+        return self.diagnostics != "gateway"
 
     @property
     def dialects(self) -> frozenset[Dialect]:

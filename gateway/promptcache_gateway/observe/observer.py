@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from promptcache.errors import PromptCacheError
 from promptcache.price_list import load_price_list
+from promptcache_gateway.observe.answered import Answered
 from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.history import Entry, History
@@ -85,6 +86,7 @@ class Observer:
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
         self._emptied: dict[str, float] = {}
         self._open: set[str] = set()
+        self.answered = Answered()
         self._arrivals = Arrivals(self._look, self._prepare)
 
     async def start(self) -> None:
@@ -96,6 +98,13 @@ class Observer:
         """Write what the journal still holds."""
         if self.journal is not None:
             await self.journal.stop()
+
+    def forget(self, tenant: str) -> None:
+        """Forget what is remembered of a tenant; what is in the database is the store's to delete."""
+        self._templates.forget(tenant)
+        self._history.forget(tenant)
+        if self.journal is not None:
+            self.journal.forget(tenant)
 
     def open(self, call: Call) -> Observation:
         """Note a request that has come in."""
@@ -243,6 +252,7 @@ class Observer:
         entry.prompt_tokens = outcome.usage.total_input
         entry.cached_tokens = outcome.usage.cache_read
         entry.answered_at = call.received_at + wait_s
+        self.answered.add(call.tenant, entry, outcome.response_id)
 
     def _record(self, observation: Observation, outcome: Outcome, diagnosis: Diagnosis) -> RequestRecord:
         call, usage, engine = observation.call, outcome.usage, outcome.engine
@@ -273,6 +283,7 @@ class Observer:
             diagnosis=diagnosis,
             outline=() if prompt_cut is None else outline(prompt_cut),
             raw_usage=usage.raw,
+            provider_verdict=self.answered.verdict(observation, outcome),
         )
 
     def _saved(self, observation: Observation, usage: Usage) -> float | None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptcache_gateway.observe.diagnosis import Diagnosis
+    from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class RequestRecord:
         diagnosis: why what was not read was not.
         outline: the prompt's segments without their texts. In memory only.
         raw_usage: the upstream's own usage record as it sent it. In memory only.
+        provider_verdict: the provider's own diagnostics beside ours, where someone asked. In memory only.
     """
 
     id: str
@@ -69,6 +71,7 @@ class RequestRecord:
     diagnosis: Diagnosis
     outline: tuple[Stretch, ...] = ()
     raw_usage: Mapping[str, Any] = field(default_factory=dict)
+    provider_verdict: ProviderVerdict | None = None
 
     @property
     def failed(self) -> bool:
@@ -109,4 +112,5 @@ class RequestRecord:
         return {
             "outline": outline_json(self.outline, self.prompt_tokens) or None,
             "raw_usage": dict(self.raw_usage) or None,
+            "provider_verdict": self.provider_verdict.to_dict() if self.provider_verdict else None,
         }

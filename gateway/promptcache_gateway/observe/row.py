@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Entry:
     """One request that was seen.
 
@@ -28,6 +28,7 @@ class Entry:
         answered_at: Unix time at which its answer began, None while it is being worked on.
         cached_tokens: tokens read from the cache, once known.
         prompt_tokens: its length in tokens, once known.
+        response_id: the id of its answer, once known.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Entry:
     answered_at: float | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
+    response_id: str | None = None
 
     @property
     def route(self) -> tuple[str, str]:

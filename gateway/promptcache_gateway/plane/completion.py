@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError, internal_error
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.plane.answers import AnsweredStream
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
 from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
 from promptcache_gateway.plane.dispatch import dispatch
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from promptcache_gateway.access import Access
-    from promptcache_gateway.exchange import Call, Dialect
+    from promptcache_gateway.exchange import Call, Dialect, Question
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.tenancy import Caller, Limits
     from promptcache_gateway.upstreams.base import StreamReply
@@ -109,7 +111,10 @@ class CompletionEndpoint:
         watch = HangUpWatch(receive)
         try:
             with watch:
-                flight.reply = await dispatch(call, route, inbound, flight.move)
+                question = flight.ask(route[0].line)
+                flight.reply = await dispatch(call, route, inbound, flight.move, question)
+                if question is not None:
+                    flight.reply = _answered(flight, question, route)
                 if isinstance(flight.reply, WholeReply):
                     await _answer_whole(flight, flight.reply, send)
                 else:
@@ -132,6 +137,19 @@ class CompletionEndpoint:
 async def _aside(call: Call, work: Callable[[], T]) -> T:
     """Do observing work; of a large request in a thread, so that others are answered meanwhile."""
     return work() if len(call.body) < _LARGE_BODY else await asyncio.to_thread(work)
+
+
+def _answered(flight: Flight, question: Question, route: tuple[Hop, ...]) -> WholeReply | StreamReply:
+    """The reply with the answer to a provider's own question in it."""
+    reply = flight.reply
+    assert reply is not None
+    if reply.status >= 400:
+        return reply
+    line = next(hop.line for hop in route if hop.line.upstream.name == flight.call.upstream)
+    answer = flight.expect(question, line)
+    if isinstance(reply, WholeReply):
+        return replace(reply, body=answer.whole(reply.body, reply.usage))
+    return AnsweredStream(reply, answer)
 
 
 async def _answer_whole(flight: Flight, reply: WholeReply, send: Send) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import without_credentials
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.plane.questions import asking
 from promptcache_gateway.translate import send_across
 from promptcache_gateway.upstreams.base import Inbound, WholeReply
 from promptcache_gateway.upstreams.splice import set_model
@@ -19,7 +20,7 @@ from promptcache_gateway.upstreams.splice import set_model
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.exchange import Call, Question
     from promptcache_gateway.upstreams.base import StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Line
 
@@ -33,17 +34,26 @@ _RETRIED_STATUS = frozenset({429, 503, 529})
 _FIRST_PAUSE_S = 0.05
 
 
-def at(call: Call, hop: Hop) -> Call:
-    """The call as it goes to one upstream: its model spliced where the name there is another."""
+def at(call: Call, hop: Hop, question: Question | None = None) -> Call:
+    """The call as it goes to one upstream: its model spliced where the name there is another.
+
+    ``question``: what is asked about the provider's cache: taken out, or put in, as the upstream has it.
+    """
     name = hop.line.upstream.name
     if hop.model is None or hop.model == call.payload.get("model"):
-        return call if call.upstream == name else replace(call, upstream=name)
-    body = set_model(call.body, call.payload, hop.model)
-    return replace(call, upstream=name, model=hop.model, body=body)
+        here = call if call.upstream == name else replace(call, upstream=name)
+    else:
+        body = set_model(call.body, call.payload, hop.model)
+        here = replace(call, upstream=name, model=hop.model, body=body)
+    return asking(here, question, hop.line)
 
 
 async def dispatch(
-    call: Call, route: tuple[Hop, ...], inbound: Inbound, moved: Callable[[Call], None]
+    call: Call,
+    route: tuple[Hop, ...],
+    inbound: Inbound,
+    moved: Callable[[Call], None],
+    question: Question | None = None,
 ) -> WholeReply | StreamReply:
     """Get an answer from the first upstream of the route that gives one.
 
@@ -52,6 +62,7 @@ async def dispatch(
         route: where it may go, best first.
         inbound: what came with it. A fallback never sees the caller's credentials: they are not its own.
         moved: called with the call as it goes to another upstream than ``call.upstream``.
+        question: what is asked about the provider's cache.
 
     Raises:
         ApiError: nobody answered; what the last one tried met.
@@ -62,7 +73,7 @@ async def dispatch(
         if not hop.line.circuit.allows():
             failure = failure or _left_alone(hop.line)
             continue
-        here = at(call, hop)
+        here = at(call, hop, question)
         if here.upstream != current:
             current = here.upstream
             moved(here)

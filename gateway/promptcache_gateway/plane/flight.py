@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Outcome
+from promptcache_gateway.plane.answers import Answer
+from promptcache_gateway.plane.questions import for_line, own_question, question_of
 from promptcache_gateway.plane.summary import final_summary, preview_summary, without_isolation
 
 if TYPE_CHECKING:
-    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.exchange import Call, Question
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.upstreams.base import StreamReply, WholeReply
+    from promptcache_gateway.upstreams.switchboard import Line
 
 CALLER_GONE = 499
 # What a stream that had begun as a 200 is recorded as, where it was cut by something that went wrong.
@@ -31,6 +34,7 @@ class Flight:
         reply: the upstream's reply once there is one.
         started: whether status and headers have been sent.
         tokens: what the request has used, prompt and answer together, as far as the upstream told.
+        answer: the answer to a provider's own question about its cache, where there is one.
     """
 
     def __init__(self, call: Call, observer: Observer, *, admin: bool = True) -> None:
@@ -40,6 +44,7 @@ class Flight:
         self.call = call
         self.reply: WholeReply | StreamReply | None = None
         self.started = False
+        self.answer: Answer | None = None
         self._observer = observer
         self._begun = time.perf_counter()
         self._observation = observer.open(call)
@@ -49,6 +54,20 @@ class Flight:
     def streams_events(self) -> bool:
         """Whether a stream of events to the caller has begun."""
         return self.started and bool(getattr(self.reply, "events", False))
+
+    def ask(self, line: Line) -> Question | None:
+        """What is asked about the cache at the provider: by the caller, or by the gateway itself."""
+        found = question_of(self.call)
+        if found is not None:
+            return found
+        return own_question(self.call, line, lambda: self._observer.answered.asks_about(self._observation))
+
+    def expect(self, question: Question, line: Line) -> Answer:
+        """Have the question answered by whoever answers it at the upstream that took the call."""
+        asked = for_line(question, line)
+        told = self._observer.answered.answer
+        self.answer = Answer(asked, lambda usage: told(self._observation, asked, usage))
+        return self.answer
 
     def move(self, call: Call) -> None:
         """Go on at another upstream: the request is still one, and is observed as what goes there."""
@@ -92,4 +111,6 @@ class Flight:
             engine=reply.engine if reply is not None else None,
             error=error,
             response_id=reply.response_id if reply is not None else None,
+            question=self.answer.question if self.answer is not None else None,
+            answer=self.answer.theirs if self.answer is not None else None,
         )

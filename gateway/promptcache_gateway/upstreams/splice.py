@@ -1,4 +1,4 @@
-"""Put ``stream_options.include_usage`` or another model into a request without touching any other byte.
+"""Put a member into a JSON body, or take one out, without touching any other byte.
 
 The body is never decoded and encoded again: a prefix cache matches bytes, and so do the callers'
 own tests. This module knows JSON's outer structure and nothing about prompts.
@@ -54,6 +54,42 @@ def set_model(body: bytes, payload: Mapping[str, Any], model: str) -> bytes:
 def set_cache_salt(body: bytes, payload: Mapping[str, Any], salt: str) -> bytes:
     """The body with the gateway's ``cache_salt``, whatever the caller wrote there."""
     return _set_member(body, 0, "cache_salt", orjson.dumps(salt), present="cache_salt" in payload)
+
+
+def set_member(body: bytes, path: tuple[str, ...], value: bytes) -> bytes:
+    """The body with the member at ``path`` given a JSON value; every object on the way must be there."""
+    start = 0
+    for name in path[:-1]:
+        start, _ = _last_member(body, start, name)
+    present = any(name == path[-1] for name, _ in _members(body, start))
+    return _set_member(body, start, path[-1], value, present=present)
+
+
+def remove_member(body: bytes, path: tuple[str, ...]) -> bytes:
+    """The body without the members at ``path``, and a comma less for each; no other byte changes."""
+    start = 0
+    for name in path[:-1]:
+        start, _ = _last_member(body, start, name)
+    while True:
+        spans = list(_member_spans(body, start))
+        found = next((at for at, (name, _, _) in enumerate(spans) if name == path[-1]), None)
+        if found is None:
+            return body
+        _, begin, end = spans[found]
+        if found > 0:
+            begin = spans[found - 1][2]
+        elif len(spans) > 1:
+            end = spans[1][1]
+        body = body[:begin] + body[end:]
+
+
+def _member_spans(body: bytes, start: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the name of each member of the object at ``start``, and where it begins and ends."""
+    begin = body.index(b"{", start) + 1
+    for name, (_, end) in _members(body, start):
+        key = body.index(b'"', begin)
+        yield name, key, end
+        begin = body.find(b",", end) + 1
 
 
 def _set_member(body: bytes, start: int, key: str, value: bytes, *, present: bool) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptcache_gateway.upstreams.splice import add_include_usage
+from promptcache_gateway.upstreams.splice import add_include_usage, remove_member, set_member
 
 WEIRD = (
     b'{ "stream" :true,\r\n\t"model":"m\\u00e9",  "seed": 123456789012345678901234567890,'
@@ -100,3 +100,52 @@ def test_a_long_prompt_costs_nothing_to_speak_of() -> None:
     begun = time.process_time()
     assert add_include_usage(body, payload) is not None
     assert time.process_time() - begun < 0.2
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "expected"),
+    [
+        (b'{"a":1,"d":{"x":2},"b":3}', ("d",), b'{"a":1,"b":3}'),
+        (b'{ "d" : null , "b":3}', ("d",), b'{ "b":3}'),
+        (b'{"b":3 ,\n "d":[1,{"d":2}] }', ("d",), b'{"b":3 }'),
+        (b'{"d":1}', ("d",), b"{}"),
+        (b'{"d":1,"a":"d","d":2}', ("d",), b'{"a":"d"}'),
+        (b'{"a":{"d":1}}', ("d",), b'{"a":{"d":1}}'),
+        (b'{"o":{ "ttl":"30m", "c":"x" },"c":1}', ("o", "c"), b'{"o":{ "ttl":"30m" },"c":1}'),
+        (b'{"o":{"c":"x","ttl":"30m"}}', ("o", "c"), b'{"o":{"ttl":"30m"}}'),
+        (b'{"\\u0064":"\\"}","e":1}', ("d",), b'{"e":1}'),
+    ],
+)
+def test_a_member_is_taken_out(body: bytes, path: tuple[str, ...], expected: bytes) -> None:
+    assert remove_member(body, path) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "expected"),
+    [
+        (b'{"o":{"a":1},"x":[ ]}', ("o", "c"), b'{"o":{"a":1,"c":7},"x":[ ]}'),
+        (b'{"o":{"c":null }}', ("o", "c"), b'{"o":{"c":7 }}'),
+        (b"{}", ("c",), b'{"c":7}'),
+    ],
+)
+def test_a_member_is_put_in(body: bytes, path: tuple[str, ...], expected: bytes) -> None:
+    assert set_member(body, path, b"7") == expected
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), _JSON, max_size=5), st.sampled_from([None, 1]))
+def test_taking_out_what_was_put_in_changes_nothing(body: dict, indent: int | None) -> None:
+    body.pop("new", None)
+    written = json.dumps(body, indent=indent).encode()
+    added = set_member(written, ("new",), b'{"x":[1,"}"]}')
+    assert json.loads(added) == {**body, "new": {"x": [1, "}"]}}
+    assert remove_member(added, ("new",)) == written
+    for name in body:
+        rest = {key: value for key, value in body.items() if key != name}
+        assert json.loads(remove_member(written, (name,))) == rest

@@ -1,0 +1,80 @@
+"""Answered requests by the id of their answer, and what is said where a caller names one.
+
+A caller of a provider's diagnostics names an earlier *answer*. Nothing is kept here but weak references: what
+history forgets is not found any more, and memory is bounded by history's own bounds.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from promptcache_gateway.observe.provider_verdict import ProviderVerdict, our_answer
+
+if TYPE_CHECKING:
+    from promptcache.usage import Usage
+    from promptcache_gateway.exchange import Outcome, Question
+    from promptcache_gateway.observe.observation import Observation
+    from promptcache_gateway.observe.row import Entry
+
+
+class Answered:
+    """The index. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._entries: WeakValueDictionary[tuple[str, str], Entry] = WeakValueDictionary()
+        self._lock = Lock()
+
+    def add(self, tenant: str, entry: Entry, response_id: str | None) -> None:
+        """Note under which id a request was answered.
+
+        Where an API is translated, the gateway may have named the answer after the request.
+        """
+        entry.response_id = response_id
+        with self._lock:
+            self._entries[tenant, _tail(entry.id)] = entry
+            if response_id is not None:
+                self._entries[tenant, response_id] = entry
+
+    def find(self, tenant: str, response_id: str) -> Entry | None:
+        """The request of that answer, or None: another tenant's is not found either."""
+        with self._lock:
+            found = self._entries.get((tenant, response_id))
+            return found if found is not None else self._entries.get((tenant, _tail(response_id)))
+
+    def answer(self, observation: Observation, question: Question, usage: Usage) -> dict[str, Any] | None:
+        """The provider's diagnostics object as the gateway has it; ``usage`` as far as it is known."""
+        named = question.response_id
+        earlier = self.find(observation.call.tenant, named) if named is not None else None
+        return our_answer(question, earlier, observation.sight.prompt, usage.cache_read)
+
+    def asks_about(self, observation: Observation) -> str | None:
+        """The earlier answer that a request should be compared with at its upstream, None without one."""
+        match = observation.sight.match
+        if match is None or match.predecessor is None:
+            return None
+        entry = match.predecessor
+        return entry.response_id if entry.upstream == observation.call.upstream else None
+
+    def verdict(self, observation: Observation, outcome: Outcome) -> ProviderVerdict | None:
+        """The provider's answer beside ours, None where nobody asked or the request failed."""
+        question = outcome.question
+        if question is None or outcome.status >= 400:
+            return None
+        return ProviderVerdict(
+            question.dialect,
+            question.response_id,
+            question.by_caller,
+            self.answer(observation, question, outcome.usage),
+            outcome.answer,
+            question.to_provider,
+        )
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def _tail(name: str) -> str:
+    """What follows an id's prefix: the same for a request and an answer that is named after it."""
+    return name.partition("_")[2] or name
