@@ -18,6 +18,7 @@ from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_cac
 from promptcache_gateway.admin.charts import add_charts
 from promptcache_gateway.admin.feed import feed
 from promptcache_gateway.admin.routes import AdminRoute
+from promptcache_gateway.admin.tenants import add_tenants
 from promptcache_gateway.errors import ApiError, invalid_request
 from promptcache_gateway.metrics import CONTENT_TYPE
 
@@ -46,6 +47,7 @@ def create_router(observer: Observer, upstreams: Sequence[Upstream] = ()) -> API
     _add_requests(router, observer, journal)
     _add_events(router, journal)
     _add_cache(router, observer, upstreams)
+    add_tenants(router, PREFIX, observer, journal)
 
     @router.get("/metrics")
     async def metrics() -> Response:

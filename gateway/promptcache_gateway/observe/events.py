@@ -62,6 +62,12 @@ class EventRing:
                 loop.call_soon_threadsafe(waiter.set)
         return event
 
+    def forget(self, tenant: str) -> None:
+        """Forget the events that tell of a tenant's requests."""
+        with self._lock:
+            kept = [event for event in self._events if event.data.get("tenant") != tenant]
+            self._events = deque(kept, maxlen=self._events.maxlen)
+
     def since(self, number: int) -> list[Event]:
         """Events after ``number``, oldest first, as far as they are still remembered."""
         with self._lock:

@@ -127,6 +127,12 @@ class History:
                 hand_back(index, release(index, keys, entry), row)
             drop_empty_route(row, entry)
 
+    def forget(self, tenant: str) -> None:
+        """Forget everything of a tenant's; its next request is compared with nothing, and may have been seen."""
+        with self._lock:
+            if self._tenants.pop(tenant, None) is not None:
+                self._forgotten = True
+
     def __len__(self) -> int:
         with self._lock:
             return sum(len(row.entries) for owner in self._tenants.values() for row in owner.rows.values())

@@ -69,6 +69,12 @@ class Journal:
         if self._webhook is not None:
             await asyncio.to_thread(self._webhook.stop)
 
+    def forget(self, tenant: str) -> None:
+        """Forget the records in memory that are a tenant's."""
+        self.recent.forget(tenant)
+        self.events.forget(tenant)
+        self._known = {key for key in self._known if key[0] != tenant}
+
     def record(self, record: RequestRecord) -> None:
         """Take a record; never waits."""
         self.recent.add(record)

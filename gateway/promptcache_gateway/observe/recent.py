@@ -44,5 +44,11 @@ class Recent:
                 found.setdefault((told.cause, told.path), sample)
         return found
 
+    def forget(self, tenant: str) -> None:
+        """Forget everything of a tenant's."""
+        with self._lock:
+            for request_id in [key for key, record in self._records.items() if record.tenant == tenant]:
+                del self._records[request_id]
+
     def __len__(self) -> int:
         return len(self._records)

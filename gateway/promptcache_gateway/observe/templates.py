@@ -114,6 +114,11 @@ class Templates:
                 return TemplateName(name, learned=True, family=name)
             return TemplateName(self._by_opening(tenant, owner, prompt), learned=True, family=UNSTRUCTURED)
 
+    def forget(self, tenant: str) -> None:
+        """Forget a tenant's templates."""
+        with self._lock:
+            self._tenants.pop(tenant, None)
+
     def take_learned(self) -> list[LearnedTemplate]:
         """The templates learned since the last call, for the store."""
         if not self._fresh:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.store.database import open_database
+from promptcache_gateway.store.deletion import delete_tenant
 from promptcache_gateway.store.reader import Reader
 from promptcache_gateway.store.recorder import Recorder
 from promptcache_gateway.store.series import Series
@@ -77,6 +78,11 @@ class Store:
     def flush(self, timeout_s: float = _FLUSH_S) -> bool:
         """Wait until everything recorded so far can be read."""
         return self._recorder.flush(timeout_s) if self._recorder is not None else False
+
+    def delete_tenant(self, tenant: str) -> int:
+        """Delete everything that was written of a tenant; how many requests there were."""
+        assert self._engine is not None, "open() comes first"
+        return delete_tenant(self._engine, tenant)
 
     @property
     def read(self) -> Reader:
