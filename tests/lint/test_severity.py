@@ -1,0 +1,160 @@
+"""How grave a finding is: an error where place, value and cost are certain, else a warning or information."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from promptcache_lint import Settings, Severity, lint_text
+
+RULES = (
+    "You are the clerk of a ferry line. Answer politely, in the language of the question. Name the pier, the deck "
+    "and the time of departure. Never promise a seat. Say so when you do not know."
+)
+
+GRAVE = {
+    "the clock in a system prompt": (
+        "PC101",
+        "error",
+        f"""
+        from datetime import datetime
+        def system_prompt():
+            return "{RULES} It is " + datetime.now().isoformat()
+        """,
+    ),
+    "a plain name in a system prompt": (
+        "PC101",
+        "error",
+        f"""
+        def system_prompt(current_time):
+            return f"{RULES} It is {{current_time}}."
+        """,
+    ),
+    "the clock in the first message, in front of the rules": (
+        "PC101",
+        "error",
+        f"""
+        import time
+        from openai import OpenAI
+        def ask(history):
+            messages = [{{"role": "user", "content": f"{{time.time()}} {RULES}"}}, *history,
+                        {{"role": "user", "content": "Go on."}}]
+            return OpenAI().chat.completions.create(model="m", messages=messages)
+        """,
+    ),
+    "the clock where nothing says the role": (
+        "PC101",
+        "warning",
+        f"""
+        import time
+        def build_prompt(question):
+            return f"{{time.time()}} Read this. {RULES} {{question}}"
+        """,
+    ),
+    "the clock in a later message": (
+        "PC101",
+        "warning",
+        f"""
+        import time
+        from openai import OpenAI
+        def ask(history, question):
+            messages = [{{"role": "system", "content": "{RULES}"}},
+                        {{"role": "user", "content": f"{{time.time()}} {RULES}"}}, *history,
+                        {{"role": "user", "content": question}}]
+            return OpenAI().chat.completions.create(model="m", messages=messages)
+        """,
+    ),
+    "an id that is drawn": (
+        "PC102",
+        "error",
+        f"""
+        import uuid
+        def system_prompt():
+            return f"{RULES} Reference {{uuid.uuid4()}}."
+        """,
+    ),
+    "an id by its name only": (
+        "PC102",
+        "warning",
+        f"""
+        def system_prompt(request_id):
+            return f"{RULES} Reference {{request_id}}."
+        """,
+    ),
+    "a counter by its name, in a message that is kept": (
+        "PC107",
+        "info",
+        f"""
+        from openai import OpenAI
+        def ask(thread, question):
+            messages = [{{"role": "system", "content": "{RULES}"}},
+                        {{"role": "user", "content": f"Thread of {{thread.step_count}} steps. {RULES}"}},
+                        {{"role": "assistant", "content": "Noted."}},
+                        {{"role": "user", "content": question}}]
+            return OpenAI().chat.completions.create(model="m", messages=messages)
+        """,
+    ),
+    "a number drawn by lot": (
+        "PC103",
+        "error",
+        f"""
+        import random
+        def system_prompt():
+            return f"{RULES} Lucky number {{random.randint(1, 90)}}."
+        """,
+    ),
+    "one of several lines": (
+        "PC103",
+        "warning",
+        f"""
+        import random
+        def system_prompt(tips):
+            return f"{RULES} {{random.choice(tips)}}"
+        """,
+    ),
+    "what the prompt is about, picked by lot": (
+        "PC103",
+        "info",
+        """
+        import random
+        def build_prompt(towns):
+            return f"Write about {random.choice(towns)} in ten lines."
+        """,
+    ),
+    "JSON of what the turn is about": (
+        "PC201",
+        "info",
+        f"""
+        import json
+        def system_prompt(batch):
+            return "{RULES} Rate these: " + json.dumps(batch)
+        """,
+    ),
+    "JSON of settings": (
+        "PC201",
+        "warning",
+        f"""
+        import json
+        def system_prompt(house):
+            return "{RULES} The house: " + json.dumps(house)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "severity", "text"), GRAVE.values(), ids=GRAVE)
+def test_severity(code, severity, text):
+    report = lint_text(dedent(text), "prompt.py", Settings(severity=Severity.INFO))
+    found = [
+        (finding.code, str(finding.severity)) for finding in report.findings if finding.code[:3] != "PC6"
+    ]
+    assert found == [(code, severity)]
+
+
+def test_a_request_as_it_was_sent_needs_no_role():
+    text = '{"model": "m", "messages": [{"role": "user", "content": "It is {now}. Read the rules."}, ' + (
+        '{"role": "user", "content": "Go on."}]}'
+    )
+    report = lint_text(text, "request.json", Settings())
+    assert [(finding.code, str(finding.severity)) for finding in report.findings] == [("PC101", "error")]
