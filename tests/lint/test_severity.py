@@ -9,8 +9,8 @@ import pytest
 from promptcache_lint import Settings, Severity, lint_text
 
 RULES = (
-    "You are the clerk of a ferry line. Answer politely, in the language of the question. Name the pier, the deck "
-    "and the time of departure. Never promise a seat. Say so when you do not know."
+    "You are the clerk of a ferry line. Answer politely, in the language of the question. Name the pier, "
+    "the deck and the time of departure. Never promise a seat. Say so when you do not know."
 )
 
 GRAVE = {
@@ -153,7 +153,8 @@ def test_severity(code, severity, text):
 
 
 def test_a_request_as_it_was_sent_needs_no_role():
-    text = '{"model": "m", "messages": [{"role": "user", "content": "It is {now}. Read the rules."}, ' + (
+    text = (
+        '{"model": "m", "messages": [{"role": "user", "content": "It is {now}. Read the rules."}, '
         '{"role": "user", "content": "Go on."}]}'
     )
     report = lint_text(text, "request.json", Settings())
