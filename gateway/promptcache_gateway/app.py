@@ -51,7 +51,7 @@ class Gateway:
         ring = KeyRing(KeyFile(settings.key_file))
         self._access = Access(settings.api_keys, ring, required=settings.api_key_required)
         self._plane = DataPlane(settings, switchboard, observer, self._access)
-        self._control = create_control_plane(observer, self.upstreams)
+        self._control = create_control_plane(observer, self.upstreams, settings.sources)
         self._origins = Origins(settings)
         self._max_requests = settings.max_requests
         self._plane_tasks: set[asyncio.Task[object]] = set()

@@ -22,6 +22,7 @@ from promptcache_gateway.settings import (
     default_data_dir,
     keys_from,
 )
+from promptcache_gateway.template_sources import read_sources
 from promptcache_gateway.tenancy.key_file import FILE_NAME, KeyFile
 from promptcache_gateway.tenancy.limits import TenantLimits
 
@@ -66,6 +67,7 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
         data_dir=data_dir,
         database=storage.get("database") or environ.get("PROMPTCACHE_DATABASE_URL", "").strip() or None,
         bounds=_bounds(storage),
+        sources=read_sources(tables, arguments.config),
     )
 
 
@@ -85,7 +87,8 @@ def _bounds(table: Mapping[str, Any]) -> Bounds:
 
 
 def _serve(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {**table, "allowed_hosts": tuple(table.get("allowed_hosts", ()))}
+    given = {key: value for key, value in table.items() if key != "lint_report"}
+    return {**given, "allowed_hosts": tuple(table.get("allowed_hosts", ()))}
 
 
 def _upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> UpstreamSettings | None:

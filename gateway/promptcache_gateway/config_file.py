@@ -27,6 +27,7 @@ KEYS: dict[str, dict[str, type]] = {
         "keep_alive_s": float,
         "shutdown_grace_s": float,
         "api_key_required": bool,
+        "lint_report": str,
     },
     "upstream": {
         "kind": str,
@@ -82,6 +83,9 @@ NAMED: dict[str, dict[str, type]] = {
         "retry_wait_s": float,
         "tenant_salt": bool,
         "diagnostics": str,
+    },
+    "templates": {
+        "source": str,
     },
     "tenants": {
         "requests_per_minute": int,

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from promptcache_gateway.observe import Observer
+    from promptcache_gateway.template_sources import SourceSettings
     from promptcache_gateway.upstreams.base import Upstream
 
 
 class ControlPlane:
     """Everything that is not a provider's API, behind ASGI's three arguments."""
 
-    def __init__(self, observer: Observer, upstreams: Sequence[Upstream]) -> None:
+    def __init__(
+        self, observer: Observer, upstreams: Sequence[Upstream], sources: SourceSettings | None = None
+    ) -> None:
         self._observer = observer
+        self._sources = sources
         self._upstreams = upstreams
         self._app: FastAPI | None = None
         self._making = asyncio.Lock()
@@ -49,7 +53,7 @@ class ControlPlane:
     def _make(self) -> FastAPI:
         from promptcache_gateway.control_app import create_control_app  # noqa: PLC0415 - see above
 
-        return create_control_app(self._observer, self._upstreams)
+        return create_control_app(self._observer, self._upstreams, self._sources)
 
     async def _answer_health(self, send: Send) -> None:
         status, body = health_report(self._upstreams)
@@ -68,6 +72,8 @@ def health_report(upstreams: Sequence[Upstream]) -> tuple[int, dict[str, Any]]:
     return 503 if status == "unavailable" else 200, body
 
 
-def create_control_plane(observer: Observer, upstreams: Sequence[Upstream]) -> ControlPlane:
+def create_control_plane(
+    observer: Observer, upstreams: Sequence[Upstream], sources: SourceSettings | None = None
+) -> ControlPlane:
     """Make the control plane."""
-    return ControlPlane(observer, upstreams)
+    return ControlPlane(observer, upstreams, sources)

@@ -17,6 +17,7 @@ from promptcache_gateway.admin import create_router
 from promptcache_gateway.control import health_report
 from promptcache_gateway.dashboard import mount
 from promptcache_gateway.errors import ApiError, internal_error, invalid_request
+from promptcache_gateway.template_sources import TemplateSources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from promptcache_gateway.observe import Observer
+    from promptcache_gateway.template_sources import SourceSettings
     from promptcache_gateway.upstreams.base import Upstream
 
 OPENAPI_PATH = "/promptcache/v1/openapi.json"
 
 
-def create_control_app(observer: Observer, upstreams: Sequence[Upstream]) -> FastAPI:
+def create_control_app(
+    observer: Observer, upstreams: Sequence[Upstream], sources: SourceSettings | None = None
+) -> FastAPI:
     """Make the application of everything that is not a provider's API."""
     app = FastAPI(
         title="promptcache gateway",
@@ -53,7 +57,7 @@ def create_control_app(observer: Observer, upstreams: Sequence[Upstream]) -> Fas
     async def root() -> RedirectResponse:
         return RedirectResponse("dashboard")
 
-    app.include_router(create_router(observer, upstreams))
+    app.include_router(create_router(observer, upstreams, TemplateSources(sources)))
     mount(app)
     return app
 

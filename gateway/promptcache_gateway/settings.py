@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.template_sources import SourceSettings
 from promptcache_gateway.upstream_settings import ModelSettings, UpstreamSettings
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Settings:
         data_dir: folder of what is recorded.
         database: a file's path, ``sqlite:///PATH`` or ``postgresql://…``; None: a file in ``data_dir``.
         bounds: how much of what is recorded is kept.
+        sources: the files of templates, and what the linter found in them.
     """
 
     host: str = "127.0.0.1"
@@ -125,6 +127,7 @@ class Settings:
     data_dir: Path = field(default_factory=lambda: default_data_dir(os.environ))
     database: str | None = field(default=None, repr=False)
     bounds: Bounds = field(default_factory=Bounds)
+    sources: SourceSettings = field(default_factory=SourceSettings)
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:

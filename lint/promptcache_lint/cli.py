@@ -16,6 +16,7 @@ from promptcache.causes import get_cause
 from promptcache_lint.baseline import Baseline
 from promptcache_lint.cli_options import overrides, parser
 from promptcache_lint.configuration import SettingsTree
+from promptcache_lint.costs import Costs
 from promptcache_lint.discovery import discover, project_of, tree_roots
 from promptcache_lint.errors import LintError
 from promptcache_lint.fixes.rewrite import Rewritten, difference, rewrite, write
@@ -63,6 +64,8 @@ class _Command:
             _say(_fixed(changed))
             report = self._lint() if changed else report
         report = self._without_accepted(report)
+        if self.options.costs is not None:
+            report = Costs.read(self.options.costs).told(report)
         _say("\n".join(report.notes))
         self._print(self._text(report))
         return 1 if report.failed else 0

@@ -116,6 +116,12 @@ def _output(group: argparse._ArgumentGroup) -> None:
         help="how to write the findings (default: full)",
     )
     group.add_argument("--output-file", metavar="FILE", type=Path, help="write them there")
+    group.add_argument(
+        "--costs",
+        metavar="FILE",
+        type=Path,
+        help="say what each fault cost: the gateway's /promptcache/v1/costs, saved",
+    )
     group.add_argument("--statistics", action="store_true", help="count findings by code instead")
     group.add_argument(
         "--color",

@@ -16,11 +16,13 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from promptcache.causes import CAUSES
 from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_caches, warm_cache
 from promptcache_gateway.admin.charts import add_charts
+from promptcache_gateway.admin.costs import add_costs
 from promptcache_gateway.admin.feed import feed
 from promptcache_gateway.admin.routes import AdminRoute
 from promptcache_gateway.admin.tenants import add_tenants
 from promptcache_gateway.errors import ApiError, invalid_request
 from promptcache_gateway.metrics import CONTENT_TYPE
+from promptcache_gateway.template_sources import TemplateSources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,16 +37,20 @@ _MAX_WARM_BYTES = 32 * 1024 * 1024
 _CLOSING_S = 0.5  # how long a request that is just ending is waited for
 
 
-def create_router(observer: Observer, upstreams: Sequence[Upstream] = ()) -> APIRouter:
+def create_router(
+    observer: Observer, upstreams: Sequence[Upstream] = (), sources: TemplateSources | None = None
+) -> APIRouter:
     """The admin API over an observer that has a journal."""
+    sources = TemplateSources() if sources is None else sources
     journal = observer.journal
     assert journal is not None, "the admin API reads the journal"
     if upstreams:
         journal.metrics.watch_engines(lambda: engine_stats(upstreams))
     router = APIRouter(route_class=AdminRoute)
-    _add_templates(router, journal)
+    _add_templates(router, journal, sources)
     add_charts(router, PREFIX, journal)
-    _add_requests(router, observer, journal)
+    add_costs(router, PREFIX, journal, sources)
+    _add_requests(router, observer, journal, sources)
     _add_events(router, journal)
     _add_cache(router, observer, upstreams)
     add_tenants(router, PREFIX, observer, journal)
@@ -62,7 +68,7 @@ def create_router(observer: Observer, upstreams: Sequence[Upstream] = ()) -> API
     return router
 
 
-def _add_templates(router: APIRouter, journal: Journal) -> None:
+def _add_templates(router: APIRouter, journal: Journal, sources: TemplateSources) -> None:
     @router.get(f"{PREFIX}/templates")
     async def templates(tenant: str | None = None) -> JSONResponse:
         """Every template's totals, most prompt tokens first."""
@@ -76,10 +82,12 @@ def _add_templates(router: APIRouter, journal: Journal) -> None:
         if not found:
             raise ApiError(404, f"There is no template named {name[:128]!r}.", code="not_found")
         hours = await asyncio.to_thread(read.hours, name, tenant=tenant)
-        return JSONResponse({**found[0], "hours": hours})
+        causes = [cause["code"] for cause in found[0]["causes"]]
+        source = await asyncio.to_thread(sources.about, name, causes)
+        return JSONResponse({**found[0], "source": source, "hours": hours})
 
 
-def _add_requests(router: APIRouter, observer: Observer, journal: Journal) -> None:
+def _add_requests(router: APIRouter, observer: Observer, journal: Journal, sources: TemplateSources) -> None:
     @router.get(f"{PREFIX}/requests")
     async def requests(
         template: str | None = None,
@@ -110,11 +118,14 @@ def _add_requests(router: APIRouter, observer: Observer, journal: Journal) -> No
             await asyncio.sleep(0.01)
         recent = journal.recent.get(request_id)
         if recent is not None:
-            return JSONResponse(recent.to_dict())
-        found = await _read(journal, lambda: journal.store.read.request(request_id))
+            found = recent.to_dict()
+        else:
+            found = await _read(journal, lambda: journal.store.read.request(request_id))
         if found is None:
             raise ApiError(404, f"There is no request {request_id[:64]!r} here.", code="not_found")
-        return JSONResponse(found)
+        causes = found["diagnosis"]["causes"]
+        source = await asyncio.to_thread(sources.about, found["template"], causes)
+        return JSONResponse({**found, "source": source})
 
 
 def _add_events(router: APIRouter, journal: Journal) -> None:

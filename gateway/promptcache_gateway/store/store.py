@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.bounds import Bounds
+from promptcache_gateway.store.costs import Costs
 from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.deletion import delete_tenant
 from promptcache_gateway.store.reader import Reader
@@ -95,6 +96,12 @@ class Store:
         """Questions about time and place; as with `read`, `flush` first to see the latest."""
         assert self._engine is not None, "open() comes first"
         return Series(self._engine)
+
+    @property
+    def costs(self) -> Costs:
+        """Questions about losses; as with `read`, `flush` first to see the latest."""
+        assert self._engine is not None, "open() comes first"
+        return Costs(self._engine)
 
     def learned_templates(self) -> list[LearnedRow]:
         """The templates learned in earlier runs."""
