@@ -2,21 +2,26 @@
 
 const root = new URL("promptcache/v1/", document.baseURI);
 
-export class ApiError extends Error {}
+export class ApiError extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
 
 export async function get(path, parameters = {}) {
   const url = new URL(path, root);
   for (const [name, value] of Object.entries(parameters)) {
-    if (value !== null && value !== undefined) url.searchParams.set(name, value);
+    if (value !== null && value !== undefined && value !== "") url.searchParams.set(name, value);
   }
   let response;
   try {
     response = await fetch(url, { headers: { accept: "application/json" } });
   } catch {
-    throw new ApiError("The gateway does not answer. Is it still running?");
+    throw new ApiError("The gateway does not answer. Is it still running?", 0);
   }
   const body = await response.json().catch(() => null);
-  if (!response.ok) throw new ApiError(body?.error?.message ?? `The gateway answered ${response.status}.`);
+  if (!response.ok) throw new ApiError(body?.error?.message ?? `The gateway answered ${response.status}.`, response.status);
   return body;
 }
 

@@ -1,34 +1,41 @@
-// The built-in engine: where its pages are.
+// The built-in engine: where its pages are, what they hold, and what was evicted.
 
-import { html } from "../vendor/preact-htm.js";
-import { Card, Empty } from "../parts.js";
-import { count, percent } from "../format.js";
+import { html, useEffect, useState } from "../vendor/preact-htm.js";
+import { Pages } from "../chart.js";
+import { Empty, Fact, Facts } from "../parts.js";
+import { count, percent, plural, short } from "../format.js";
 
-export function EngineView({ engine }) {
+const KEPT = 300;  // samples of the curve
+
+export function EngineView({ data: engine }) {
+  const samples = useSamples(engine);
   if (!engine || engine.available === false) {
-    return html`<h2>Engine</h2><${Empty}>This gateway forwards to another server; it has no engine of its own.<//>`;
+    return html`<h1>Engine</h1><${Empty}>This gateway forwards to another server; it has no engine of its own.<//>`;
   }
   const pages = engine.pages ?? {};
-  const total = pages.total ?? 0;
   const rate = engine.prefix_queries ? engine.prefix_hits / engine.prefix_queries : null;
   return html`
-    <h2>Engine</h2>
-    <section aria-label="totals" class="cards">
-      <${Card} label="prefix hit rate" value=${percent(rate)} note=${`${count(engine.prefix_hits)} of ${count(engine.prefix_queries)} tokens`} tone="lead" />
-      <${Card} label="running" value=${count(engine.running)} note=${`${count(engine.waiting)} waiting`} />
-      <${Card} label="evicted pages" value=${count(engine.evicted_pages)} note=${`${count(engine.preemptions)} preemptions`} />
-      <${Card} label="page size" value=${count(engine.page_size)} note="tokens a page" />
-    </section>
-    <section><h3>Pages</h3>
-      <svg class="pages" viewBox="0 0 100 8" preserveAspectRatio="none" role="img"
-        aria-label=${`${count(pages.held)} pages in use, ${count(pages.cached)} cached, ${count(pages.free)} free`}>
-        <rect class="free" width="100" height="8" />
-        <rect class="cached" width=${share(pages.held + pages.cached, total)} height="8" />
-        <rect class="held" width=${share(pages.held, total)} height="8" />
-      </svg>
-      <ul class="legend"><li class="held">${count(pages.held)} in use by running requests</li>
-        <li class="cached">${count(pages.cached)} cached, reused on a hit, evicted when room is needed</li>
-        <li class="free">${count(pages.free)} free</li></ul></section>`;
+    <div class="heading"><h1>Engine</h1><span class="soft">${engine.model}${engine.healthy ? "" : " · not healthy"}</span></div>
+    <${Facts} label="totals">
+      <${Fact} label="prefix hit rate" value=${percent(rate)} note=${`${short(engine.prefix_hits)} of ${short(engine.prefix_queries)} tokens`} tone="good" />
+      <${Fact} label="running" value=${count(engine.running)} note=${`${count(engine.waiting)} waiting`} />
+      <${Fact} label="evicted pages" value=${count(engine.evicted_pages)} note=${plural(engine.preemptions, "preemption")} />
+      <${Fact} label="prefill" value=${short(engine.prefill_tokens)} note=${`tokens computed; ${short(engine.generated_tokens)} generated`} />
+    <//>
+    <section aria-label="pages"><h2>Pages</h2>
+      <div class="pages" role="img" aria-label=${`${count(pages.held)} pages in use, ${count(pages.cached)} evictable, ${count(pages.free)} free`}>
+        <span class="held" style=${{ width: share(pages.held, pages.total) }}></span><span class="cached" style=${{ width: share(pages.cached, pages.total) }}></span></div>
+      <ul class="key"><li class="held">${count(pages.held)} in use by running requests</li>
+        <li class="cached">${count(pages.cached)} evictable: kept for reuse until room is needed</li>
+        <li>${count(pages.free)} free</li><li class="none">${count(pages.total)} pages of ${plural(engine.page_size, "token")}</li></ul>
+      <${Pages} samples=${samples} total=${pages.total} /></section>`;
 }
 
-const share = (part, total) => (total ? (100 * part) / total : 0);
+function useSamples(engine) {
+  const [samples, setSamples] = useState([sample(engine)]);
+  useEffect(() => { setSamples((old) => [...old, sample(engine)].slice(-KEPT)); }, [engine]);
+  return samples;
+}
+
+const sample = (engine) => ({ time: Date.now() / 1000, held: engine?.pages?.held ?? 0, cached: engine?.pages?.cached ?? 0 });
+const share = (part, total) => `${total ? (100 * part) / total : 0}%`;

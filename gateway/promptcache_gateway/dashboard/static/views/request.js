@@ -1,47 +1,105 @@
-// One request: where it left the earlier one, what that cost, what to do.
+// One request: its prompt segment by segment, where it left the earlier one, what that cost, what to do.
 
 import { html } from "../vendor/preact-htm.js";
-import { Card, CauseChip, Difference, HitBar } from "../parts.js";
-import { count, duration, moment, money } from "../format.js";
+import { CauseChip, Empty, Fact, Facts, HitBar, Prose, Table } from "../parts.js";
+import { Difference } from "../difference.js";
+import { about, count, duration, known, moment, money, percent, short } from "../format.js";
+import { toRequest, toTemplate } from "../route.js";
 
-export function RequestView({ request, causes }) {
+const FEW = 12;
+
+export function RequestView({ data: request, causes }) {
   const usage = request.usage ?? {};
   const diagnosis = request.diagnosis ?? {};
+  const rate = known(usage.cached_tokens) && usage.prompt_tokens ? usage.cached_tokens / usage.prompt_tokens : null;
   return html`
-    <h2><a href=${`#/templates/${encodeURIComponent(request.template)}`}>${request.template}</a> / <code>${request.id}</code></h2>
-    <section aria-label="totals" class="cards">
-      <${Card} label="cached tokens" value=${count(usage.cached_tokens)} note=${`of ${count(usage.prompt_tokens)} in the prompt`} tone="lead" />
-      <${Card} label="lost tokens" value=${count(diagnosis.lost_tokens)} note=${money(diagnosis.lost_usd)} tone=${diagnosis.lost_tokens ? "warn" : ""} />
-      <${Card} label="time to first token" value=${duration(request.ttft_ms)} note=${`${count(usage.output_tokens)} output tokens`} />
-      <${Card} label="model" value=${request.model} note=${`${request.upstream} · ${moment(request.time)}`} tone="text" />
-    </section>
-    <section><${HitBar} cached=${usage.cached_tokens} prompt=${usage.prompt_tokens} /></section>
-    <${Diagnosis} diagnosis=${diagnosis} causes=${causes} />`;
+    <p class="crumbs"><a href="#/">Templates</a> / <a href=${toTemplate(request.template)}>${request.template}</a></p>
+    <h1><code>${request.id}</code></h1>
+    <p class="soft">${moment(request.time)} · ${request.model} at ${request.upstream} · ${request.dialect} · HTTP ${request.status}${request.error ? `, ${request.error}` : ""}</p>
+    <${Facts} label="totals">
+      <${Fact} label="from the cache" value=${percent(rate)} note=${`${count(usage.cached_tokens)} of ${count(usage.prompt_tokens)} tokens`} tone="good" />
+      <${Fact} label="lost" value=${about(short(diagnosis.lost_tokens), diagnosis.estimated)} note=${`tokens, ${money(diagnosis.lost_usd)}`} tone=${diagnosis.lost_tokens ? "bad" : ""} />
+      <${Fact} label="time to first token" value=${duration(request.ttft_ms)} note=${`${duration(request.duration_ms)} to the last`} />
+      <${Fact} label="net saved" value=${money(request.saved_usd)} note=${`${count(usage.output_tokens)} output tokens`} />
+    <//>
+    <${Diagnosis} diagnosis=${diagnosis} causes=${causes} />
+    <section aria-label="prompt"><h2>Prompt</h2><${Prompt} request=${request} /></section>
+    <section aria-label="usage"><h2>Usage</h2><${Usage} request=${request} /></section>`;
 }
 
 function Diagnosis({ diagnosis, causes }) {
   const cause = causes[diagnosis.cause];
+  const others = (diagnosis.causes ?? []).filter((code) => code !== diagnosis.cause);
   return html`
-    <section class="diagnosis" aria-label="diagnosis"><h3>Diagnosis</h3>
+    <section class="diagnosis" aria-label="diagnosis"><h2>Diagnosis</h2>
       <p><${CauseChip} code=${diagnosis.cause} causes=${causes} attribution=${diagnosis.attribution} hit=${diagnosis.hit} />
         ${diagnosis.path ? html` at <code>${diagnosis.path}</code>${position(diagnosis)}` : null}</p>
-      ${diagnosis.summary ? html`<p>${diagnosis.summary}</p>` : null}
-      ${cause ? html`<p class="soft">${cause.explanation}</p>` : null}
-      ${diagnosis.remedy ? html`<p class="advice">${diagnosis.remedy}</p>` : null}
+      ${diagnosis.summary ? html`<p class="verdict">${diagnosis.summary}</p>` : null}
       ${diagnosis.before && diagnosis.after ? html`<${Difference} before=${diagnosis.before} after=${diagnosis.after} />` : null}
-      <dl>
-        <dt>expected from the cache</dt><dd>${count(diagnosis.expected_cached_tokens)} tokens</dd>
-        <dt>attribution</dt><dd>${diagnosis.attribution ?? "–"}</dd>
+      ${diagnosis.remedy ? html`<p class="advice"><${Prose} text=${diagnosis.remedy} /></p>` : null}
+      ${cause ? html`<details><summary>About ${cause.code}: ${cause.title}</summary><p class="soft"><${Prose} text=${cause.explanation} /></p></details>` : null}
+      <dl class="pairs">
+        <dt>expected from the cache</dt><dd>${about(count(diagnosis.expected_cached_tokens), diagnosis.estimated)} tokens</dd>
+        <dt>reusable, had nothing differed</dt><dd>${about(count(diagnosis.reusable_tokens), diagnosis.estimated)} tokens</dd>
+        <dt>whose doing</dt><dd>${diagnosis.attribution ?? "–"}</dd>
         <dt>compared with</dt><dd>${diagnosis.compared_with
-          ? html`<a href=${`#/requests/${encodeURIComponent(diagnosis.compared_with)}`}>${diagnosis.compared_with}</a>` : "no earlier request"}</dd>
-        ${(diagnosis.causes ?? []).length > 1 ? html`<dt>all causes</dt><dd>${diagnosis.causes.map((item) => html`<${CauseChip} code=${item.code ?? item} causes=${causes} /> `)}</dd>` : null}
+          ? html`<a href=${toRequest(diagnosis.compared_with)}>${diagnosis.compared_with}</a>` : "no earlier request"}</dd>
+        ${others.length ? html`<dt>also</dt><dd>${others.map((code) => html`<${CauseChip} code=${code} causes=${causes} /> ${count(diagnosis.losses?.[code])} tokens `)}</dd>` : null}
       </dl>
     </section>`;
 }
 
-function position({ char_offset, token_offset }) {
+function position({ char_offset, token_offset, estimated }) {
   const parts = [];
-  if (char_offset !== null && char_offset !== undefined) parts.push(`character ${count(char_offset)}`);
-  if (token_offset !== null && token_offset !== undefined) parts.push(`token ${count(token_offset)}`);
+  if (known(char_offset)) parts.push(`character ${count(char_offset)}`);
+  if (known(token_offset)) parts.push(`token ${about(count(token_offset), estimated)}`);
   return parts.length ? `, ${parts.join(", ")}` : "";
+}
+
+// Segments as wide as their tokens: read from the cache, lost, or new.
+function Prompt({ request }) {
+  const { outline, usage } = request;
+  if (!outline) {
+    return html`<${HitBar} cached=${usage.cached_tokens} prompt=${usage.prompt_tokens} />
+      <${Empty}>Its segments are no longer in memory; only counts are kept on disk.<//>`;
+  }
+  const cached = usage.cached_tokens;
+  const reusable = Math.max(cached ?? 0, request.diagnosis.reusable_tokens ?? 0);
+  const parts = outline.map((part) => ({ ...part, ...split(part, cached, reusable), place: part.path === part.last ? part.path : `${part.path} … ${part.last}` }));
+  const label = `${outline.length} segments; ${count(cached)} of ${count(usage.prompt_tokens)} tokens from the cache`;
+  const broken = (part) => request.diagnosis.path && (part.path === request.diagnosis.path || request.diagnosis.path.startsWith(`${part.path}.`));
+  const rows = (some) => some.map((part) => html`
+    <tr key=${part.path} class=${broken(part) ? "broken" : ""}><th scope="row"><code>${part.place}</code>${broken(part) ? html` <span class="tag">diverges here</span>` : null}</th>
+      <td>${part.role || part.kind}</td><td class="n">${about(count(part.tokens), true)}</td><td>${state(part, cached)}</td></tr>`);
+  const table = (some) => html`
+    <${Table} label="segments"><thead><tr><th scope="col">segment</th><th scope="col">role</th><th scope="col" class="n">tokens</th><th scope="col">cache</th></tr></thead><tbody>${rows(some)}</tbody><//>`;
+  return html`
+    <div class="segments" role="img" aria-label=${label}>${parts.map((part) => html`
+      <span key=${part.path} class=${broken(part) ? "broken" : ""} title=${`${part.place}: ≈ ${count(part.tokens)} tokens`} style=${{ flexGrow: part.bytes }}>
+        <i class="hit" style=${{ width: `${part.hit * 100}%` }}></i><i class="lost" style=${{ width: `${part.lost * 100}%` }}></i></span>`)}</div>
+    <ul class="key"><li class="hit">read from the cache</li><li class="lost">lost: would have matched</li><li>new</li></ul>
+    <p class="soft">Where a segment begins is an estimate by its bytes; the totals are the upstream's.</p>
+    ${parts.length <= FEW ? table(parts) : html`<details><summary>All ${parts.length} segments</summary>${table(parts)}</details>`}`;
+}
+
+function split({ start_token: start, tokens }, cached, reusable) {
+  if (!tokens || !known(cached)) return { hit: 0, lost: 0 };
+  const upTo = (end) => Math.min(1, Math.max(0, (end - start) / tokens));
+  return { hit: upTo(cached), lost: upTo(reusable) - upTo(cached) };
+}
+
+function state({ hit, lost }, cached) {
+  if (!known(cached)) return "not reported";
+  if (hit >= 0.995) return "read";
+  const words = [hit > 0.005 ? `≈ ${Math.round(hit * 100)} % read` : null, lost > 0.005 ? `≈ ${Math.round(lost * 100)} % lost` : null];
+  return words.filter(Boolean).join(", ") || "new";
+}
+
+function Usage({ request }) {
+  const { usage, raw_usage: raw } = request;
+  const rows = [["prompt", usage.prompt_tokens], ["read from the cache", usage.cached_tokens], ["written to the cache", usage.cache_write_tokens],
+    ["uncached", usage.uncached_tokens], ["output", usage.output_tokens]];
+  return html`
+    <dl class="pairs">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${count(value)} tokens</dd>`)}</dl>
+    ${raw ? html`<h3>As the upstream wrote it</h3><pre class="raw" tabindex="0" aria-label="raw usage">${JSON.stringify(raw, null, 2)}</pre>` : null}`;
 }
