@@ -6,22 +6,27 @@ The only place where something that is read is also run: in the SDK's sandbox, w
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from promptcache.errors import TemplateError
 from promptcache.templates import render_chat_template
+from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.findings import Severity
-from promptcache_lint.prompts import Practice
+from promptcache_lint.places import Source
+from promptcache_lint.prompts import Hole, Practice, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from promptcache_lint.places import Place
+    from promptcache_lint.readers.reading import Workspace
 
     Message = Mapping[str, Any]
 
-__all__ = ["is_chat_template", "judge_chat_template"]
+__all__ = ["clocks_in_chat_template", "is_chat_template", "judge_chat_template"]
 
 _CHAT_TEMPLATE = re.compile(r"add_generation_prompt|\bbos_token\b|\{%[-+]?\s*for\s+\w+\s+in\s+messages\b")
 _LOOP = re.compile(r"\bmessages\b")
@@ -64,6 +69,33 @@ def judge_chat_template(text: str, place: Place) -> tuple[Practice, ...]:
     for code, severity, says in _faults(text):
         found.setdefault(code, Practice(code, severity, place, says))
     return tuple(found.values())
+
+
+def clocks_in_chat_template(text: str, path: Path, place: Place, workspace: Workspace) -> tuple[Hole, ...]:
+    """What a chat template kept inside another file takes from the clock, all of it told at ``place``.
+
+    Nothing where it is no valid template.
+    """
+    from promptcache_lint.readers.jinja_parts import TemplateWalker  # noqa: PLC0415 - readers need each other
+
+    try:
+        parts = TemplateWalker(workspace, path, Source(place.path, text), loops=False).parts(text)
+    except UnreadableFileError:
+        return ()
+    holes = (part for part in flatten(parts) if isinstance(part, Hole))
+    told = (
+        replace(
+            hole,
+            place=place,
+            traits=tuple(
+                replace(trait, origin=place, flow=())
+                for trait in hole.traits
+                if trait.mark.code in {"PC101", "PC109"}
+            ),
+        )
+        for hole in holes
+    )
+    return tuple(hole for hole in told if hole.traits)
 
 
 def _faults(text: str) -> Iterator[tuple[str, Severity, str]]:

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import holds_input
 from promptcache_lint.prompts import Prompt, Segment
-from promptcache_lint.readers.chat_templates import is_chat_template, judge_chat_template
+from promptcache_lint.readers.chat_templates import (
+    clocks_in_chat_template,
+    is_chat_template,
+    judge_chat_template,
+)
 from promptcache_lint.readers.json_tree import parse_json, parse_json_lines
 from promptcache_lint.readers.messages import MARKS, constructed, marked, only_marks, spoken
 from promptcache_lint.readers.placeholders import has_placeholder, template_parts
@@ -71,7 +75,7 @@ class DataReader:
                 documents = (parse_toml(text),)
             case _:
                 documents = tuple(parse_yaml(text))
-        finder = _Finder(file.source, workspace)
+        finder = _Finder(file, workspace)
         for document in documents:
             yield from finder.find(document, "", role_of_name(file.path.stem))
 
@@ -85,8 +89,9 @@ class DataReader:
 class _Finder:
     """Goes through a tree and recognises prompts by their shape."""
 
-    def __init__(self, source: Source, workspace: Workspace) -> None:
-        self._source = source
+    def __init__(self, file: InputFile, workspace: Workspace) -> None:
+        self._source = file.source
+        self._path = file.path
         self._workspace = workspace
 
     def find(self, node: Node, name: str, role: Role | None) -> Iterator[Prompt]:
@@ -170,7 +175,9 @@ class _Finder:
         elif isinstance(node, Scalar) and isinstance(node.value, str) and is_chat_template(node.value):
             place = self._source.place(node.start, min(node.end, node.start + 40))
             practices = judge_chat_template(node.value, place)
-            yield Prompt("chat template", place, (), practices=practices)
+            clocks = clocks_in_chat_template(node.value, self._path, place, self._workspace)
+            segments = (Segment("system", "system", clocks),) if clocks else ()
+            yield Prompt("chat template", place, segments, layout=False, practices=practices)
 
     def _request(self, node: Entries) -> tuple[Segment, ...]:
         segments: list[Segment] = []

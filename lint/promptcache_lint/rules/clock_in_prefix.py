@@ -89,6 +89,7 @@ class ClockInPrefix(SignRule):
                     r"(?:_(?:utc|iso|str|string|text|of_day|in_utc|formatted))?"
                 ),
                 r"time|utc_?now|now_(?:utc|iso|str|ms|local)|get_(?:current_)?(?:date_?)?(?:time|now)(?:stamp)?",
+                r"strftime_now",  # of chat templates; what its format leaves out is seen to by the reader
                 r"time_?since.*|unix_?time|epoch_?(?:time|seconds|ms)?|iso_?time|idle_duration",
             ),
         ),

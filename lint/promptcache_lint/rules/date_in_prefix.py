@@ -53,7 +53,7 @@ class DateInPrefix(SignRule):
                     r"(?:date|day|weekday|week)(?:_(?:utc|iso|str|string|text|formatted))?"
                 ),
                 r"date|today|iso_?date|date_(?:str|string|today|now|iso)|day_?of_?(?:the_?)?week|weekday",
-                r"get_(?:current_|today_?s?_)?date|strftime_now",
+                r"get_(?:current_|today_?s?_)?date",
             ),
         ),
     )

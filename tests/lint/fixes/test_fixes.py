@@ -225,7 +225,9 @@ def test_every_fix_that_is_offered_works(tmp_path, monkeypatch):
     """Whatever has a fix has it gone after the fix, and nothing else comes."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.py").write_text(
-        prompt("json.dumps(record) + ' '.join(set(words)) + json.dumps(record.extra) + ' '.join(glob.glob('*'))")
+        prompt(
+            "json.dumps(record) + ' '.join(set(words)) + json.dumps(record.extra) + ' '.join(glob.glob('*'))"
+        )
     )
     before = lint_paths(["agent.py"], Settings(severity=Severity.INFO, fixes=True)).findings
     assert len(before) == 4

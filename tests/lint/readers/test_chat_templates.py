@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from promptcache_lint import Settings, Severity, lint_text
 from promptcache_lint.places import Place
 from promptcache_lint.readers.chat_templates import is_chat_template, judge_chat_template
 
@@ -80,3 +83,42 @@ def test_reasoning_of_earlier_turns_is_cut():
 def test_a_prompt_is_no_chat_template():
     assert is_chat_template(PLAIN)
     assert not is_chat_template("You are a clerk. {% for rule in rules %}{{ rule }}{% endfor %}")
+
+
+CLOCKED = (
+    "{%- set today = strftime_now(FORMAT) -%}"
+    "<|system|>Today: {{ today }}\n"
+    "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content }}<|end|>{%- endfor -%}"
+    "{%- if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ('"%d %B %Y %H:%M"', [("PC101", Severity.ERROR)]),
+        ('"%d %B %Y"', [("PC109", Severity.WARNING)]),
+        ('"%B %Y"', []),
+        ("date_format", [("PC101", Severity.ERROR)]),
+    ],
+)
+def test_the_clock_of_a_chat_template(form, expected):
+    template = CLOCKED.replace("FORMAT", form)
+    config = json.dumps({"bos_token": "<s>", "chat_template": template}, indent=1)
+    named = json.dumps({"chat_template": [{"name": "default", "template": template}]}, indent=1)
+    for name, text, row in (
+        ("chat_template.jinja", template, 1),
+        ("tokenizer_config.json", config, 3),
+        ("tokenizer_config.json", named, 5),
+    ):
+        found = [
+            (finding.code, finding.severity, finding.place.row)
+            for finding in lint_text(text, name, Settings()).findings
+        ]
+        assert found == [(code, severity, row) for code, severity in expected]
+
+
+def test_a_chat_template_that_cannot_be_parsed_has_no_clock():
+    broken = "{% for m in messages %}{{ strftime_now('%H') }}{% if add_generation_prompt %}"
+    report = lint_text(json.dumps({"chat_template": broken}), "tokenizer_config.json", Settings())
+    assert report.findings == ()

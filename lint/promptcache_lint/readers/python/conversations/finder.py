@@ -17,6 +17,7 @@ from promptcache_lint.readers.python.conversations.schemas import schemas
 from promptcache_lint.readers.python.conversations.summaries import summaries
 from promptcache_lint.readers.python.conversations.switches import switches
 from promptcache_lint.readers.python.conversations.trims import trims
+from promptcache_lint.readers.python.conversations.unmarked import unmarked_twins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,6 +107,8 @@ def may_handle_conversation(text: str) -> bool:
 
 def find_practices(module: Module) -> Iterator[Prompt]:
     """One prompt for each practice in a module; ``practices`` holds it."""
+    for twin in unmarked_twins(module):
+        yield Prompt("request", twin.place, (), practices=(twin,))
     text = module.source.text
     if not may_hold_practice(text):
         return

@@ -28,13 +28,16 @@ _SIGNED = (
 _ENCODED = (
     "`{}` encodes an image of an earlier message anew for each request; its bytes may differ, and cost time."
 )
+_DETAILS = {"low", "high", "auto", "original"}
 _DETAIL = "`{}` gives the same image another detail in a later request, and with it other tokens."
 
 
 def images(facts: Facts) -> Iterator[Practice]:
     """PC701 and PC702."""
-    for node in facts.of(ast.Call, ast.Dict):
+    for node in facts.of(ast.Call, ast.Dict, ast.Assign):
         match node:
+            case ast.Assign(targets=[ast.Subscript() as target]) if constant(target.slice) == "detail":
+                yield from _lowered(node, target, facts)
             case ast.Call() if _SIGNS.fullmatch(called_name(node)):
                 yield from _signed(node, facts)
             case ast.Call(func=ast.Attribute(attr="save")):
@@ -96,9 +99,36 @@ def _encoded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
 
 
 def _detail(node: ast.Dict, facts: Facts) -> Iterator[Practice]:
+    """``{"detail": "low" if … else "high"}``, also over a name that the function gives either."""
     for key, value in zip(node.keys, node.values, strict=True):
-        if constant(key) != "detail" or not isinstance(value, ast.IfExp):
-            continue
-        if {constant(value.body), constant(value.orelse)} <= {"low", "high", "auto", "original"}:
+        chosen = _chosen(value, facts) if constant(key) == "detail" else None
+        if chosen is not None:
             severity = Severity.ERROR if _over_history(node, facts) else Severity.WARNING
-            yield facts.practice("PC702", severity, value, _DETAIL.format(facts.label(value)))
+            yield facts.practice("PC702", severity, chosen, _DETAIL.format(facts.label(chosen)))
+
+
+def _chosen(value: ast.expr, facts: Facts) -> ast.IfExp | None:
+    """The choice between two details, where a value is one."""
+    name = spell(value) if isinstance(value, ast.Name) else ""
+    given = [
+        node.value
+        for node in facts.of(ast.Assign)
+        if name and isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets)
+    ]
+    for choice in [value, *given]:
+        if isinstance(choice, ast.IfExp) and {constant(choice.body), constant(choice.orelse)} <= _DETAILS:
+            return choice
+    return None
+
+
+def _lowered(node: ast.Assign, target: ast.Subscript, facts: Facts) -> Iterator[Practice]:
+    """``part["image_url"]["detail"] = "low"`` for messages that were sent before."""
+    if constant(node.value) in _DETAILS and _over_history(node, facts) and not _is_new(node, facts):
+        yield facts.practice("PC702", Severity.WARNING, target, _DETAIL.format(facts.label(target)))
+
+
+def _is_new(node: ast.AST, facts: Facts) -> bool:
+    """Whether a part gets its detail because it has none yet: what is set once stays."""
+    return any(
+        isinstance(outer, ast.If) and "detail" in ast.unparse(outer.test) for outer in facts.around(node)
+    )

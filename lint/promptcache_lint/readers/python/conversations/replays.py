@@ -24,12 +24,13 @@ _REASONING = re.compile(
     r"['\"](?:thinking|redacted_thinking|reasoning|reasoning_content|reasoning_details)['\"]"
 )
 _FIELDS = {"thinking", "reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"}
+_SPACES = re.compile(r"(?:\\[snrt]|[ +*?{},\d()\[\]|])+")
 _THINK_TAG = re.compile(r"</?think", re.IGNORECASE)
 _DROPPED = (
     "`{}` leaves the reasoning out when the answer is sent back, so it is not what the model has written."
 )
 _WRITTEN = "`{}` writes a tool call's arguments anew: spaces and escapes differ from what the model wrote."
-_STRIPPED = "`{}` trims the model's answer before it is sent back; a server that keeps it sees another text."
+_STRIPPED = "`{}` respaces the model's answer before it is sent back; a server that keeps it sees other text."
 
 
 def replays(facts: Facts) -> Iterator[Practice]:
@@ -42,6 +43,9 @@ def replays(facts: Facts) -> Iterator[Practice]:
                 yield from _popped(node, facts)
                 yield from _tags(node, facts)
                 yield from _reserialized(node, facts)
+                if role_of(node) == "assistant":
+                    for value in [*node.args[:1], *(k.value for k in node.keywords if k.arg == "content")]:
+                        yield from _respaced(value, facts)
             case ast.Delete():
                 for target in node.targets:
                     if isinstance(target, ast.Subscript) and constant(target.slice) in _FIELDS:
@@ -176,18 +180,36 @@ def _stands_as_arguments(name: str, facts: Facts) -> bool:
 def _assistant(node: ast.Dict, facts: Facts) -> Iterator[Practice]:
     """The assistant's message as it is sent back: its calls, and the spaces of its text."""
     for key, value in zip(node.keys, node.values, strict=True):
-        if (
-            (
-                constant(key) == "content"
-                and isinstance(value, ast.Call)
-                and isinstance(value.func, ast.Attribute)
-            )
-            and value.func.attr in {"strip", "rstrip", "lstrip"}
-            and not value.args
-        ):
-            yield facts.practice("PC206", Severity.INFO, value, _STRIPPED.format(facts.label(value)))
+        if constant(key) == "content":
+            yield from _respaced(value, facts)
         if constant(key) == "tool_calls":
             yield from _tool_calls(value, facts)
+
+
+def _respaced(value: ast.expr, facts: Facts) -> Iterator[Practice]:
+    """An answer whose spaces or characters are written otherwise, here or where its name is given."""
+    name = spell(value) if isinstance(value, ast.Name) else ""
+    written = (_assigned(name, facts) or value) if name else value
+    if _respaces(written):
+        yield facts.practice("PC206", Severity.INFO, written, _STRIPPED.format(facts.label(written)))
+
+
+def _respaces(value: ast.expr) -> bool:
+    """``x.strip()``, ``" ".join(x.split())``, ``re.sub(" +", " ", x)``, ``unicodedata.normalize(…, x)``."""
+    if not isinstance(value, ast.Call):
+        return False
+    last = called_name(value).rpartition(".")[2]
+    match last, value.args:
+        case ("strip" | "rstrip" | "lstrip", []):
+            return isinstance(value.func, ast.Attribute)
+        case ("join", [ast.Call(func=ast.Attribute(attr="split" | "splitlines"))]):
+            return True
+        case ("sub", [pattern, *_]):
+            return _SPACES.fullmatch(str(constant(pattern))) is not None
+        case ("dedent" | "fill" | "normalize", [_, *_]):
+            return called_name(value).startswith(("textwrap.", "unicodedata.")) or last == "dedent"
+        case _:
+            return False
 
 
 def _tool_calls(value: ast.expr, facts: Facts) -> Iterator[Practice]:
