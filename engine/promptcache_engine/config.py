@@ -13,6 +13,7 @@ from promptcache_engine.errors import ConfigError
 from promptcache_engine.grammars import Grammar
 from promptcache_engine.scheduler.waiting import SchedulingPolicy
 
+DECODE_KERNELS = ("auto", "native", "torch")
 DTYPES = ("float32", "bfloat16", "float16")
 SCHEDULING_POLICIES: tuple[SchedulingPolicy, ...] = ("fewest-missing", "fcfs")
 PREEMPTION_MODES = ("keep", "recompute")
@@ -44,6 +45,8 @@ class EngineConfig:
         threads: CPU threads for tensor work, for the whole process; None: torch's own choice, at most the
             cores this process may use.
         chat_template: a Jinja template's text, or the path of its file, instead of the model's own.
+        decode_kernel: what computes answers: ``native``, a C file compiled at first use; ``torch``;
+            ``auto``: native where it can be, which is never with ``deterministic``.
         deterministic: outputs equal to the bit, whatever was cached and whatever else is computed; slower.
         device: ``auto`` (a GPU where there is one), ``cpu``, or a torch device name.
 
@@ -66,6 +69,7 @@ class EngineConfig:
     max_context: int | None = None
     threads: int | None = None
     chat_template: str | None = None
+    decode_kernel: str = "auto"
     deterministic: bool = False
     device: str = "auto"
 
@@ -79,9 +83,13 @@ class EngineConfig:
             ("dtype", DTYPES),
             ("scheduling_policy", SCHEDULING_POLICIES),
             ("preemption", PREEMPTION_MODES),
+            ("decode_kernel", DECODE_KERNELS),
         ):
             if getattr(self, name) not in known:
                 raise ConfigError(name, getattr(self, name), f"Choose one of {', '.join(known)}")
+        if self.deterministic and self.decode_kernel == "native":
+            remedy = "Use auto or torch: with deterministic there is one numeric path for every token"
+            raise ConfigError("decode_kernel", self.decode_kernel, remedy)
         if not self.device:
             raise ConfigError("device", self.device, "Use auto, cpu or cuda")
         for name in ("page_size", "max_batch_tokens", "max_running", "max_waiting"):
