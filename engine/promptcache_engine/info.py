@@ -19,6 +19,7 @@ class EngineInfo:
         device: where the tensors lie.
         num_pages: pages of the KV pool.
         page_size: tokens a page holds.
+        decode_kernel: what computes the tokens of answers: ``torch``, or ``native`` and its instructions.
     """
 
     model_name: str
@@ -29,6 +30,7 @@ class EngineInfo:
     device: str
     num_pages: int
     page_size: int
+    decode_kernel: str = "torch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

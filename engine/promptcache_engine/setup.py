@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import torch
 
+from promptcache_engine import decode_kernel
 from promptcache_engine.cache import PrefixCache
 from promptcache_engine.config import EngineConfig
 from promptcache_engine.core import EngineCore
@@ -47,7 +48,7 @@ def load(config: EngineConfig, on_progress: Progress) -> LoadedModel:
     """Find the configured model's file and load it.
 
     Raises:
-        ConfigError: the device cannot be used.
+        ConfigError: the device or the decode kernel cannot be used.
         ModelUnavailableError: the hub cannot provide the file.
         ModelError: the file cannot be served.
     """
@@ -55,7 +56,11 @@ def load(config: EngineConfig, on_progress: Progress) -> LoadedModel:
     path = resolve_model(config.model, progress=on_progress)
     on_progress(f"loading {path.name} as {config.dtype} on {device}")
     dtype: torch.dtype = getattr(torch, config.dtype)
-    return load_model(path, dtype=dtype, device=device, deterministic=config.deterministic)
+    library = decode_kernel.find(config, device)
+    loaded = load_model(path, dtype=dtype, device=device, deterministic=config.deterministic, library=library)
+    if library is not None:
+        decode_kernel.add(config, loaded.model, library)
+    return loaded
 
 
 def read_chat_template(config: EngineConfig, loaded: LoadedModel) -> ChatTemplate | None:
@@ -106,6 +111,7 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         device=str(model.device),
         num_pages=num_pages,
         page_size=config.page_size,
+        decode_kernel=decode_kernel.name(model),
     )
     windowed = window_pages(
         config, context_length=context, windows=loaded.config.windows, num_pages=num_pages

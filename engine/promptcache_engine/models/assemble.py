@@ -9,6 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from promptcache_engine.kernels.native import Library, PackedMatrix, PackedRows
 from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.errors import ModelFileError, UnsupportedModelError
 from promptcache_engine.models.families import Family
@@ -39,17 +40,26 @@ class TensorSource(Protocol):
         be unpacked.
         """
 
+    def packed(self, name: str) -> PackedRows | None:
+        """The rows of ``read`` in the file's own bits; None where they have no form that can be packed."""
+
 
 def assemble(
-    source: TensorSource, config: ModelConfig, family: Family, dtype: torch.dtype, device: torch.device
+    source: TensorSource,
+    config: ModelConfig,
+    family: Family,
+    dtype: torch.dtype,
+    device: torch.device,
+    *,
+    library: Library | None = None,
 ) -> DecoderWeights:
-    """Read all weights of a model.
+    """Read all weights of a model; with ``library`` also in the bits of its file, for the native decode step.
 
     Raises:
         ModelFileError: a tensor is missing or has the wrong shape.
         UnsupportedModelError: a tensor has an unknown type, or belongs to no part of the model.
     """
-    reader = _Reader(source, config, family, dtype, device)
+    reader = _Reader(source, config, family, dtype, device, library=library)
     weights = reader.weights()
     reader.refuse_unused()
     return weights
@@ -65,28 +75,32 @@ class _Reader:
         family: Family,
         dtype: torch.dtype,
         device: torch.device,
+        *,
+        library: Library | None,
     ) -> None:
         self._source = source
         self._config = config
         self._family = family
         self._dtype = dtype
         self._device = device
+        self._library = library
         self._unused = set(source.names())
 
     def weights(self) -> DecoderWeights:
         """Read all weights."""
         config = self._config
         embedding = self._take("token_embd.weight", config.vocab_size, config.hidden_size)
-        head = embedding
+        head, head_name = embedding, "token_embd.weight"
         if config.tied_embeddings:
             self._unused.discard("output.weight")  # some files hold the same matrix twice
         else:
-            head = self._take("output.weight", config.vocab_size, config.hidden_size)
+            head_name = "output.weight"
+            head = self._take(head_name, config.vocab_size, config.hidden_size)
         return DecoderWeights(
             embedding=self._place(embedding),
             layers=tuple(self._layer(f"blk.{index}.") for index in range(config.num_layers)),
             final_norm=self._norm("output_norm", config.hidden_size),
-            head=logits_head(head, self._dtype, self._device),
+            head=logits_head(head, self._dtype, self._device, self._packed([head_name], config.hidden_size)),
         )
 
     def refuse_unused(self) -> None:
@@ -121,12 +135,25 @@ class _Reader:
         self, prefix: str, widths: dict[str, int], columns: int, *, needs_bias: bool = False
     ) -> Linear:
         """Read matrices of ``columns`` and stack their rows; biases where they are there, or must be."""
-        matrices = [self._take(f"{prefix}{name}.weight", rows, columns) for name, rows in widths.items()]
+        names = [f"{prefix}{name}.weight" for name in widths]
+        matrices = [
+            self._take(name, rows, columns) for name, rows in zip(names, widths.values(), strict=True)
+        ]
+        weight, packed = self._place(torch.cat(matrices)), self._packed(names, columns)
         biases = {name: f"{prefix}{name}.bias" for name in widths}
         if not needs_bias and self._unused.isdisjoint(biases.values()):
-            return dense(self._place(torch.cat(matrices)))
+            return dense(weight, packed=packed)
         values = [self._take(biases[name], rows) for name, rows in widths.items()]
-        return dense(self._place(torch.cat(matrices)), self._place(torch.cat(values)))
+        return dense(weight, self._place(torch.cat(values)), packed)
+
+    def _packed(self, names: list[str], columns: int) -> PackedMatrix | None:
+        """Stacked rows in their file's bits; None where they have none, or of several kinds."""
+        if self._library is None:
+            return None
+        parts = [part for part in map(self._source.packed, names) if part is not None]
+        if len(parts) < len(names) or len({part.kind for part in parts}) > 1:
+            return None
+        return self._library.pack(parts, columns)
 
     def _norm(self, name: str, width: int) -> Tensor:
         """Norm weights stay float32: there are few, and 1 + w loses half its digits in bfloat16."""

@@ -3,9 +3,11 @@
 The scheduler decides what goes into a step and which slots it occupies; this module only states it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 
@@ -54,6 +56,31 @@ class ForwardBatch:
         if window is None or not self.window_writes:
             return [(start, length, slots) for start, length, slots, _ in self.sequences]
         return [(start, length, windows[window]) for start, length, _, windows in self.sequences]
+
+    def select(self, chosen: Sequence[int]) -> tuple["ForwardBatch", Tensor]:
+        """The step of some of the sequences alone, by their places in ``sequences``; at least one.
+
+        The second value says for each of its logit rows which of this step's it is.
+        """
+        parts = [self.sequences[index] for index in chosen]
+        rows = torch.cat([torch.arange(part.start, part.start + part.length) for part in parts])
+        slices, start = [], 0
+        for part in parts:
+            slices.append(part._replace(start=start))
+            start += part.length
+        moved = torch.full((self.token_ids.shape[0],), -1)
+        moved[rows] = torch.arange(start)
+        own = moved[self.logit_rows]
+        places = (own >= 0).nonzero().flatten()
+        part_batch = ForwardBatch(
+            self.token_ids[rows],
+            self.positions[rows],
+            self.write_slots[rows],
+            slices,
+            own[places],
+            tuple(slots[rows] for slots in self.window_writes),
+        )
+        return part_batch, places
 
     def __post_init__(self) -> None:
         rows = self.token_ids.shape[0]

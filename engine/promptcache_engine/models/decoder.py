@@ -10,11 +10,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from promptcache_engine.kernels import reference
-from promptcache_engine.models.attention import Attention
+from promptcache_engine.models.attention import Angles, Attention
 from promptcache_engine.models.batch import ForwardBatch
 from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.determinism import find_row_multiple
 from promptcache_engine.models.kv_pool import KVPool
+from promptcache_engine.models.native_decode import NativeDecoder
 from promptcache_engine.models.rope import RotaryTable
 from promptcache_engine.models.weights import DecoderWeights, Linear
 
@@ -35,6 +36,7 @@ class DecoderModel:
         self.config = config
         self.weights = weights
         self.deterministic = deterministic
+        self.native: NativeDecoder | None = None
         self._row_multiple = 1
         if deterministic:
             self._row_multiple = find_row_multiple(_products(config, weights), self.dtype, self.device)
@@ -65,11 +67,25 @@ class DecoderModel:
     def forward(self, batch: ForwardBatch, pool: KVPool) -> Tensor:
         """Compute a step, write its keys and values, and return float32 logits [logit rows, vocab_size].
 
-        Positions must lie below the model's context length; tokens, slots and rows must exist.
+        Positions must lie below the model's context length; tokens, slots and rows must exist. Sequences of
+        one row are computed by ``native`` where there is one, whatever else is in the step.
         """
-        limit = max(context.shape[0] for _, _, context in batch.slices(None))
-        limit = max(limit, int(batch.positions.max()) + 1)
-        angles = [table.at(batch.positions, limit) for table in self._tables]
+        single = [index for index, part in enumerate(batch.sequences) if part.length == 1]
+        if self.native is None or not single:
+            return self.forward_torch(batch, pool)
+        if len(single) == len(batch.sequences):
+            return self.forward_native(self.native, batch, pool)
+        others = [index for index, part in enumerate(batch.sequences) if part.length > 1]
+        (decoding, first), (rest, second) = batch.select(single), batch.select(others)
+        logits = torch.empty(batch.logit_rows.shape[0], self.config.vocab_size)
+        logits[first] = self.forward_native(self.native, decoding, pool)
+        logits[second] = self.forward_torch(rest, pool)
+        return logits
+
+    @torch.inference_mode()
+    def forward_torch(self, batch: ForwardBatch, pool: KVPool) -> Tensor:
+        """As ``forward``, all of it in torch."""
+        angles = self._angles(batch)
         hidden = self._embed(batch.token_ids)
         rows = batch.token_ids.shape[0]
         for index, layer in enumerate(self.weights.layers):
@@ -79,6 +95,21 @@ class DecoderModel:
             gated = self._gate(layer.gate_up(self._normed(hidden, layer.mlp_norm)))
             hidden = hidden + self._after(layer.down(gated), layer.post_mlp_norm)
         return self._logits(hidden[batch.logit_rows])
+
+    @torch.inference_mode()
+    def forward_native(self, native: NativeDecoder, batch: ForwardBatch, pool: KVPool) -> Tensor:
+        """As ``forward``, by ``native``; every sequence has one row."""
+        hidden = functional.embedding(batch.token_ids, self.weights.embedding).float()
+        hidden.mul_(self.config.embedding_scale)
+        logits = native.decode(hidden, self._angles(batch), batch, pool)[batch.logit_rows]
+        cap = self.config.final_softcap
+        return logits if cap is None else reference.softcap_(logits, cap)
+
+    def _angles(self, batch: ForwardBatch) -> list[Angles]:
+        """Of each rotary table, for the step's positions."""
+        limit = max(context.shape[0] for _, _, context in batch.slices(None))
+        limit = max(limit, int(batch.positions.max()) + 1)
+        return [table.at(batch.positions, limit) for table in self._tables]
 
     def _embed(self, token_ids: Tensor) -> Tensor:
         # Summed up in float32: layer after layer, rounding would add up.

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from promptcache_engine.gguf import GGUFFile
+from promptcache_engine.kernels.native import PACKABLE, PackedRows
 from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.families import Family
 
@@ -42,6 +43,15 @@ class GGUFTensors:
         values = torch.from_numpy(self._file.tensor(name))
         heads = self._heads.get(name.split(".")[-2])
         return values if heads is None else half_split(values, heads)
+
+    def packed(self, name: str) -> PackedRows | None:
+        """The same rows in the file's own bits, where the native decode step can take them."""
+        info = self._file.tensors.get(name)
+        if info is None or info.type_name not in PACKABLE:
+            return None
+        raw = torch.from_numpy(self._file.raw(name).copy()).view(info.shape[0], -1)
+        heads = self._heads.get(name.split(".")[-2])
+        return PackedRows(info.type_name, (raw if heads is None else half_split(raw, heads)).numpy())
 
 
 def half_split(weight: Tensor, heads: int) -> Tensor:

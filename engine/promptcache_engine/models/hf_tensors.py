@@ -14,6 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from promptcache_engine.kernels.native import PackedRows
 from promptcache_engine.models.errors import ModelFileError, UnsupportedModelError
 from promptcache_engine.models.families import Family
 
@@ -108,6 +109,10 @@ class HFTensors:
                 remedy="Choose the unquantized model, in bfloat16, float16 or float32",
             )
         return values.float() + 1 if self._one_plus and "norm" in name else values
+
+    def packed(self, name: str) -> PackedRows | None:  # noqa: ARG002 - the protocol's
+        """None: safetensors files hold floats."""
+        return None
 
 
 def _our_name(name: str, prefix: str, back: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 import torch
 
 from promptcache_engine.gguf import GGUFFile
+from promptcache_engine.kernels.native import Library
 from promptcache_engine.models.assemble import assemble
 from promptcache_engine.models.chat_template import ChatTemplate
 from promptcache_engine.models.decoder import DecoderModel
@@ -23,11 +24,13 @@ def load_model(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
     deterministic: bool = False,
+    library: Library | None = None,
 ) -> LoadedModel:
     """Load a GGUF file or a Hugging Face folder; weights are unpacked or converted to ``dtype``.
 
     ``deterministic`` makes a token's logits independent of batch, chunking and cache hits, bit for bit; see
-    ``DecoderModel``.
+    ``DecoderModel``. With ``library`` the weights are also kept packed for the native decode step, which
+    ``native_check.add_native_decode`` adds.
 
     Raises:
         ModelFileError: a file is missing, unreadable, truncated or inconsistent; the key or tensor is named.
@@ -35,14 +38,16 @@ def load_model(
         ChatTemplateError: the model's chat template does not compile.
     """
     load = _load_folder if path.is_dir() else _load_gguf
-    return load(path, dtype, torch.device(device), deterministic=deterministic)
+    return load(path, dtype, torch.device(device), deterministic=deterministic, library=library)
 
 
-def _load_gguf(path: Path, dtype: torch.dtype, device: torch.device, *, deterministic: bool) -> LoadedModel:
+def _load_gguf(
+    path: Path, dtype: torch.dtype, device: torch.device, *, deterministic: bool, library: Library | None
+) -> LoadedModel:
     file = GGUFFile(path)
     tokenizer, vocabulary = tokenizer_from_gguf(file)
     config, family = read_config(file, vocabulary)
-    weights = assemble(GGUFTensors(file, config, family), config, family, dtype, device)
+    weights = assemble(GGUFTensors(file, config, family), config, family, dtype, device, library=library)
     tokens = vocabulary.special_tokens()
     template = None
     if "tokenizer.chat_template" in file.metadata:
@@ -51,12 +56,14 @@ def _load_gguf(path: Path, dtype: torch.dtype, device: torch.device, *, determin
     return LoadedModel(model, tokenizer, template, config, tokens)
 
 
-def _load_folder(path: Path, dtype: torch.dtype, device: torch.device, *, deterministic: bool) -> LoadedModel:
+def _load_folder(
+    path: Path, dtype: torch.dtype, device: torch.device, *, deterministic: bool, library: Library | None
+) -> LoadedModel:
     folder = HFFolder(path)
     family = family_of(folder.config_path, folder.config)
     config = read_hf_config(folder.config_path, folder.config, folder.eos_token_ids())
     tokenizer = folder.tokenizer(config.vocab_size)
-    weights = assemble(HFTensors(path, family), config, family, dtype, device)
+    weights = assemble(HFTensors(path, family), config, family, dtype, device, library=library)
     tokens, source = folder.special_tokens(), folder.chat_template()
     template = None if source is None else ChatTemplate(source, tokens=tokens)
     model = DecoderModel(config, weights, deterministic=deterministic)
