@@ -55,7 +55,8 @@ def test_a_miss_appears_live_with_its_cause(page: Page, served: Served) -> None:
         system = f"You help at the {theme} desk. The time is 2026-11-29T15:03:{second}Z.\n{RULES}"
         headers, _ = ask(served, with_system(system, "Hello?"), extra_headers=name)
 
-    page.get_by_role("link", name=name["x-promptcache-template"]).wait_for()
+    templates = page.get_by_role("region", name="templates")
+    templates.get_by_role("link", name=name["x-promptcache-template"]).wait_for()
     row = page.locator("table.requests tbody tr").first
     row.get_by_text("PC101").wait_for()
     ARTIFACTS.mkdir(exist_ok=True)

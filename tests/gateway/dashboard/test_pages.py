@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 from promptcache_gateway.observe.recent import Recent
 from tests.gateway.dashboard.conftest import REQUESTS
 from tests.gateway.dashboard.traffic import records
@@ -153,6 +154,34 @@ def test_a_request_s_segments_and_raw_usage(visitor: Visitor, past: Served) -> N
     assert "lost" in segments[3]
     assert segments[-1].endswith("new")
     assert f'"cached_tokens": {shown.cached_tokens}' in page.get_by_label("raw usage").inner_text()
+
+
+def test_the_provider_s_verdict_and_the_linter_s_line_stand_beside_ours(
+    visitor: Visitor, past: Served
+) -> None:
+    theirs, ours = ({"cache_miss_reason": {"type": name}} for name in ("tools_changed", "system_changed"))
+    finding = {
+        "code": "PC101",
+        "message": "The `now` stands first.",
+        "filename": "p/a.j2",
+        "location": {"row": 7},
+    }
+
+    def answer(route: Route) -> None:
+        told = route.fetch().json()
+        told["provider_verdict"] = ProviderVerdict(
+            "anthropic.messages", "msg_1", by_caller=True, ours=ours, theirs=theirs, answered=True
+        ).to_dict()
+        told["source"] = {"file": "p/a.j2", "findings": [finding], "problem": None}
+        route.fulfill(json=told)
+
+    visitor.page.route("**/promptcache/v1/requests/pcr_*", answer)
+    page = visitor.open(past, place_of(past, "#/requests/{broken}"))
+    verdict = page.get_by_role("region", name="provider's verdict")
+    assert "The two disagree. The caller asked about msg_1." in verdict.inner_text()
+    assert verdict.locator("figure b").all_inner_texts() == ["tools_changed", "system_changed"]
+    assert "p/a.j2:7" in page.get_by_role("region", name="findings of the linter").inner_text()
+    assert visitor.barriers() == []
 
 
 def test_what_left_the_memory_is_not_made_up(visitor: Visitor, past: Served) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Habit:
-    """How one template's requests go: tokens of a prompt, the share reused, and what breaks it how often."""
+    """How one template's requests go.
+
+    ``prompt`` tokens, of which the share ``reused`` could come from the cache; ``cause`` breaks the prefix in
+    the share ``broken`` of the requests, from the share ``begins`` of the time on.
+    """
 
     name: str
     prompt: int
@@ -28,6 +33,7 @@ class Habit:
     after: str = ""
     model: str = "claude-sonnet-4-5"
     learned: bool = False
+    begins: float = 0.0
 
 
 HABITS = (
@@ -37,9 +43,10 @@ HABITS = (
         0.94,
         "PC101",
         "system[0]",
-        0.35,
+        0.7,
         "You answer for Acme. Today is Saturday, 28 November 2026, 09:14:07. Follow the rules below.",
         "You answer for Acme. Today is Saturday, 28 November 2026, 09:15:52. Follow the rules below.",
+        begins=0.55,
     ),
     Habit(
         "code-review",
@@ -84,14 +91,15 @@ def records(count: int, *, end: float, seconds: float, seed: int = 7) -> Iterato
     dice = random.Random(seed)
     for number in range(count):
         habit = dice.choices(HABITS, (6, 3, 4, 3, 2))[0]
-        when = end - seconds + seconds * (number + dice.random()) / count
-        yield _record(habit, f"pcr_{number:024x}", when, dice)
+        past = (number + dice.random()) / count
+        when = end - seconds + seconds * (past + 0.05 * math.sin(4 * math.pi * past))  # busy and quiet hours
+        yield _record(habit, f"pcr_{number:024x}", when, past, dice)
 
 
-def _record(habit: Habit, name: str, when: float, dice: random.Random) -> RequestRecord:
+def _record(habit: Habit, name: str, when: float, past: float, dice: random.Random) -> RequestRecord:
     prompt = int(habit.prompt * dice.uniform(0.9, 1.15))
     reusable = int(prompt * habit.reused)
-    broken = habit.cause is not None and dice.random() < habit.broken
+    broken = habit.cause is not None and past >= habit.begins and dice.random() < habit.broken
     cached = int(reusable * 0.06) if broken else reusable
     lost = reusable - cached
     written = dice.choice((0, (prompt - cached) // 2)) if habit.model.startswith("claude") else 0

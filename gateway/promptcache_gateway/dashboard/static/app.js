@@ -1,6 +1,6 @@
 // Which view is shown, with what data; fetched again whenever the gateway says that something happened.
 
-import { html, render, useEffect, useState } from "./vendor/preact-htm.js";
+import { html, render, useEffect, useRef, useState } from "./vendor/preact-htm.js";
 import { get, listen } from "./api.js";
 import { Trouble } from "./parts.js";
 import { link, readRoute } from "./route.js";
@@ -58,12 +58,14 @@ function App() {
   const key = location.hash;
   const kind = viewOf(route.names);
   const view = VIEWS[kind];
+  const loaded = useRef(Promise.resolve());
   const again = () => setTurn((value) => value + 1);
+  const look = () => new Promise((done) => { again(); setTimeout(() => loaded.current.finally(done), 120); });  // effects run a frame later
 
   useEffect(() => {
     const moved = () => setRoute(readRoute());
     window.addEventListener("hashchange", moved);
-    const stop = listen(again, setState);
+    const stop = listen(look, setState);
     get("causes").then((list) => setCauses(Object.fromEntries(list.map((cause) => [cause.code, cause])))).catch(() => {});
     return () => { window.removeEventListener("hashchange", moved); stop(); };
   }, []);
@@ -77,7 +79,7 @@ function App() {
   useEffect(() => {
     let wanted = true;
     if (view.still && page.key === key && page.data) return undefined;
-    view.load(route.names, route.query).then(
+    loaded.current = view.load(route.names, route.query).then(
       (data) => wanted && setPage({ key, kind, data, error: null }),
       (error) => wanted && setPage((old) => ({ key, kind, data: old.key === key && error.status !== 404 ? old.data : null, error })));
     return () => { wanted = false; };

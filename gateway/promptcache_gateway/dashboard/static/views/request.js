@@ -5,6 +5,7 @@ import { CauseChip, Empty, Fact, Facts, HitBar, Prose, Table } from "../parts.js
 import { Difference } from "../difference.js";
 import { about, count, duration, known, moment, money, percent, short } from "../format.js";
 import { toRequest, toTemplate } from "../route.js";
+import { Source } from "./source.js";
 
 const FEW = 12;
 
@@ -23,6 +24,8 @@ export function RequestView({ data: request, causes }) {
       <${Fact} label="net saved" value=${money(request.saved_usd)} note=${`${count(usage.output_tokens)} output tokens`} />
     <//>
     <${Diagnosis} diagnosis=${diagnosis} causes=${causes} />
+    ${request.source ? html`<section aria-label="source"><h2>In the source</h2><${Source} source=${request.source} /></section>` : null}
+    ${request.provider_verdict ? html`<${Verdict} verdict=${request.provider_verdict} />` : null}
     <section aria-label="prompt"><h2>Prompt</h2><${Prompt} request=${request} /></section>
     <section aria-label="usage"><h2>Usage</h2><${Usage} request=${request} /></section>`;
 }
@@ -93,6 +96,19 @@ function state({ hit, lost }, cached) {
   if (hit >= 0.995) return "read";
   const words = [hit > 0.005 ? `≈ ${Math.round(hit * 100)} % read` : null, lost > 0.005 ? `≈ ${Math.round(lost * 100)} % lost` : null];
   return words.filter(Boolean).join(", ") || "new";
+}
+
+// What the provider's own diagnostics say, beside ours.
+function Verdict({ verdict }) {
+  const agreement = verdict.agrees === null ? "One of the two could not tell." : verdict.agrees ? "Both name the same reason." : "The two disagree.";
+  const side = (title, reason, told) => html`
+    <figure><figcaption>${title}</figcaption><p><b>${reason ?? "no reason given"}</b></p>
+      ${told ? html`<pre tabindex="0" aria-label=${title}>${JSON.stringify(told, null, 2)}</pre>` : html`<p class="soft">No object was sent.</p>`}</figure>`;
+  return html`
+    <section aria-label="provider's verdict"><h2>The provider's verdict</h2>
+      <p class=${verdict.agrees === false ? "verdict" : "soft"}>${agreement} ${verdict.by_caller ? "The caller asked" : "The gateway asked"} about ${verdict.response_id ?? "no earlier answer"}.</p>
+      <div class="difference">${side("the provider says", verdict.their_reason, verdict.theirs)}${side("promptcache says", verdict.our_reason, verdict.ours)}</div>
+    </section>`;
 }
 
 function Usage({ request }) {

@@ -8,6 +8,7 @@ import { about, count, duration, known, moment, money, percent, plural, short } 
 import { link, toRequest } from "../route.js";
 import { CauseTable } from "./causes.js";
 import { RequestTable } from "./requests.js";
+import { Source } from "./source.js";
 
 export function TemplateView({ data, causes }) {
   const { template, requests, divergences, timeline } = data;
@@ -27,6 +28,7 @@ export function TemplateView({ data, causes }) {
     </section>
     <section><h2>Where requests leave the prefix</h2><${Prefix} found=${divergences} causes=${causes} /></section>
     <section><h2>Causes</h2><${CauseTable} rows=${template.causes ?? []} causes=${causes} template=${template.name} /></section>
+    ${template.source ? html`<section><h2>In the source</h2><${Source} source=${template.source} /></section>` : null}
     <section><h2>Time to first token</h2><${FirstToken} ttft=${template.ttft_ms ?? {}} /></section>
     <${Timeline} timeline=${timeline} names=${["templates", template.name]} heading="Tokens over time" />
     <section><div class="heading"><h2>Latest requests</h2><a href=${link(["requests"], { template: template.name })}>all of this template</a></div>
