@@ -18,6 +18,7 @@ from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_cac
 from promptcache_gateway.admin.charts import add_charts
 from promptcache_gateway.admin.costs import add_costs
 from promptcache_gateway.admin.feed import feed
+from promptcache_gateway.admin.renaming import add_renaming
 from promptcache_gateway.admin.routes import AdminRoute
 from promptcache_gateway.admin.tenants import add_tenants
 from promptcache_gateway.errors import ApiError, invalid_request
@@ -49,6 +50,7 @@ def create_router(
     router = APIRouter(route_class=AdminRoute)
     _add_templates(router, journal, sources)
     add_charts(router, PREFIX, journal)
+    add_renaming(router, PREFIX, observer, journal)
     add_costs(router, PREFIX, journal, sources)
     _add_requests(router, observer, journal, sources)
     _add_events(router, journal)

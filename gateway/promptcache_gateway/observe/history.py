@@ -127,8 +127,20 @@ class History:
                 hand_back(index, release(index, keys, entry), row)
             drop_empty_route(row, entry)
 
+    def rename(self, tenant: str, family: str, to: str) -> None:
+        """Continue a family under another name; where there is one, only that one's requests are kept."""
+        with self._lock:
+            owner = self._tenants.get(tenant)
+            row = owner.rows.pop(family, None) if owner is not None else None
+            if owner is None or row is None:
+                return
+            if to in owner.rows:
+                owner.rows[to].forgotten = True
+            else:
+                owner.rows[to] = row
+
     def forget(self, tenant: str) -> None:
-        """Forget everything of a tenant's; its next request is compared with nothing, and may have been seen."""
+        """Forget everything of a tenant's; its next request is compared with nothing."""
         with self._lock:
             if self._tenants.pop(tenant, None) is not None:
                 self._forgotten = True

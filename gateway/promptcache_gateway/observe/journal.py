@@ -59,6 +59,7 @@ class Journal:
         await asyncio.to_thread(self.store.open)
         rows = await asyncio.to_thread(self.store.learned_templates)
         templates.recall(_template(row) for row in rows)
+        templates.renames.recall(await asyncio.to_thread(self.store.renames))
         self._known = await asyncio.to_thread(self.store.read.known_causes)
         if self._webhook is not None:
             self._webhook.start()
@@ -74,6 +75,12 @@ class Journal:
         self.recent.forget(tenant)
         self.events.forget(tenant)
         self._known = {key for key in self._known if key[0] != tenant}
+
+    def rename(self, tenant: str, template: str, to: str) -> None:
+        """Show what is in memory of a template under another name."""
+        self.recent.rename(tenant, template, to)
+        codes = [key[2] for key in self._known if key[:2] == (tenant, template)]
+        self._known |= {(tenant, to, code) for code in codes}
 
     def record(self, record: RequestRecord) -> None:
         """Take a record; never waits."""

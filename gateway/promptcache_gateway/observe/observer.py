@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from promptcache.errors import PromptCacheError
 from promptcache.price_list import load_price_list
@@ -24,7 +24,8 @@ from promptcache_gateway.observe.observation import Observation, Sight
 from promptcache_gateway.observe.plausible import believed
 from promptcache_gateway.observe.prompt import Prompt, read_prompt, share_texts
 from promptcache_gateway.observe.record import RequestRecord
-from promptcache_gateway.observe.rules import CacheRules, rules_for, with_marks
+from promptcache_gateway.observe.renames import Renames, family_of
+from promptcache_gateway.observe.rules import CachedUpstream, CacheRules, rules_for, with_marks
 from promptcache_gateway.observe.stretches import outline
 from promptcache_gateway.observe.templates import UNSTRUCTURED, TemplateName, Templates
 from promptcache_gateway.observe.verdict import diagnose
@@ -41,17 +42,6 @@ _log = logging.getLogger(__name__)
 _FOREVER = float("-inf")
 _UNSTRUCTURED_DIALECTS = frozenset({"openai.embeddings"})
 """Calls that no provider keeps prefixes for: they are counted, and nothing is said of their prompts."""
-
-
-class CachedUpstream(Protocol):
-    """What the observer asks of an upstream: its name, its kind and the steps its cache counts in.
-
-    One that reuses no prefix at all says so with an attribute ``caching = False``.
-    """
-
-    name: str
-    kind: str
-    granularity: int | None
 
 
 class Observer:
@@ -98,6 +88,19 @@ class Observer:
         """Write what the journal still holds."""
         if self.journal is not None:
             await self.journal.stop()
+
+    @property
+    def renames(self) -> Renames:
+        """What operators call templates."""
+        return self._templates.renames
+
+    def rename(self, tenant: str, name: str, to: str) -> dict[str, str]:
+        """Show a template under another name from now on; the own names that this concerns."""
+        changed = self.renames.rename(tenant, name, to)
+        self._history.rename(tenant, family_of(name), family_of(to))
+        if self.journal is not None:
+            self.journal.rename(tenant, name, to)
+        return changed
 
     def forget(self, tenant: str) -> None:
         """Forget what is remembered of a tenant; what is in the database is the store's to delete."""
@@ -262,7 +265,7 @@ class Observer:
         return RequestRecord(
             id=call.id,
             time=call.received_at,
-            template=observation.template,
+            template=self.renames.shown(call.tenant, observation.template),
             learned=observation.sight.name.learned,
             tenant=call.tenant,
             upstream=call.upstream,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,13 @@ class Recent:
                 sample = {"id": record.id, "before": told.before, "after": told.after}
                 found.setdefault((told.cause, told.path), sample)
         return found
+
+    def rename(self, tenant: str, template: str, to: str) -> None:
+        """Show a template's records under another name."""
+        with self._lock:
+            for key, record in self._records.items():
+                if record.template == template and record.tenant == tenant:
+                    self._records[key] = replace(record, template=to)
 
     def forget(self, tenant: str) -> None:
         """Forget everything of a tenant's."""

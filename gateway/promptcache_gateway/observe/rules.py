@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from promptcache.providers import MARK_TTL_S, find_model
 
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 256  # a longer one is no model's, and is not worth remembering
 _RETENTION_S = {"24h": 86_400.0}
+
+
+class CachedUpstream(Protocol):
+    """What the observer asks of an upstream: its name, its kind and the steps its cache counts in.
+
+    One that reuses no prefix at all says so with an attribute ``caching = False``.
+    """
+
+    name: str
+    kind: str
+    granularity: int | None
 
 
 @dataclass(frozen=True, slots=True)

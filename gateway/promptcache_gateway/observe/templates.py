@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.signatures import Signature, digest_of, sign
 
 if TYPE_CHECKING:
@@ -74,7 +75,11 @@ class _Tenant:
 
 
 class Templates:
-    """Names templates and learns them. Safe to share between threads."""
+    """Names templates and learns them. Safe to share between threads.
+
+    Attributes:
+        renames: what operators call them instead.
+    """
 
     def __init__(
         self,
@@ -93,6 +98,7 @@ class Templates:
         self._tenants: dict[str, _Tenant] = {}
         self._fresh = False
         self._lock = Lock()
+        self.renames = Renames()
 
     def recall(self, known: Iterable[LearnedTemplate]) -> None:
         """Know the templates of earlier runs again."""
@@ -102,6 +108,9 @@ class Templates:
 
     def name(self, tenant: str, given: str | None, prompt: Prompt | None) -> TemplateName:
         """The template of a request; ``given`` is the name its caller used, if any."""
+        return self.renames.apply(tenant, self._own_name(tenant, given, prompt))
+
+    def _own_name(self, tenant: str, given: str | None, prompt: Prompt | None) -> TemplateName:
         cleaned = clean_name(given)
         with self._lock:
             owner = self._tenant(tenant)
@@ -118,6 +127,7 @@ class Templates:
         """Forget a tenant's templates."""
         with self._lock:
             self._tenants.pop(tenant, None)
+        self.renames.forget(tenant)
 
     def take_learned(self) -> list[LearnedTemplate]:
         """The templates learned since the last call, for the store."""
@@ -138,7 +148,7 @@ class Templates:
             if len(owner.named) >= self._max_named:
                 return TemplateName(OVERFLOW, learned=True, family=OVERFLOW)
             owner.named.add(name)
-        return TemplateName(name, learned=False, family=f"named {name}")
+        return TemplateName(name, learned=False, family=family_of(name))
 
     def _by_head(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
         exact = prompt.exact[prompt.head]

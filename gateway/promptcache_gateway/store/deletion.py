@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, text
 
 from promptcache_gateway.store.portable import POSTGRESQL
-from promptcache_gateway.store.schema import hours, learned_templates, requests, template_causes, templates
+from promptcache_gateway.store.schema import (
+    hours,
+    learned_templates,
+    requests,
+    template_causes,
+    template_names,
+    templates,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-_TABLES = (requests, templates, hours, template_causes, learned_templates)
+_TABLES = (requests, templates, hours, template_causes, learned_templates, template_names)
 
 
 def delete_tenant(engine: Engine, tenant: str) -> int:

@@ -30,7 +30,7 @@ from promptcache_gateway.store.portable import COUNT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = 2
+VERSION = 3
 """The schema's version; raise it with a step in `_STEPS`."""
 
 metadata = MetaData()
@@ -158,6 +158,15 @@ learned_templates = Table(
 )
 
 
+template_names = Table(
+    "template_names",
+    metadata,
+    Column("tenant", String, primary_key=True),
+    Column("own", String, primary_key=True),
+    Column("shown", String, nullable=False),
+)
+
+
 class ForeignDatabaseError(Exception):
     """The database belongs to another program."""
 
@@ -168,7 +177,16 @@ def _index_by_time(connection: Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-_STEPS: dict[int, Callable[[Connection], None]] = {1: metadata.create_all, 2: _index_by_time}
+def _name_templates(connection: Connection) -> None:
+    """Make the table of version 3: what operators call templates; a new database has it already."""
+    template_names.create(connection, checkfirst=True)
+
+
+_STEPS: dict[int, Callable[[Connection], None]] = {
+    1: metadata.create_all,
+    2: _index_by_time,
+    3: _name_templates,
+}
 
 
 def migrate(connection: Connection, schema: str | None = None) -> int:

@@ -10,9 +10,11 @@ from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.deletion import delete_tenant
 from promptcache_gateway.store.reader import Reader
 from promptcache_gateway.store.recorder import Recorder
+from promptcache_gateway.store.renaming import read_renames, rename_template, tenants_of
 from promptcache_gateway.store.series import Series
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from sqlalchemy import Engine
@@ -84,6 +86,21 @@ class Store:
         """Delete everything that was written of a tenant; how many requests there were."""
         assert self._engine is not None, "open() comes first"
         return delete_tenant(self._engine, tenant)
+
+    def tenants_of(self, template: str) -> list[str]:
+        """The tenants that have a template of this name."""
+        assert self._engine is not None, "open() comes first"
+        return tenants_of(self._engine, template)
+
+    def rename_template(self, tenant: str, name: str, to: str, owns: Mapping[str, str]) -> int:
+        """Rename what was written of a template; see `promptcache_gateway.store.renaming`."""
+        assert self._engine is not None, "open() comes first"
+        return rename_template(self._engine, tenant, name, to, owns)
+
+    def renames(self) -> list[tuple[str, str, str]]:
+        """Every rename: tenant, a template's own name, the name shown."""
+        assert self._engine is not None, "open() comes first"
+        return read_renames(self._engine)
 
     @property
     def read(self) -> Reader:

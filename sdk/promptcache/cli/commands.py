@@ -22,6 +22,7 @@ _SUMMARIES: Final = {
     "diagnose": "explain the misses in a log of requests",
     "simulate": "compute hit rates of a cache on a trace",
     "batch": "send a batch ordered by prefix",
+    "templates": "list, rename or merge the templates of a running gateway",
     "keys": "administer the gateway's API keys",
     "prices": "show the prices that costs are computed with, or replace them",
 }

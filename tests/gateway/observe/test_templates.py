@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.prompt import read_prompt
 from promptcache_gateway.observe.templates import OVERFLOW, UNSTRUCTURED, Templates, clean_name
@@ -172,3 +174,36 @@ def test_callers_names_are_bounded_too() -> None:
 
     assert len(names) == 11
     assert name(chat(RULES, "a"), "name-3") == "name-3"
+
+
+def held(name: Names) -> int:
+    """How many things are remembered for the tenant, in every structure there is."""
+    (owner,) = name.templates._tenants.values()
+    fields = (getattr(owner, field) for field in owner.__slots__)
+    sets = sum(len(names) for index in (owner.openings, owner.chunks) for names in index.values())
+    return sum(len(field) for field in fields) + sets + len(name.masker._pieces) + len(name.masker._texts)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda n: (chat(f"No {n * 7919 % 100_003} of {n}: do what {n} says.", "a"), None),
+        lambda n: (chat(None, f"letter {n}{'w' * 300}"), None),
+        lambda n: (chat("s", "a", tools=[tool(f"tool{n}")]), None),
+        lambda n: (chat("s", "a"), f"name-{n}"),
+    ],
+)
+def test_tens_of_thousands_of_prompts_that_never_recur_grow_neither_memory_nor_names(made: Any) -> None:
+    """Three quarters of these fill every bound there is; the rest, and any number more, add nothing."""
+    name = Names()
+    names: set[str] = set()
+    sizes = []
+    for n in range(11_000):
+        body, given = made(n)
+        names.add(name(body, given))
+        if n % 1_000 == 999:
+            name.templates.take_learned()
+            sizes.append(held(name))
+    assert len(names) <= 513
+    assert max(sizes) == max(sizes[:9])
+    assert max(sizes) < 60_000

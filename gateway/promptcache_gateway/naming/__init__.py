@@ -1,0 +1,1 @@
+"""``promptcache templates``: what a running gateway calls its templates."""
