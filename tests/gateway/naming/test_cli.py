@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.naming.cli import main
+from promptcache_gateway.settings import Settings, UpstreamSettings
 from tests.gateway.mock_upstream import answer_chat, mock_upstream
 from tests.gateway.serving import Served, serve
 
