@@ -36,16 +36,19 @@ def system_prompt(user_name):
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Severity
-from promptcache_lint.prompts import Mark, Stability
+from promptcache_lint.prompts import Mark, Stability, Text, flatten
 from promptcache_lint.rule import Sign, SignRule
+from promptcache_lint.wording import opens_like_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from promptcache_lint.exposure import Exposed
     from promptcache_lint.findings import Finding
     from promptcache_lint.prompts import Prompt
 
@@ -96,8 +99,17 @@ class UserDataBeforeStaticText(SignRule):
                 enough = _ENOUGH_WORDS if exposed.segment.role == "system" else _MORE_WORDS
                 if trait.mark.code == self.code and exposed.words_behind >= enough:
                     if not exposed.turn_before:
-                        yield self.finding(prompt, exposed, trait)
+                        found = self.finding(prompt, exposed, trait)
+                        yield found if _is_told(exposed) else replace(found, severity=Severity.INFO)
                     return
+
+
+def _is_told(exposed: Exposed) -> bool:
+    """Whether the text tells a model what it is, to somebody; else it may be about that person all along."""
+    if exposed.segment.role != "prompt":
+        return True
+    texts = (part.text for part in flatten(exposed.segment.parts) if isinstance(part, Text))
+    return any(opens_like_prompt(line) for text in texts for line in text.splitlines())
 
 
 def _names_a_thing(label: str) -> bool:

@@ -17,6 +17,7 @@ from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.requests import SYSTEM_KEYWORDS, Cutter, literal, spoken
+from promptcache_lint.readers.python.speakers import made_message
 from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
 
@@ -36,10 +37,6 @@ _API = re.compile(
     r"(?:\.batches|\.with_raw_response|\.with_streaming_response)?"
     r"\.(?:create|acreate|stream|parse|generate_content\w*|count_tokens)"
     r"|(?:litellm\.)?a?completion|litellm\.(?:a?completion|a?responses|a?text_completion)|.*\.converse(?:_stream)?"
-)
-_MESSAGE_CLASS = re.compile(
-    r"(?:.*\.)?(?P<role>System|Developer|Human|User|AI|Assistant)(?:Chat)?Message(?P<template>PromptTemplate)?"
-    r"(?:\.from_template)?"
 )
 _TOOL_CLASS = re.compile(
     r"(?:.*\.)?(?:Structured|Function|QueryEngine|Base|Callable|Retriever|Dynamic)?Tool(?:Metadata|Definition|Param)?"
@@ -70,8 +67,10 @@ class Sinks:
 
     def called(self, made: Call, frame: Frame) -> None:
         """A call is about to be made."""
-        if match := _MESSAGE_CLASS.fullmatch(made.path):
-            self._message_class(made, match, frame)
+        speaker, said, is_template = made_message(made)
+        if speaker is not None:
+            if speaker == "system" and said is not None:
+                self._emit("system", "system", said, made.node, frame, certain=True, expand=is_template)
         elif _TEMPLATE_CLASS.fullmatch(made.path):
             value = made.argument(0, "template")
             if isinstance(value, Str):
@@ -149,12 +148,6 @@ class Sinks:
             assert isinstance(changed, Str)
             value = changed
         self._emit_at(name, role, value, frame.module.place(node), frame, certain=True, expand=True)
-
-    def _message_class(self, made: Call, match: re.Match[str], frame: Frame) -> None:
-        value = made.argument(0, "content") or made.argument(0, "template") or made.argument(0, "prompt")
-        if match["role"] in {"System", "Developer"} and value is not None:
-            expand = match["template"] is not None
-            self._emit("system", "system", value, made.node, frame, certain=True, expand=expand)
 
     def _tool_class(self, made: Call, frame: Frame) -> None:
         """A tool made by a class of a library: its name and description are sent."""

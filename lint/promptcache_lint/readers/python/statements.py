@@ -10,7 +10,7 @@ from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.calls import call
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
-from promptcache_lint.readers.python.values import Map, Seq, Thing, element_of
+from promptcache_lint.readers.python.values import Map, Seq, Thing, element_of, map_traits
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.frame import Frame
@@ -208,16 +208,9 @@ def _decided(test: ast.expr, frame: Frame) -> bool | None:
         return None
     value = frame.names.get(test.id)
     constant = value.constant if isinstance(value, Thing) else None
-    if constant not in {"True", "False", "None"} or _is_assigned(test.id, frame.function.node):
+    if constant not in {"True", "False", "None"} or test.id in frame.function.bound:
         return None
     return constant == "True"
-
-
-def _is_assigned(name: str, function: ast.AST) -> bool:
-    return any(
-        isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store)
-        for inner in ast.walk(function)
-    )
 
 
 def _try(machine: Interpreter, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
@@ -235,9 +228,21 @@ def _try(machine: Interpreter, node: ast.Try | ast.TryStar, frame: Frame) -> boo
             else:
                 place = frame.module.place(node)
                 for name, value in handled.items():
-                    names[name] = merge(names[name], value, place) if name in names else value
+                    usual = value if name not in names else _without_those_of(value, handler, frame)
+                    names[name] = merge(names[name], usual, place) if name in names else value
     frame.names = names
     return run(machine, node.finalbody, frame) or ends
+
+
+def _without_those_of(value: Value, handler: ast.ExceptHandler, frame: Frame) -> Value:
+    """A value without what only a handler has brought into it: an error is no ordinary traffic."""
+    path, last = frame.module.source.path, handler.end_lineno or handler.lineno
+
+    def kept(trait: Trait) -> Trait | None:
+        inside = trait.origin.path == path and handler.lineno <= trait.origin.row <= last
+        return None if inside else trait
+
+    return map_traits(value, kept)
 
 
 def _match(machine: Interpreter, node: ast.Match, frame: Frame) -> None:
