@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import Access
 from promptcache_gateway.control import create_control_plane
+from promptcache_gateway.cors import Cors
 from promptcache_gateway.errors import (
     GatewayError,
     internal_error,
@@ -20,13 +21,16 @@ from promptcache_gateway.errors import (
     unauthorized,
 )
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.logs import log_request
 from promptcache_gateway.observe import Journal, Observer
 from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane
-from promptcache_gateway.plane.responses import send_error
+from promptcache_gateway.plane.responses import send_error, send_whole
 from promptcache_gateway.plane.routes import shape_of
+from promptcache_gateway.reload import Retirement, merge, start_all
 from promptcache_gateway.settings import Settings
 from promptcache_gateway.store import Store
+from promptcache_gateway.tenancy import Limits
 from promptcache_gateway.tenancy.key_file import KeyFile
 from promptcache_gateway.tenancy.key_ring import KeyRing
 from promptcache_gateway.upstreams import Switchboard, create_switchboard
@@ -46,11 +50,13 @@ class Gateway:
     """The whole gateway behind ASGI's three arguments."""
 
     def __init__(self, settings: Settings, switchboard: Switchboard, observer: Observer) -> None:
-        self.upstreams = [line.upstream for line in switchboard.lines]
+        self.upstreams: list[Upstream] = []
         self.observer = observer
-        ring = KeyRing(KeyFile(settings.key_file))
-        self._access = Access(settings.api_keys, ring, required=settings.api_key_required)
-        self._plane = DataPlane(settings, switchboard, observer, self._access)
+        self._ring = KeyRing(KeyFile(settings.key_file))
+        self._limits = Limits(settings.tenants)
+        self._retirement = Retirement()
+        self._reloading = asyncio.Lock()
+        self._take(settings, switchboard)
         self._control = create_control_plane(observer, self.upstreams, settings.sources)
         self._origins = Origins(settings)
         self._max_requests = settings.max_requests
@@ -88,6 +94,38 @@ class Gateway:
     async def _close_upstreams(self) -> None:
         for upstream in self.upstreams:
             await upstream.close()
+        await self._retirement.finish()
+
+    async def reload(self, wanted: Settings) -> tuple[str, ...]:
+        """Take other settings; requests under way end as they began.
+
+        Returns:
+            Names of the settings that differ and need a restart.
+
+        Raises:
+            StartupError: an upstream cannot be started. Everything is as it was.
+        """
+        async with self._reloading:
+            settings, waiting = merge(self._settings, wanted)
+            switchboard = create_switchboard(settings, kept=self._switchboard.lines)
+            before = tuple(self.upstreams)
+            after = [line.upstream for line in switchboard.lines]
+            await start_all(upstream for upstream in after if upstream not in before)
+            self._take(settings, switchboard)
+            self.observer.serve(after)
+            gone = [upstream for upstream in before if upstream not in after]
+            self._retirement.retire(gone, self._plane_tasks)
+            return waiting
+
+    def _take(self, settings: Settings, switchboard: Switchboard) -> None:
+        """Answer from now on by these settings. The list of upstreams stays the same list: others hold it."""
+        self._settings, self._switchboard = settings, switchboard
+        self.upstreams[:] = [line.upstream for line in switchboard.lines]
+        self._access = Access(settings.api_keys, self._ring, required=settings.api_key_required)
+        self._limits.renew(settings.tenants)
+        self._plane = DataPlane(settings, switchboard, self.observer, self._access, self._limits)
+        self._origins, self._cors = Origins(settings), Cors(settings)
+        self._max_requests = settings.max_requests
 
     def end_feeds(self) -> None:
         """End the control plane's endless responses, so that a graceful stop need not wait for them."""
@@ -106,10 +144,14 @@ class Gateway:
             refusal = self._origins.refusal(scope)
             if refusal is not None:
                 await send_error(send, refusal)
-            elif self._plane.owns(scope["path"]):
-                await self._answer_plane(scope, receive, send)
-            else:
+            elif not self._plane.owns(scope["path"]):
                 await self._answer_control(scope, receive, send)
+            elif (page := self._cors.origin(scope)) is None:
+                await self._answer_plane(scope, receive, send)
+            elif self._cors.is_preflight(scope):
+                await send_whole(send, 204, self._cors.preflight(scope, page), b"")
+            else:
+                await self._answer_plane(scope, receive, self._cors.sender(send, page))
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
@@ -207,4 +249,6 @@ def create_app(
         switchboard = Switchboard([(upstream, settings.lines[0])])
     upstreams = [line.upstream for line in switchboard.lines]
     store = Store(settings.database_address, bounds=settings.bounds)
-    return Gateway(settings, switchboard, Observer(upstreams, Journal(store)))
+    listeners = (log_request,) if settings.log_requests else ()
+    observer = Observer(upstreams, Journal(store), listeners=listeners)
+    return Gateway(settings, switchboard, observer)

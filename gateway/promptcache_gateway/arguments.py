@@ -88,7 +88,8 @@ def _bounds(table: Mapping[str, Any]) -> Bounds:
 
 def _serve(table: Mapping[str, Any]) -> dict[str, Any]:
     given = {key: value for key, value in table.items() if key != "lint_report"}
-    return {**given, "allowed_hosts": tuple(table.get("allowed_hosts", ()))}
+    lists = {key: tuple(table.get(key, ())) for key in ("allowed_hosts", "cors_origins")}
+    return {**given, **lists}
 
 
 def _upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> UpstreamSettings | None:
@@ -168,6 +169,21 @@ def _add_gateway(group: argparse._ArgumentGroup) -> None:
         action="append",
         metavar="NAME",
         help="a further name it may be called by, and whose web pages may call it; may be repeated",
+    )
+    option(
+        "--cors-origin",
+        to="serve.cors_origins",
+        action="append",
+        metavar="ORIGIN",
+        help="an origin whose pages may use the model APIs; may be repeated",
+    )
+    option("--log-format", to="serve.log_format", metavar="FORMAT", help="human or json (human)")
+    option("--log-level", to="serve.log_level", metavar="LEVEL", help="debug, info, warning or error (info)")
+    option(
+        "--log-requests",
+        to="serve.log_requests",
+        action="store_true",
+        help="a line for every request, without any of its text",
     )
     option(
         "--max-body-bytes",

@@ -8,19 +8,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.arguments import make_settings, parse_arguments
 from promptcache_gateway.errors import GatewayError, StartupError
+from promptcache_gateway.logs import configure
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from promptcache_gateway.app import Gateway
     from promptcache_gateway.settings import Settings
 
 CANNOT_START = 2
+_logger = logging.getLogger("promptcache.gateway")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.check:
             print(f"The settings are fine: {_subject(settings)} on {_address(settings.host, settings.port)}.")
             return 0
-        _serve(settings)
+        _serve(settings, partial(make_settings, arguments))
     except GatewayError as error:
         print(f"promptcache serve: {error}", file=sys.stderr)
         return CANNOT_START
@@ -40,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _serve(settings: Settings) -> None:
+def _serve(settings: Settings, read_again: Callable[[], Settings]) -> None:
     try:
         from promptcache_gateway import app, server  # noqa: PLC0415 - the web framework is an extra
     except ImportError as error:
@@ -48,11 +51,14 @@ def _serve(settings: Settings) -> None:
             f"The gateway needs packages that are not installed ({error.name}).",
             remedy="pip install 'promptcache[gateway]'",
         ) from error
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure(settings.log_format, settings.log_level)
     with server.bind(settings.host, settings.port) as bound:
-        gateway = app.create_app(settings, on_progress=_progress)
-        print(f"Starting {_subject(settings)} …", flush=True)
-        _run(server.serve(gateway, settings, bound, lambda: _announce(gateway, bound)))
+        # Where machines read the log, what is otherwise printed is a part of it.
+        quiet = settings.log_format == "json"
+        say, announce = (_logger.info, _log_address) if quiet else (_progress, _announce)
+        gateway = app.create_app(settings, on_progress=say)
+        say(f"Starting {_subject(settings)} …")
+        _run(server.serve(gateway, settings, bound, lambda: announce(gateway, bound), read_again))
 
 
 def _run(serving: Coroutine[Any, Any, None]) -> None:
@@ -90,6 +96,13 @@ promptcache serves {gateway.upstream.name} on {address}
 Stop with Ctrl+C.""",
         flush=True,
     )
+
+
+def _log_address(gateway: Gateway, bound: socket.socket) -> None:
+    host, port = bound.getsockname()[:2]
+    names = [upstream.name for upstream in gateway.upstreams]
+    fields = {"address": f"http://{_address(host, port)}", "upstreams": names}
+    _logger.info("serving", extra={"fields": fields})
 
 
 def _progress(line: str) -> None:

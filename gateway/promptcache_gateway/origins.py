@@ -27,6 +27,7 @@ class Origins:
     """The names this gateway answers to, and the pages that may call it."""
 
     def __init__(self, settings: Settings) -> None:
+        self._pages = frozenset(settings.cors_origins)
         self._allowed = frozenset(name.lower() for name in settings.allowed_hosts)
         # A key is asked for anyway where one is configured; no foreign page has it.
         guarded = settings.api_keys or settings.stored_keys or settings.api_key_required
@@ -53,6 +54,9 @@ class Origins:
             return None
         return self._judge_browser(scope, host, origin, site, mode)
 
+    def _may_use_models(self, origin: bytes) -> bool:
+        return "*" in self._pages or origin.decode("latin-1").lower() in self._pages
+
     def _answers_to(self, host: bytes) -> bool:
         """Whether ``host`` (with a port or without) is a name of ours; one that is, is remembered."""
         name = _name(host.decode("latin-1"))
@@ -70,6 +74,7 @@ class Origins:
         if origin:
             page = origin.decode("latin-1").lower().partition("://")[2]
             allowed = page == host.decode("latin-1").lower() or _name(page) in self._allowed
+            allowed = allowed or (self._may_use_models(origin) and not scope["path"].startswith(_ADMIN))
         else:
             allowed = site != b"cross-site" or mode == b"navigate"
         if allowed:

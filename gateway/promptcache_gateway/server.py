@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from promptcache_gateway.errors import PortBusyError, header_too_large, invalid_request
+from promptcache_gateway.errors import GatewayError, PortBusyError, header_too_large, invalid_request
+from promptcache_gateway.failures import log_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,15 +161,20 @@ def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
 
 
 async def serve(
-    gateway: Gateway, settings: Settings, bound: socket.socket, announce: Callable[[], None]
+    gateway: Gateway,
+    settings: Settings,
+    bound: socket.socket,
+    announce: Callable[[], None],
+    read_again: Callable[[], Settings] | None = None,
 ) -> None:
-    """Start the gateway, serve until SIGTERM or SIGINT, and stop gracefully.
+    """Start the gateway, serve until SIGTERM or SIGINT, and stop gracefully. SIGHUP has it read its settings.
 
     Args:
         gateway: the application.
         settings: what it was told.
         bound: the socket to listen on.
         announce: called once requests are answered.
+        read_again: reads the settings as they are now; None: SIGHUP changes nothing.
 
     Raises:
         StartupError: the upstream or the database cannot be used.
@@ -184,7 +190,15 @@ async def serve(
         starting.cancel()
         gateway.end_feeds()
 
-    with _signals(stop):
+    reloads: set[asyncio.Task[None]] = set()
+
+    def reload() -> None:
+        if server.started and read_again is not None:
+            task = asyncio.create_task(_reload(gateway, read_again))
+            reloads.add(task)
+            task.add_done_callback(reloads.discard)
+
+    with _signals(stop, reload):
         try:
             await starting
         except asyncio.CancelledError:
@@ -195,13 +209,30 @@ async def serve(
             await gateway.close()
 
 
-@contextlib.contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    handled = (signal.SIGTERM, signal.SIGINT)
+async def _reload(gateway: Gateway, read_again: Callable[[], Settings]) -> None:
     try:
-        for number in handled:
-            loop.add_signal_handler(number, stop)
+        waiting = await gateway.reload(await asyncio.to_thread(read_again))
+    except GatewayError as error:
+        logger.error("the settings were not taken, everything is as it was: %s", error)  # noqa: TRY400 - one line
+        return
+    except Exception as error:  # noqa: BLE001 - a gateway that serves must not die of its settings
+        log_failure("reading the settings again", error)
+        return
+    names = ", ".join(upstream.name for upstream in gateway.upstreams)
+    logger.info("took the settings; upstreams: %s", names)
+    if waiting:
+        logger.warning("these settings need a restart and are as they were: %s", ", ".join(waiting))
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    handled = {signal.SIGTERM: stop, signal.SIGINT: stop}
+    if hasattr(signal, "SIGHUP"):
+        handled[signal.SIGHUP] = reload
+    try:
+        for number, handler in handled.items():
+            loop.add_signal_handler(number, handler)
     except NotImplementedError:  # Windows: Ctrl+C interrupts the loop itself
         yield
         return

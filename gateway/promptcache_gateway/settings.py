@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.logs import FORMATS, LEVELS
 from promptcache_gateway.template_sources import SourceSettings
 from promptcache_gateway.upstream_settings import ModelSettings, UpstreamSettings
 
@@ -97,6 +98,10 @@ class Settings:
         stored_keys: whether the file of keys holds any.
         tenants: limits by tenant.
         allowed_hosts: names besides this machine's own that it may be called by, and whose pages may call.
+        cors_origins: origins whose pages may use the model APIs, or ``*``: any, which needs keys.
+        log_format: ``human`` or ``json``.
+        log_level: ``debug``, ``info``, ``warning`` or ``error``.
+        log_requests: write a line for every request, without any of its text.
         max_body_bytes: largest request body taken.
         max_header_bytes: largest head of a request taken.
         max_requests: requests to models answered at a time; one more gets 503.
@@ -119,6 +124,10 @@ class Settings:
     stored_keys: bool = False
     tenants: Mapping[str, TenantLimits] = field(default_factory=dict)
     allowed_hosts: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = ()
+    log_format: str = "human"
+    log_level: str = "info"
+    log_requests: bool = False
     max_body_bytes: int = 32 * MIB
     max_header_bytes: int = 64 * 1024
     max_requests: int = 4096
@@ -133,6 +142,11 @@ class Settings:
         if not 0 <= self.port <= 65535:
             raise SettingsError("port", f"{self.port} is not a port.", remedy="Use 1 to 65535, or 0.")
         self._check_limits()
+        self._check_pages()
+        if self.log_format not in FORMATS:
+            raise SettingsError("log_format", f"{self.log_format!r} is none of {', '.join(FORMATS)}.")
+        if self.log_level not in LEVELS:
+            raise SettingsError("log_level", f"{self.log_level!r} is none of {', '.join(LEVELS)}.")
         for name in self.allowed_hosts:
             if not name or any(char in name for char in "/:@*, "):
                 raise SettingsError(
@@ -177,6 +191,25 @@ class Settings:
                         f"there is no upstream {target.upstream!r}.",
                         remedy=f"Known: {', '.join(names)}.",
                     )
+
+    def _check_pages(self) -> None:
+        for origin in self.cors_origins:
+            if origin == "*":
+                if not (self.api_keys or self.stored_keys or self.api_key_required):
+                    raise SettingsError(
+                        "cors_origins",
+                        "'*' lets every web page of every browser here in, and no key is asked for.",
+                        remedy="Name the origins, or 'promptcache keys create NAME' first.",
+                    )
+                continue
+            parts = urlsplit(origin)
+            bare = f"{parts.scheme}://{parts.netloc}"
+            if parts.scheme not in {"http", "https"} or not parts.hostname or origin != bare.lower():
+                raise SettingsError(
+                    "cors_origins",
+                    f"{origin!r} is no origin.",
+                    remedy="Write https://app.example, in lower case and without a path.",
+                )
 
     def _check_limits(self) -> None:
         if self.max_body_bytes < 1024:

@@ -26,6 +26,7 @@ class Served:
     url: str
     gateway: Gateway
     http: httpx.Client = field(repr=False)
+    loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
 
     def post(self, body: Any, *, path: str = "/v1/chat/completions", **headers: str) -> httpx.Response:
         """Post bytes as they are, or a value as JSON; underscores in header names become dashes."""
@@ -59,7 +60,7 @@ def serve(settings: Settings, **parts: Any) -> Iterator[Served]:
             wait_until(lambda: server.started)
             url = f"http://127.0.0.1:{bound.getsockname()[1]}"
             with httpx.Client(base_url=url, timeout=20) as client:
-                yield Served(url, gateway, client)
+                yield Served(url, gateway, client, loop)
         finally:
             gateway.end_feeds()
             server.should_exit = True

@@ -72,12 +72,16 @@ class Observer:
         self._templates = Templates(self._masker)
         self._history = history if history is not None else History()
         self._money = money if money is not None else Money(load_price_list().find)
-        self._upstreams = {upstream.name: upstream for upstream in upstreams}
+        self.serve(upstreams)
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
         self._emptied: dict[str, float] = {}
         self._open: set[str] = set()
         self.answered = Answered()
         self._arrivals = Arrivals(self._look, self._prepare)
+
+    def serve(self, upstreams: Iterable[CachedUpstream]) -> None:
+        """Take other upstreams than before."""
+        self._upstreams = {upstream.name: upstream for upstream in upstreams}
 
     async def start(self) -> None:
         """Open the journal, if there is one; raises `StartupError` where its database is unusable."""

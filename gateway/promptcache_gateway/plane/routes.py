@@ -40,10 +40,15 @@ class DataPlane:
     """OpenAI's and Anthropic's APIs over the upstreams."""
 
     def __init__(
-        self, settings: Settings, switchboard: Switchboard, observer: Observer, access: Access
+        self,
+        settings: Settings,
+        switchboard: Switchboard,
+        observer: Observer,
+        access: Access,
+        limits: Limits | None = None,
     ) -> None:
         self._access = access
-        limits = Limits(settings.tenants)
+        limits = Limits(settings.tenants) if limits is None else limits
         self._complete = CompletionEndpoint(
             switchboard,
             observer,

@@ -46,6 +46,11 @@ class _Bucket:
         self._clock = clock
         self._at = clock()
 
+    @property
+    def size(self) -> float:
+        """What it holds when it is full."""
+        return self._size
+
     def wait_s(self, needed: float) -> float:
         """Seconds until so much is there; 0 where it is."""
         now = self._clock()
@@ -68,16 +73,27 @@ class Limits:
     def __init__(
         self, tenants: Mapping[str, TenantLimits], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._requests = {
-            name: _Bucket(limits.requests_per_minute, clock)
-            for name, limits in tenants.items()
-            if limits.requests_per_minute is not None
-        }
-        self._tokens = {
-            name: _Bucket(limits.tokens_per_minute, clock)
-            for name, limits in tenants.items()
-            if limits.tokens_per_minute is not None
-        }
+        self._clock = clock
+        self._requests: dict[str, _Bucket] = {}
+        self._tokens: dict[str, _Bucket] = {}
+        self.renew(tenants)
+
+    def renew(self, tenants: Mapping[str, TenantLimits]) -> None:
+        """Take other limits. A bucket whose size stays keeps what is in it."""
+        self._requests = self._buckets(
+            self._requests, {name: limits.requests_per_minute for name, limits in tenants.items()}
+        )
+        self._tokens = self._buckets(
+            self._tokens, {name: limits.tokens_per_minute for name, limits in tenants.items()}
+        )
+
+    def _buckets(self, old: dict[str, _Bucket], sizes: Mapping[str, int | None]) -> dict[str, _Bucket]:
+        made = {}
+        for name, size in sizes.items():
+            if size is not None:
+                known = old.get(name)
+                made[name] = known if known and known.size == size else _Bucket(size, self._clock)
+        return made
 
     def admit(self, tenant: str) -> None:
         """Charge one request; raises `ApiError` 429 with ``retry-after`` where there is none left."""

@@ -7,19 +7,26 @@ from typing import TYPE_CHECKING
 from promptcache_gateway.upstreams.switchboard import Switchboard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from promptcache_gateway.settings import Settings
     from promptcache_gateway.upstream_settings import UpstreamSettings
     from promptcache_gateway.upstreams.base import Upstream
+    from promptcache_gateway.upstreams.switchboard import Line
 
 
-def create_switchboard(settings: Settings, on_progress: Callable[[str], None] | None = None) -> Switchboard:
+def create_switchboard(
+    settings: Settings, on_progress: Callable[[str], None] | None = None, kept: Sequence[Line] = ()
+) -> Switchboard:
     """All upstreams of the settings, with the models that lead to them; raises `SettingsError`.
 
-    ``on_progress`` gets a line before each long step of loading a model.
+    ``on_progress`` gets a line before each long step of loading a model. Of the lines ``kept`` those whose
+    settings are the same go on as they are.
     """
-    made = [(create_upstream(line, settings, on_progress), line) for line in settings.lines]
+    known = {line.settings: line for line in kept}
+    made = [
+        known.get(line) or (create_upstream(line, settings, on_progress), line) for line in settings.lines
+    ]
     return Switchboard(made, settings.models)
 
 

@@ -42,7 +42,7 @@ class Switchboard:
     """Routes from models to upstreams.
 
     Args:
-        upstreams: with the settings they were made from.
+        upstreams: with the settings they were made from, or lines of an earlier switchboard.
         models: aliases and fallbacks.
 
     Raises:
@@ -50,10 +50,12 @@ class Switchboard:
     """
 
     def __init__(
-        self, upstreams: Sequence[tuple[Upstream, UpstreamSettings]], models: Sequence[ModelSettings] = ()
+        self,
+        upstreams: Sequence[tuple[Upstream, UpstreamSettings] | Line],
+        models: Sequence[ModelSettings] = (),
     ) -> None:
         self.lines = tuple(
-            Line(upstream, settings, Circuit(), RetryBudget()) for upstream, settings in upstreams
+            one if isinstance(one, Line) else Line(*one, Circuit(), RetryBudget()) for one in upstreams
         )
         by_name = {line.upstream.name: line for line in self.lines}
         if len(by_name) < len(self.lines):
