@@ -11,7 +11,6 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.program import Class, Function
-from promptcache_lint.readers.python.yields import flowing_text
 from promptcache_lint.wording import role_of_name
 
 if TYPE_CHECKING:
@@ -139,14 +138,13 @@ class Relevance:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._sources: dict[Function, bool] = {}
-        self._yields: dict[Function, bool] = {}
         self._prompts: dict[Function, bool] = {}
         self._words: dict[Function, set[str]] = {}
         self._calls: dict[Function, list[Function]] = {}
 
     def forget(self) -> None:
         """Let go of all functions."""
-        for known in (self._sources, self._yields, self._prompts, self._words, self._calls):
+        for known in (self._sources, self._prompts, self._words, self._calls):
             known.clear()
 
     def holds_prompt(self, function: Function) -> bool:
@@ -171,11 +169,7 @@ class Relevance:
         """Whether a call may yield something volatile, or a short text: from it, or from what it calls."""
         if isinstance(function.node, ast.Lambda):
             return True
-        return self.yields_source(function) or self._is_short_text(function)
-
-    def yields_source(self, function: Function) -> bool:
-        """Whether something volatile may be in what a function returns or changes."""
-        return self._yields_source(function, 0)
+        return self.reaches_source(function) or self._is_short_text(function)
 
     def reaches_source(self, function: Function) -> bool:
         """Whether something volatile may come from a function, or from what it calls."""
@@ -197,20 +191,6 @@ class Relevance:
         self._sources[function] = found
         return found
 
-    def _yields_source(self, function: Function, depth: int) -> bool:
-        if function in self._yields:
-            return self._yields[function]
-        if depth > _DEEPEST or not self._reaches_source(function, depth):
-            return False
-        self._yields[function] = False
-        text = flowing_text(function)
-        words = set(_WORD.findall(text))
-        found = _has_source(text, words) or any(
-            self._yields_source(called, depth + 1) for called in self._called(function, text, words)
-        )
-        self._yields[function] = found
-        return found
-
     def words(self, function: Function) -> set[str]:
         """The words in a function's text, but for its docstring."""
         known = self._words.get(function)
@@ -222,11 +202,11 @@ class Relevance:
         """What a function may call, by the names in its text."""
         known = self._calls.get(function)
         if known is None:
-            known = self._calls[function] = self._called(function, _code(function), self.words(function))
+            known = self._calls[function] = self._called(function)
         return known
 
-    def _called(self, function: Function, text: str, words: set[str]) -> list[Function]:
-        """What a text in a function may call."""
+    def _called(self, function: Function) -> list[Function]:
+        text, words = _code(function), self.words(function)
         module = function.module
         found = [module.functions[name] for name in words & module.functions.keys()]
         if function.owner is not None:
