@@ -206,6 +206,7 @@ def _totals(row: Mapping[str, Any]) -> Json:
         "output_tokens": row["output_tokens"],
         "hit_rate": _rate(row["cached_tokens"], reported),
         "achievable_hit_rate": _rate(row["reusable_tokens"], reported),
+        "write_amplification": _amplification(row) if known else None,
         "lost_tokens": row["lost_tokens"] if known else None,
         "lost_usd": row["lost_usd"],
         "saved_usd": row["saved_usd"],
@@ -214,6 +215,15 @@ def _totals(row: Mapping[str, Any]) -> Json:
             "miss": _mean(row["ttft_miss_ms"], row["ttft_miss_count"]),
         },
     }
+
+
+def _amplification(row: Mapping[str, Any]) -> float | None:
+    """Tokens written to the cache for each token that was new, 1 at best where all is written.
+
+    New is what of a prompt could not have been reused. None where nothing was written, or nothing was new.
+    """
+    new = row["reported_prompt_tokens"] - row["reusable_tokens"]
+    return row["cache_write_tokens"] / new if row["cache_write_tokens"] and new > 0 else None
 
 
 def _rate(part: int, whole: int) -> float | None:
