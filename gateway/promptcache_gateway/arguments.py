@@ -246,6 +246,12 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
         "--chat-template", to="chat_template", metavar="FILE", help="Jinja file instead of the model's own"
     )
     option(
+        "--decode-kernel",
+        to="decode_kernel",
+        metavar="NAME",
+        help="what computes answers on a CPU: auto, native or torch (auto)",
+    )
+    option(
         "--deterministic",
         to="deterministic",
         action="store_true",

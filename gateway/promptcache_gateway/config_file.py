@@ -60,6 +60,7 @@ KEYS: dict[str, dict[str, type]] = {
         "preemption": str,
         "max_restarts": int,
         "threads": int,
+        "decode_kernel": str,
         "deterministic": bool,
         "chat_template": str,
     },

@@ -60,6 +60,7 @@ class EngineSettings:
         preemption: what a sequence that must give way leaves behind: ``keep`` or ``recompute``.
         max_restarts: how often a worker that died is replaced within ten minutes.
         threads: CPU threads; None leaves it to the engine.
+        decode_kernel: what computes answers on a CPU: ``auto``, ``native`` or ``torch``.
         deterministic: no result depends on batch or chunk size. Slow.
         chat_template: a Jinja file instead of the model's own template.
     """
@@ -78,6 +79,7 @@ class EngineSettings:
     preemption: str = "keep"
     max_restarts: int = 3
     threads: int | None = None
+    decode_kernel: str = "auto"
     deterministic: bool = False
     chat_template: Path | None = None
 
