@@ -30,17 +30,21 @@ class Admission:
         """Return a lease on pages for all of ``data``; None, and nothing changed, when there are too few."""
         store, rules = self._store, self._rules
         total, size = len(data) // UNIT, rules.page_size
-        match = self._find(data, namespace)
+        match = store.tree.find(store.tree.roots.get(namespace), data)
         hit = rules.reusable(match, total - rules.recompute) if use_cache else 0
         plan = make_plan(match, hit, size)
         need = -(-total // size) - plan.shared
         free = len(store.pool)
-        short = need - free if need <= free else need - (free + store.evictable - plan.unheld)
+        short = need - free
+        if short > 0:
+            short -= store.evictable
+            if short + plan.shared + 1 > 0:  # otherwise there is room whatever the plan holds
+                short += plan.unheld
         # At the very end the page to copy from can itself become the sequence's page.
-        may_take_over = rules.window is None and not store.windows
-        if short > (plan.source_unheld if may_take_over else 0):
+        may_take_over = rules.window is None and not store.windows.pools
+        if short > 0 and short > (plan.source_unheld if may_take_over else 0):
             return None
-        if store.windows and not self._windows_have_room(match, plan, hit):
+        if store.windows.pools and not self._windows_have_room(match, plan, hit):
             return None
         if use_cache:
             elsewhere = self._longest_elsewhere(match, namespace, data)
@@ -53,7 +57,7 @@ class Admission:
         lease = self._grant(plan, need, namespace, data, reason, take_over=short > 0)
         new = (total - match.known // UNIT) * self._tokens_per_unit
         lease.use = Use(turn, new, plan.shared, (total - rules.recompute) // size, hints)
-        if store.windows:
+        if store.windows.pools:
             store.windows.begin(lease, plan.shared)
         return lease
 

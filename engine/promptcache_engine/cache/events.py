@@ -83,14 +83,15 @@ class EventLog:
 
     Nobody may ever come: beyond ``limit`` pages waiting, the log drops them and keeps nothing; the next
     reader then gets "cleared" and everything that is stored at that moment, which leaves a mirror as right
-    as the events themselves would have.
+    as the events themselves would have. ``gaps``: whether a node's pages may have gaps.
     """
 
-    def __init__(self, page_size: int, codec: TokenCodec, limit: int) -> None:
+    def __init__(self, page_size: int, codec: TokenCodec, limit: int, *, gaps: bool) -> None:
         self._page_size = page_size
         self._page_bytes = page_size * UNIT
         self._codec = codec
         self._limit = limit
+        self._gaps = gaps
         self._events: list[CacheEvent] = []
         self._waiting = 0
         self._overflowed = limit == 0
@@ -113,11 +114,14 @@ class EventLog:
         """Note that ``node`` loses ``pages``, which start at its page ``first``."""
         if self._overflowed or not pages:
             return
-        end = min(first + len(pages), len(node.run) // self._page_bytes)
+        whole = len(node.run) // self._page_bytes
+        end = min(first + len(pages), whole)
         if first >= end:
             return
-        names = self._names(node)
-        if NO_PAGE in pages:
+        names = node.names
+        if names is None or names.pages < whole:
+            names = self._names(node)
+        if self._gaps and NO_PAGE in pages:
             there = [i for i in range(first, end) if pages[i - first] != NO_PAGE]
             named = tuple(KeyRange(names, *part) for part in runs(there))
         else:

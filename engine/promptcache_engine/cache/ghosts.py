@@ -21,7 +21,9 @@ class GhostMemory:
     def remember(self, node: Node, size: int) -> None:
         """``size`` bytes of the run of ``node`` have no page from now on."""
         self.size += size
-        self.enqueue(node)
+        if not node.queued:
+            node.queued = True
+            self._queue.append(node)
 
     def enqueue(self, node: Node) -> None:
         """Put a node with remembered bytes in line to be forgotten."""

@@ -1,7 +1,7 @@
 """What a sequence holds of the cache while it runs, and why its prompt was not cached further."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from promptcache_engine.cache.hints import Use
 from promptcache_engine.cache.namespaces import Namespace
@@ -23,8 +23,7 @@ class PageCopy:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionReason:
+class AdmissionReason(NamedTuple):
     """Where a prompt's tokens went; every count is in tokens, and no token is counted twice.
 
     ``reused``: taken from the cache. ``evicted``: were cached once and had to go (``evicted_at`` on the

@@ -219,10 +219,14 @@ class PrefixCache:
         computed = lease.length if computed is None else computed
         self._leases.check_unforked(lease, computed)
         full, rest = divmod(computed, self.page_size)
-        self.windows.close(lease)
+        if self.windows.pools:
+            self.windows.close(lease)
         ours = max(full, lease.own_from)
-        self._publisher.retract(lease, ours, rest * UNIT if full == ours and self._rules.partial_pages else 0)
-        self._publisher.publish(lease, full)
+        if lease.published > ours:
+            stays = rest * UNIT if full == ours and self._rules.partial_pages else 0
+            self._publisher.retract(lease, ours, stays)
+        if lease.published < full:
+            self._publisher.publish(lease, full)
         if rest and lease.published == full:
             tail = lease.settle()[full * self.page_size * UNIT : computed * UNIT]
             if self._rules.partial_pages:
@@ -305,8 +309,10 @@ class PrefixCache:
         return codec.encode(tokens, extra_keys)
 
     def _close(self, lease: Lease, *, keep: bool) -> None:
-        self._publisher.release_source(lease)
-        self._store.free_private(lease)
+        if lease.source is not None:
+            self._publisher.release_source(lease)
+        if lease.published < len(lease.pages):
+            self._store.free_private(lease)
         self._store.unlock_path(lease.node, keep=keep)
         self._leases.close(lease)
 

@@ -43,26 +43,28 @@ class Rules:
             tokens = usable
 
     def _to_granularity(self, tokens: int) -> int:
-        tokens = max(tokens, 0)
+        if tokens <= 0:
+            return 0
         return tokens if self.partial_pages else tokens - tokens % self.page_size
 
     def reason(self, match: Match, hit: int, total: int, elsewhere: int) -> AdmissionReason:
         """Account for a prompt of ``total`` tokens, ``hit`` reused, ``elsewhere`` in another namespace."""
         limit = max(total - self.recompute, 0)
         stored, known = match.stored // UNIT, match.known // UNIT
-        usable = self._to_granularity(min(stored, limit))
-        once_usable = self._to_granularity(min(known, limit))
-        ahead = usable - self._to_granularity(min(stored - self.lookahead, limit))
+        within = min(known, limit)
+        usable, once_usable = self._to_granularity(min(stored, limit)), self._to_granularity(within)
+        ahead = self.lookahead and usable - self._to_granularity(min(stored - self.lookahead, limit))
         evicted = once_usable - usable
-        times = [node.evicted_at for node in match.beyond if node.evicted_at is not None] if evicted else []
+        times = [node.evicted_at for node in match.beyond if node.evicted_at is not None] if evicted else ()
+        isolated = self._to_granularity(min(elsewhere, limit)) - within if elsewhere else 0
         return AdmissionReason(
             reused=hit,
             evicted=evicted,
-            isolated=max(0, self._to_granularity(min(elsewhere, limit)) - min(known, limit)),
-            granularity=min(known, limit) - once_usable,
+            isolated=max(0, isolated),
+            granularity=within - once_usable,
             window=usable - ahead - hit,
-            diverged_at=None if known >= total else known,
+            diverged_at=known if known < total else None,
             lookahead=ahead,
             shared=stored,
-            evicted_at=max(times, default=None),
+            evicted_at=max(times) if times else None,
         )

@@ -43,7 +43,7 @@ class PageStore:
         self.pool = PagePool(num_pages)
         self.policy = policy
         self.ghosts = GhostMemory(self.tree, ghost_bytes)
-        self.log = EventLog(page_size, self.codec, event_limit)
+        self.log = EventLog(page_size, self.codec, event_limit, gaps=gaps)
         self.evictable = 0
         self.evicted_pages = 0
         self.page_bytes = self.tree.page_bytes
@@ -54,7 +54,7 @@ class PageStore:
     def lock(self, node: Node) -> None:
         """Hold ``node``; whoever calls this holds its parent."""
         if not node.locks and node.pages:
-            self.evictable -= page_count(node)
+            self.evictable -= page_count(node) if self.gaps else len(node.pages)
             self.policy.hold(node)
         node.locks += 1
 
@@ -62,7 +62,7 @@ class PageStore:
         """Let go of ``node``; its children come before it."""
         node.locks -= 1
         if not node.locks and node.pages:
-            self.evictable += page_count(node)
+            self.evictable += page_count(node) if self.gaps else len(node.pages)
             self.policy.release(node)
 
     def hold_page(self, node: Node) -> Node:
@@ -122,7 +122,7 @@ class PageStore:
 
     def give(self, pages: list[int]) -> None:
         """Put pages back, which hold nothing any more; the last of them is the next to be taken."""
-        if self.windows:
+        if self.windows.pools:
             self.windows.detach(pages)
         self.pool.give(pages)
 
@@ -144,17 +144,17 @@ class PageStore:
 
     def _evict_from(self, node: Node, count: int, taken: list[int], now: float) -> None:
         """Take up to ``count`` pages from the end of ``node``, the last first."""
-        size, total = self.page_bytes, len(node.run)
-        remembered = max(total - len(node.pages) * size, 0)
-        kept = _pages_to_keep(node.pages, count) if self.gaps else max(len(node.pages) - count, 0)
-        gone = node.pages[kept:]
-        del node.pages[kept:]
+        pages, size = node.pages, self.page_bytes
+        end = min(len(pages) * size, len(node.run))  # where what is remembered only begins
+        kept = _pages_to_keep(pages, count) if self.gaps else max(len(pages) - count, 0)
+        gone = pages[kept:]
+        del pages[kept:]
         node.kept = min(node.kept, kept * size)
         self.log.removed(node, kept, gone)
         if self.gaps:
             gone = [page for page in gone if page != NO_PAGE]
         gone.reverse()
-        if self.windows:
+        if self.windows.pools:
             self.windows.detach(gone)
         taken += gone
         self.evictable -= len(gone)
@@ -163,7 +163,7 @@ class PageStore:
         if not kept:
             self._fade(node)
         node.evicted_at = now
-        self.ghosts.remember(node, total - kept * size - remembered)
+        self.ghosts.remember(node, end - kept * size)
 
     def keep(self, node: Node) -> None:
         """Count ``node``, which is new to the tree and held by nobody, among what can be evicted."""
@@ -196,8 +196,9 @@ class PageStore:
         parent = node.parent
         assert parent is not None
         self.policy.lose(node)
-        parent.fade(self.tree.first_page(node))
-        self._note_bare(parent)
+        parent.fade(node.run[: self.page_bytes])
+        if not parent.order:
+            self._note_bare(parent)
 
     def _note_bare(self, parent: Node) -> None:
         if not parent.order and not parent.locks and parent.pages:

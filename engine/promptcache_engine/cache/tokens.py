@@ -25,6 +25,7 @@ ExtraKey = tuple[int, int, str | bytes]
 identifies."""
 
 _LOWEST = -(2**31)
+_least = np.minimum.reduce
 
 
 class TokenCodec:
@@ -53,6 +54,8 @@ class TokenCodec:
         overlapping another, or of no length.
         """
         packed = _pack(tokens)
+        if not extra_keys:
+            return packed
         spans = sorted(extra_keys, key=lambda extra: extra[:2])
         return self._overlay(packed, spans) if spans else packed
 
@@ -136,17 +139,19 @@ class TokenCodec:
 
 def _pack(tokens: Tokens) -> bytes:
     try:
-        if isinstance(tokens, np.ndarray):
+        if isinstance(tokens, list):
+            packed = struct.pack(f"{len(tokens)}I", *tokens)  # the fastest way from a list to bytes
+        elif isinstance(tokens, np.ndarray):
             packed = _pack_array(tokens)
         elif isinstance(tokens, array) and tokens.itemsize == UNIT and tokens.typecode in "iIlL":
             packed = tokens.tobytes()
         else:
-            packed = struct.pack(f"{len(tokens)}I", *tokens)  # the fastest way from a list to bytes
+            packed = struct.pack(f"{len(tokens)}I", *tokens)
     except (TypeError, ValueError, OverflowError, struct.error) as error:
         raise InvalidTokensError(
             f"tokens must be whole numbers from 0 to 2**31 - 1 ({error}).", remedy="Pass the tokenizer's ids."
         ) from error
-    if packed and np.frombuffer(packed, dtype=np.int32).min() < 0:
+    if packed and _least(np.frombuffer(packed, dtype=np.int32)) < 0:
         raise InvalidTokensError(
             "a token id is not within 0 to 2**31 - 1.", remedy="Pass the tokenizer's ids."
         )

@@ -15,9 +15,14 @@ Array = npt.NDArray[np.float64]
 
 _BINS = 34
 _SLOTS = 96
+_AT_ONCE = 8  # classes; more would leave the processor's cache
 
 EDGES: tuple[float, ...] = (0.0, *(2.0 ** (half / 2) for half in range(_BINS - 1)))
 """Where each bin of ages begins, in seconds: below one second, then half an octave each, up to 18 hours."""
+
+_EDGES = np.array(EDGES)
+_PAST = np.where(np.tri(_BINS, k=-1) > 0, np.inf, 0.0)  # a page cannot be held to an earlier bin
+_NO_TIME = 1e-300  # seconds; stands for none where one divides
 
 
 def age_bin(age: float) -> int:
@@ -62,19 +67,22 @@ class LifeTable:
             return {}
         reuses = np.array([self._reuses[kind] for kind in kinds])
         at_risk = self._at_risk(kinds, reuses, now)
-        indices = _gittins(_hazards(reuses, at_risk, weight))
-        return dict(zip(kinds, indices.tolist(), strict=True))
+        hazards = _hazards(reuses, at_risk, weight)
+        parts = [_gittins(hazards[at : at + _AT_ONCE]) for at in range(0, len(kinds), _AT_ONCE)]
+        indices = [row for part in parts for row in part.tolist()]
+        return dict(zip(kinds, indices, strict=True))
 
     def _at_risk(self, kinds: list[int], reuses: Array, now: float) -> Array:
         """How many pages of each class reached each age unused."""
-        at_risk = np.empty_like(reuses)
+        at_risk, since = np.empty_like(reuses), now - _EDGES
         for row, kind in enumerate(kinds):
             starts = self._starts[kind]
             if len(starts) > _SLOTS:
                 starts = self._starts[kind] = _thinned(starts, now, self._slot)
             times = np.array(sorted(starts))
-            totals = np.concatenate([[0.0], np.cumsum([starts[time] for time in times.tolist()])])
-            at_risk[row] = totals[np.searchsorted(times, now - np.array(EDGES), side="right")]
+            totals = np.zeros(len(times) + 1)
+            np.cumsum([starts[time] for time in times.tolist()], out=totals[1:])
+            at_risk[row] = totals[np.searchsorted(times, since, side="right")]
         younger = np.cumsum(reuses, axis=1) - reuses
         return np.maximum(at_risk - younger, reuses)
 
@@ -112,16 +120,13 @@ def _hazards(reuses: Array, at_risk: Array, weight: float) -> Array:
 
 def _gittins(hazards: Array) -> Array:
     """For each class and bin: max over horizons of P(reuse) / E[time held], made non-increasing in age."""
-    edges = np.array(EDGES)
-    widths = np.append(np.diff(edges), edges[-1])
+    widths = np.append(np.diff(_EDGES), _EDGES[-1])
     alive = np.cumprod(1 - hazards, axis=1)
     start = np.concatenate([np.ones((len(hazards), 1)), alive[:, :-1]], axis=1)
     held = np.cumsum(start * widths * (1 - hazards / 2), axis=1)
     held_before = np.concatenate([np.zeros((len(hazards), 1)), held[:, :-1]], axis=1)
-    index = np.zeros_like(hazards)
-    for i in range(hazards.shape[1]):
-        gain = start[:, i : i + 1] - alive[:, i:]
-        cost = held[:, i:] - held_before[:, i : i + 1]
-        index[:, i] = np.divide(gain, cost, out=np.zeros_like(gain), where=cost > 0).max(axis=1)
+    gain = start[:, :, None] - alive[:, None, :]  # class, bin a page is in, bin one holds it to
+    cost = held[:, None, :] - held_before[:, :, None] + _PAST
+    index = (gain / np.maximum(cost, _NO_TIME)).max(axis=2)
     falling: Array = np.minimum.accumulate(index, axis=1)
     return falling

@@ -18,6 +18,8 @@ from promptcache_engine.cache.policies.wager import Wager
 _LEARN_EVERY = 64
 _WEIGHT = 20  # sequences' worth of pages a class needs before its own past outweighs everybody's
 
+_STEPS = (0, 0, 1, 2, 2)
+
 _MARGIN = 0.5  # below this share of what the oldest leaf is worth, another goes before it
 
 
@@ -27,18 +29,15 @@ def classify(uses: int, use: Use) -> int:
     Made of: uses {1, 2, 3-4, 5+}, turn {1, 2, 3-4, 5+}, after a tool call or not, and new tokens
     {< 512, < 4,096, < 16,384, more}.
     """
-    tokens = use.new_tokens
+    tokens, turn = use.new_tokens, use.turn
     size = 0 if tokens < 512 else 1 if tokens < 4_096 else 2 if tokens < 16_384 else 3
-    return ((_step(uses) * 4 + _step(use.turn)) * 2 + use.hints.after_tool_call) * 4 + size
+    often, late = _STEPS[uses] if uses < 5 else 3, _STEPS[turn] if turn < 5 else 3
+    return ((often * 4 + late) * 2 + use.hints.after_tool_call) * 4 + size
 
 
 def one_class(_uses: int, _use: Use) -> int:
     """Return the same class for every page, which makes the policy LRU."""
     return 0
-
-
-def _step(count: int) -> int:
-    return 0 if count < 2 else 1 if count == 2 else 2 if count < 5 else 3
 
 
 class LearnedPolicy:
@@ -72,7 +71,7 @@ class LearnedPolicy:
     def use(self, path: Sequence[Node], use: Use) -> None:
         """Count the sequence: for its pages, evicted ones it computed again included, a life ends and one
         begins."""
-        now, table, shadow = self._clock(), self._table, self._shadow
+        now, table, shadow, classes = self._clock(), self._table, self._shadow, self._classes
         sizes = [len(node.pages) - node.pages.count(NO_PAGE) for node in path]
         with_lru = self._hits_with_lru(path, sizes)
         for node, pages in zip(path, sizes, strict=True):
@@ -81,24 +80,25 @@ class LearnedPolicy:
                 last = node.epoch
                 table.reuse(node.kind, now - node.used_at, pages)
             node.uses += 1
-            node.kind = kind = self._classes(node.uses, use)
+            node.kind = kind = classes(node.uses, use)
             node.used_at = now
             node.epoch = shadow.use(pages, last)
             table.start(kind, now, pages)
         total = sum(sizes)
-        self._wager.asked(total, use.hit_pages - min(with_lru, use.most_pages))
-        self._wager.settle(shadow.oldest)
+        wager = self._wager
+        wager.asked(total, use.hit_pages - min(with_lru, use.most_pages))
+        wager.settle(shadow.oldest)
         self._pages += total
         self._sequences += 1
-        if self._sequences % _LEARN_EVERY == 0:
+        if not self._sequences % _LEARN_EVERY:
             self._worth = table.worth(now, _WEIGHT * max(1.0, self._pages / self._sequences))
-            self._wager.fade(_LEARN_EVERY)
+            wager.fade(_LEARN_EVERY)
 
     def _hits_with_lru(self, path: Sequence[Node], sizes: Sequence[int]) -> int:
         """Return how many pages of ``path`` LRU would have had; close the bets on them."""
-        hits = 0
+        hits, oldest = 0, self._shadow.oldest
         for node, pages in zip(path, sizes, strict=True):
-            if node.kind >= 0 and self._shadow.has(node.epoch):
+            if node.kind >= 0 and node.epoch >= oldest:
                 hits += pages
                 if node.bets:
                     self._wager.lose(node.epoch, node.bets)
@@ -138,19 +138,21 @@ class LearnedPolicy:
     def victim(self) -> Node | None:
         """Return the leaf used longest ago, or the oldest of another class that is worth less than half of
         it."""
-        now = self._clock()
-        oldest, value = None, 0.0
-        least, least_value = None, 0.0
+        now, worths = self._clock(), self._worth
+        oldest = least = None
+        first = least_first = value = least_value = 0.0
         for kind, line in self._leaves.items():
             node = line.head()
             if node is None:
                 continue
-            worth = self._worth.get(kind)
-            here = worth[age_bin(now - node.used_at)] if worth is not None else 0.0
-            if oldest is None or node.rank < oldest.rank:
-                oldest, value = node, here
-            if least is None or here < least_value or (here == least_value and node.rank < least.rank):
-                least, least_value = node, here
+            rank, here = node.rank, 0.0
+            if kind in worths:
+                age = now - node.used_at
+                here = worths[kind][age_bin(age) if age >= 1 else 0]
+            if oldest is None or rank < first:
+                oldest, first, value = node, rank, here
+            if least is None or here < least_value or (here == least_value and rank < least_first):
+                least, least_first, least_value = node, rank, here
         self._betting = least_value < value * _MARGIN and self._wager.affordable
         return least if self._betting else oldest
 

@@ -22,7 +22,7 @@ class LeafHeap:
     def push(self, node: Node, key: float = 0.0) -> None:
         """Add ``node``, whose rank is set."""
         if len(self._heap) >= self._sweep_at:
-            self._heap = [entry for entry in self._heap if _valid(entry)]
+            self._heap = [entry for entry in self._heap if _valid(entry)]  # as ``head`` has it
             heapify(self._heap)
             self._sweep_at = max(256, 2 * len(self._heap))
         self._ties += 1
@@ -32,8 +32,9 @@ class LeafHeap:
         """Return the lowest leaf."""
         heap = self._heap
         while heap:
-            if _valid(heap[0]):
-                return heap[0][3]
+            _, rank, _, node = heap[0]
+            if node.rank == rank and node.pages and not node.locks and not node.order:
+                return node
             heappop(heap)
         return None
 

@@ -21,6 +21,7 @@ class Wager:
         self._settled = _DOUBT
         self._open = 0
         self._by_epoch: dict[int, int] = {}
+        self._settled_to = 0
 
     @property
     def affordable(self) -> bool:
@@ -49,10 +50,11 @@ class Wager:
 
     def settle(self, oldest: int) -> None:
         """LRU has nothing from before epoch ``oldest`` any more: bets on that are won."""
-        for epoch in [epoch for epoch in self._by_epoch if epoch < oldest]:
-            pages = self._by_epoch.pop(epoch)
+        for epoch in range(self._settled_to, oldest):
+            pages = self._by_epoch.pop(epoch, 0)
             self._open -= pages
             self._settled += pages
+        self._settled_to = max(self._settled_to, oldest)
 
     def fade(self, sequences: int) -> None:
         """Let the past count less after another ``sequences``."""
