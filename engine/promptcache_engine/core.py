@@ -119,6 +119,10 @@ class EngineCore:
         """Forget all cached prefixes; False, and nothing changes, while a sequence runs."""
         return self._scheduler.reset_cache()
 
+    def cached_prefixes(self, prompts: Sequence[tuple[Sequence[int], str]]) -> list[int]:
+        """How many tokens of each prompt, in its namespace, could be reused now."""
+        return [self._scheduler.cached_prefix(tokens, namespace) for tokens, namespace in prompts]
+
     def stats(self) -> EngineStats:
         """The counters and the pool at this moment."""
         counters = self._counters

@@ -297,6 +297,17 @@ class Engine:
         """
         return self._worker.reset_cache()
 
+    def cached_prefixes(self, prompts: Sequence[tuple[Sequence[int], str]]) -> list[int]:
+        """How many tokens of each prompt could be reused now; looking is no use of them.
+
+        Args:
+            prompts: token ids, and the namespace they were submitted in.
+
+        Raises:
+            EngineStoppedError: the engine does not run.
+        """
+        return self._worker.cached_prefixes(prompts)
+
     @property
     def _worker(self) -> Worker:
         return self._supervisor.worker

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from promptcache_engine.core import EngineCore
 from promptcache_engine.errors import EngineStoppedError, QueueFullError
@@ -18,6 +19,8 @@ from promptcache_engine.generation import Generation
 from promptcache_engine.info import EngineStats
 
 logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
 
 
 class Worker:
@@ -37,7 +40,7 @@ class Worker:
         self._max_waiting = max_waiting
         self._condition = threading.Condition()
         self._inbox: deque[Generation] = deque()
-        self._commands: deque[tuple[Callable[[], bool], Future[bool]]] = deque()
+        self._commands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._queued: set[str] = set()
         self._stopped: str | None = None
         self._closing = False
@@ -84,14 +87,15 @@ class Worker:
         Raises:
             EngineStoppedError: the thread is not running, or ending.
         """
-        if threading.current_thread() is self._thread:
-            return self._core.reset_cache()
-        answer: Future[bool] = Future()
-        with self._condition:
-            self._require_running()
-            self._commands.append((self._core.reset_cache, answer))
-            self._condition.notify()
-        return answer.result()
+        return self._between_steps(self._core.reset_cache)
+
+    def cached_prefixes(self, prompts: Sequence[tuple[Sequence[int], str]]) -> list[int]:
+        """How many tokens of each prompt, in its namespace, could be reused, as it is between two steps.
+
+        Raises:
+            EngineStoppedError: the thread is not running, or ending.
+        """
+        return self._between_steps(lambda: self._core.cached_prefixes(prompts))
 
     def stats(self) -> EngineStats:
         """The state after the latest step, with what was queued since."""
@@ -105,6 +109,17 @@ class Worker:
             self._condition.notify()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
+
+    def _between_steps(self, command: Callable[[], Answer]) -> Answer:
+        """Have the thread run a command between two steps; its answer."""
+        if threading.current_thread() is self._thread:
+            return command()
+        answer: Future[Answer] = Future()
+        with self._condition:
+            self._require_running()
+            self._commands.append((command, answer))
+            self._condition.notify()
+        return answer.result()
 
     def _require_running(self) -> None:
         if not self.started:

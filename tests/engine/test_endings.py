@@ -102,6 +102,19 @@ def test_reset_answers_truthfully(make_engine: MakeEngine) -> None:
     assert engine.generate(PROMPT, GREEDY).cached_tokens == 0
 
 
+def test_what_is_cached_is_told_without_using_it(make_engine: MakeEngine) -> None:
+    engine = make_engine()
+    asked = [(PROMPT, ""), (PROMPT, "another tenant"), ([*PROMPT[:5], 1, 2], "")]
+    assert engine.cached_prefixes(asked) == [0, 0, 0]
+    engine.generate(PROMPT, GREEDY)
+    before = engine.stats()
+    assert engine.cached_prefixes(asked) == [len(PROMPT), 0, 5]
+    assert engine.stats() == before
+    engine.close()
+    with pytest.raises(EngineStoppedError):
+        engine.cached_prefixes(asked)
+
+
 class Faulty:
     """The tiny model, with something wrong for prompts that contain a certain token."""
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from promptcache_engine.cache import PrefixCache
+from promptcache_engine.cache.tokens import Tokens
 from promptcache_engine.info import EngineStats
 from promptcache_engine.scheduler.forks import fork_copies
 from promptcache_engine.scheduler.holds import Holds
@@ -135,6 +136,10 @@ class Scheduler:
     def reset_cache(self) -> bool:
         """Forget all cached prefixes; False, and nothing changes, while a sequence runs."""
         return self._cache.reset()
+
+    def cached_prefix(self, tokens: Tokens, namespace: str) -> int:
+        """How many of ``tokens`` could be reused now; looking is no use of them."""
+        return self._cache.match(tokens, namespace, touch=False)
 
     def _pass_on(self, parent: Sequence) -> None:
         """Let the first fork that still waits compute the prompt for the others."""

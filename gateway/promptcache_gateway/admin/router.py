@@ -18,6 +18,7 @@ from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_cac
 from promptcache_gateway.admin.charts import add_charts
 from promptcache_gateway.admin.costs import add_costs
 from promptcache_gateway.admin.feed import feed
+from promptcache_gateway.admin.prefixes import PrefixHolder, prefix_tree
 from promptcache_gateway.admin.renaming import add_renaming
 from promptcache_gateway.admin.routes import AdminRoute
 from promptcache_gateway.admin.tenants import add_tenants
@@ -169,6 +170,21 @@ def _add_cache(router: APIRouter, observer: Observer, upstreams: Sequence[Upstre
     async def engine() -> JSONResponse:
         """The built-in engine's pages and counters."""
         return JSONResponse(engine_view(upstreams))
+
+    @router.get(f"{PREFIX}/engine/tree")
+    async def tree() -> JSONResponse:
+        """What the engine's latest prompts share, by template, and how much of it is cached now."""
+        return JSONResponse(await _tree(observer, upstreams))
+
+
+async def _tree(observer: Observer, upstreams: Sequence[Upstream]) -> dict[str, Any]:
+    for upstream in upstreams:
+        if isinstance(upstream, PrefixHolder):
+            prompts, journal = await upstream.cached_prompts(), observer.journal
+            assert journal is not None
+            branches = await asyncio.to_thread(prefix_tree, prompts, journal.recent.template_of)
+            return {"available": True, "prompts": len(prompts), "branches": branches}
+    return {"available": False, "prompts": 0, "branches": []}
 
 
 async def _read(journal: Journal, question: Any) -> Any:

@@ -31,6 +31,11 @@ class Recent:
         with self._lock:
             return self._records.get(request_id)
 
+    def template_of(self, request_id: str) -> str | None:
+        """The template of a record, or None where it has been forgotten."""
+        record = self.get(request_id)
+        return None if record is None else record.template
+
     def samples(self, template: str, tenant: str | None = None) -> dict[tuple[str, str], dict[str, str]]:
         """The newest excerpts of a template by cause and path: ``{id, before, after}``."""
         found: dict[tuple[str, str], dict[str, str]] = {}

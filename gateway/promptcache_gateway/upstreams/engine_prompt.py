@@ -1,4 +1,5 @@
-"""A call's prompt as token ids: messages with their tools by the chat template, or a completion's text.
+"""A call's prompt as token ids: messages with their tools by the chat template, or a completion's text;
+and what the answer is to hold of it.
 
 The engine is known by what it offers for writing prompts; its errors pass through.
 """
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from promptcache_gateway.upstreams.parameter_values import wrong
 from promptcache_gateway.upstreams.parameters import prompt_field
+from promptcache_gateway.upstreams.pieces import Wishes
 from promptcache_gateway.upstreams.prompts import read_messages, read_prompt
 from promptcache_gateway.upstreams.tool_formats import format_of
 from promptcache_gateway.upstreams.tool_messages import with_tools_in_words
@@ -47,6 +49,10 @@ class Writer(Protocol):
         """A plain prompt's ids."""
         ...
 
+    def write(self, tokens: list[int]) -> str:
+        """Ids as text."""
+        ...
+
 
 def prompt_tokens(
     writer: Writer, call: Call, parameters: Parameters, check_length: Callable[[str], None]
@@ -65,6 +71,20 @@ def prompt_tokens(
     text = chat_text(writer, call.payload, parameters)
     check_length(text)
     return writer.encode_chat(text, parameters.known_prompt)
+
+
+def wishes_of(writer: Writer, call: Call, parameters: Parameters, tokens: list[int]) -> Wishes:
+    """What the answer holds beside the text; ``tokens`` are the prompt's."""
+    echo = ""
+    if parameters.echo:
+        prompt = read_prompt(call.payload)
+        echo = prompt if isinstance(prompt, str) else writer.write(prompt)
+    return Wishes(
+        usage=parameters.include_usage,
+        logprobs=parameters.sampling["logprobs"] is not None,
+        prompt_token_ids=tuple(tokens) if parameters.return_token_ids else None,
+        echo=echo,
+    )
 
 
 def chat_text(writer: Writer, payload: Mapping[str, Any], parameters: Parameters) -> str:

@@ -28,13 +28,13 @@ from promptcache_gateway.upstreams.answers import make_answer, models_body
 from promptcache_gateway.upstreams.cache_hints import hints_of
 from promptcache_gateway.upstreams.engine_answer import EngineStream, json_reply, whole_answer
 from promptcache_gateway.upstreams.engine_news import chances_of, facts_of
-from promptcache_gateway.upstreams.engine_prompt import prompt_tokens
+from promptcache_gateway.upstreams.engine_prefixes import KnownPrompt, LatestPrompts
+from promptcache_gateway.upstreams.engine_prompt import prompt_tokens, wishes_of
 from promptcache_gateway.upstreams.engine_run import EngineRun
 from promptcache_gateway.upstreams.engine_tokens import detokenized, tokenized
 from promptcache_gateway.upstreams.engine_wording import api_error, cannot_start, no_room, sentence
 from promptcache_gateway.upstreams.parameters import Parameters, namespace, parameters_of, prompt_field
-from promptcache_gateway.upstreams.pieces import End, Piece, Wishes
-from promptcache_gateway.upstreams.prompts import read_prompt
+from promptcache_gateway.upstreams.pieces import End, Piece
 from promptcache_gateway.upstreams.tool_formats import format_of, grammar
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class LocalUpstream:
         self._settings = settings
         self._engine = engine
         self._on_progress = on_progress
+        self._latest = LatestPrompts()
 
     @property
     def caching(self) -> bool:
@@ -99,7 +100,9 @@ class LocalUpstream:
         style = self._tool_style(parameters)
         params = await self._sampling(parameters, style)
         run = self._submit(call, tokens, parameters, params)
-        answer = make_answer(call, self.engine.info.model_name, self._wishes(call, parameters, tokens))
+        answer = make_answer(
+            call, self.engine.info.model_name, wishes_of(self.engine.prompts, call, parameters, tokens)
+        )
         try:
             facts = await run.admission()
             if call.stream:
@@ -158,6 +161,13 @@ class LocalUpstream:
             run.cancel()
             raise
         return facts
+
+    async def cached_prompts(self) -> list[KnownPrompt]:
+        """The latest prompts, newest first, with what of them is cached now."""
+        try:
+            return await asyncio.to_thread(self._latest.cached_in, self.engine)
+        except EngineError as error:
+            raise api_error(error, "messages") from error
 
     def health(self) -> Mapping[str, Any]:
         """Whether the worker thread lives, which model it serves, and its counters."""
@@ -231,18 +241,6 @@ class LocalUpstream:
             place = f"{path}{error.place.replace('/', '.')}"
             raise ApiError(400, sentence(error), param=place, code="invalid_schema") from error
 
-    def _wishes(self, call: Call, parameters: Parameters, tokens: list[int]) -> Wishes:
-        echo = ""
-        if parameters.echo:
-            prompt = read_prompt(call.payload)
-            echo = prompt if isinstance(prompt, str) else self.engine.prompts.write(prompt)
-        return Wishes(
-            usage=parameters.include_usage,
-            logprobs=parameters.sampling["logprobs"] is not None,
-            prompt_token_ids=tuple(tokens) if parameters.return_token_ids else None,
-            echo=echo,
-        )
-
     def _submit(
         self, call: Call, tokens: list[int], parameters: Parameters, params: SamplingParams
     ) -> EngineRun:
@@ -264,6 +262,8 @@ class LocalUpstream:
             )
         except EngineError as error:
             raise api_error(error, field) from error
+        if call.use_cache:
+            self._latest.add(call.id, namespace(call.tenant, parameters.cache_salt), tokens)
         return run
 
 

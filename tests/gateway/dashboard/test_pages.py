@@ -73,8 +73,18 @@ def number(text: str) -> float:
     return float(found[0].replace(",", ""))
 
 
+def branch(start: int, tokens: int, cached: int, *templates: str, **more: object) -> dict[str, object]:
+    plain = {"start": start, "tokens": tokens, "cached_tokens": cached, "prompts": 1, "children": []}
+    return plain | {"templates": list(templates)} | more
+
+
+TREE = branch(0, 400, 400, "planner", "support", prompts=3)
+TREE["children"] = [branch(400, 100, 25, "planner"), branch(400, 60, 0, "support", prompts=9, branches=9)]
+
+
 def answer_engine(route: Route) -> None:
-    route.fulfill(json=ENGINE)
+    tree = {"available": True, "prompts": 3, "branches": [TREE]}
+    route.fulfill(json=tree if route.request.url.endswith("/tree") else ENGINE)
 
 
 @pytest.mark.parametrize("width", [1280, 380])
@@ -92,10 +102,16 @@ def test_nobody_is_kept_out_and_nothing_scrolls_sideways(themed: Visitor, past: 
 @pytest.mark.parametrize("width", [1280, 380])
 def test_the_engine_s_page(themed: Visitor, past: Served, width: int) -> None:
     themed.page.set_viewport_size({"width": width, "height": 800})
-    themed.page.route("**/promptcache/v1/engine", answer_engine)
+    themed.page.route(re.compile(r"/promptcache/v1/engine"), answer_engine)
     page = themed.open(past, "#/engine")
     assert page.get_by_role("img", name="100 pages in use, 600 evictable, 300 free").count() == 1
     assert page.get_by_text("80.0 %").count() == 1
+    rows = page.get_by_role("region", name="radix tree").locator(".branch").all_inner_texts()
+    assert [" ".join(row.split()) for row in rows] == [
+        "planner, support 3 prompts 400 of 400 tokens cached",
+        "planner 1 prompt 25 of 100 tokens cached",
+        "support 9 more branches 0 of 60 tokens cached",
+    ]
     page.get_by_role("img", name="pages since this page was opened").locator("canvas").wait_for()
     assert (themed.barriers(), themed.overhang()) == ([], 0)
 

@@ -71,6 +71,27 @@ def test_the_second_request_reuses_the_shared_tokens(local: openai.OpenAI) -> No
     assert second.usage.total_tokens == second.usage.prompt_tokens + second.usage.completion_tokens
 
 
+def test_the_tree_of_prefixes_is_the_engine_s_own(engine_served: Served, local: openai.OpenAI) -> None:
+    named = {"x-promptcache-template": "tree"}
+    cached = [
+        ask(local, "tree " + SYSTEM, question, extra_headers=named)[
+            1
+        ].usage.prompt_tokens_details.cached_tokens
+        for question in ("Where?", "When is it?")
+    ]
+    found = engine_served.get("/promptcache/v1/engine/tree").json()
+    assert found["available"] is True
+    branches = list(found["branches"])
+    while branches:
+        branch = branches.pop()
+        if branch["templates"] == ["tree"] and branch["prompts"] == 2:
+            break
+        branches.extend(branch["children"])
+    assert branch["start"] + branch["tokens"] == cached[1] > cached[0]
+    assert branch["cached_tokens"] == branch["tokens"]
+    assert len(branch["children"]) == 2
+
+
 def test_a_stream_says_the_same_as_a_whole_answer(local: openai.OpenAI) -> None:
     _, whole = ask(local, SYSTEM, "Streamed?")
     stream = local.chat.completions.create(

@@ -19,7 +19,7 @@ const VIEWS = {
   template: { title: (names) => names[1], show: TemplateView, load: loadTemplate },
   requests: { title: "Requests", show: RequestsView, load: (names, query) => get("requests", { ...query, limit: PAGE }) },
   request: { title: (names) => names[1], show: RequestView, load: (names) => get(`requests/${encodeURIComponent(names[1])}`), still: true },
-  engine: { title: "Engine", show: EngineView, load: () => get("engine"), poll: 2 },
+  engine: { title: "Engine", show: EngineView, load: loadEngine, poll: 2 },
 };
 
 function viewOf([kind, name]) {
@@ -41,6 +41,11 @@ async function loadTemplate([, name], { window }) {
     get("divergences", { template: name })]);
   const timeline = await get("timeline", { template: name, window: window ?? fitting([template]) });
   return { template, requests: requests.data, divergences, timeline };
+}
+
+async function loadEngine() {
+  const [engine, tree] = await Promise.all([get("engine"), get("engine/tree")]);
+  return { ...engine, tree };
 }
 
 // The shortest window with the latest request in it: an empty curve tells nobody anything.

@@ -101,6 +101,7 @@ const axis = (colours) => ({
 
 // A day where one begins, else the time of day.
 const moments = (u, ticks) => ticks.map((tick, at) => {
+  if (tick % 1) return "";
   const date = new Date(tick * 1000);
   const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
   const time = date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: tick % 60 ? "2-digit" : undefined });

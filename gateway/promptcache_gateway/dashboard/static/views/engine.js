@@ -4,6 +4,7 @@ import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { Pages } from "../chart.js";
 import { Empty, Fact, Facts } from "../parts.js";
 import { count, percent, plural, short } from "../format.js";
+import { toTemplate } from "../route.js";
 
 const KEPT = 300;  // samples of the curve
 
@@ -28,8 +29,31 @@ export function EngineView({ data: engine }) {
       <ul class="key"><li class="held">${count(pages.held)} in use by running requests</li>
         <li class="cached">${count(pages.cached)} evictable: kept for reuse until room is needed</li>
         <li>${count(pages.free)} free</li><li class="none">${count(pages.total)} pages of ${plural(engine.page_size, "token")}</li></ul>
-      <${Pages} samples=${samples} total=${pages.total} /></section>`;
+      <${Pages} samples=${samples} total=${pages.total} /></section>
+    <section><h2>Radix tree by template</h2><${Tree} tree=${engine.tree} /></section>`;
 }
+
+// What the latest prompts share, as the tree they are kept in.
+function Tree({ tree }) {
+  if (!tree?.branches.length) return html`<${Empty}>No prompt has gone through the engine since it started.<//>`;
+  const longest = Math.max(...tree.branches.map(reach));
+  return html`
+    <p class="soft">The latest ${plural(tree.prompts, "prompt")}; each bar begins where its branch does. What older prompts left in the pages is not drawn.</p>
+    <ul class="key"><li class="hit">cached now</li><li>evicted or not kept</li></ul>
+    <div class="scroll" role="region" aria-label="radix tree" tabindex="0"><${Branches} branches=${tree.branches} longest=${longest} /></div>`;
+}
+
+const reach = (branch) => Math.max(branch.start + branch.tokens, ...branch.children.map(reach));
+
+const Branches = ({ branches, longest, depth = 0 }) => html`
+  <ul class="tree">${branches.map((branch, at) => html`
+    <li key=${`${branch.start} ${branch.templates} ${at}`}><div class="branch">
+        <span class="names" style=${{ paddingLeft: `${Math.min(depth, 8) * 0.9}rem` }}>${branch.templates.map((name, i) => html`${i ? ", " : ""}<a class="plain" href=${toTemplate(name)}>${name}</a>`)}
+          <span class="soft"> ${branch.branches ? `${plural(branch.branches, "more branch").replace(/branchs$/, "branches")}` : plural(branch.prompts, "prompt")}</span></span>
+        <span class="run" aria-hidden="true"><span style=${{ marginLeft: share(branch.start, longest), width: share(branch.tokens / (branch.branches ?? 1), longest) }}>
+          <i class="hit" style=${{ width: share(branch.cached_tokens, branch.tokens) }}></i></span></span>
+        <span class="n">${count(branch.cached_tokens)} of ${count(branch.tokens)} tokens cached</span></div>
+      ${branch.children.length ? html`<${Branches} branches=${branch.children} longest=${longest} depth=${depth + 1} />` : null}</li>`)}</ul>`;
 
 function useSamples(engine) {
   const [samples, setSamples] = useState([sample(engine)]);
