@@ -29,7 +29,7 @@ class Rules:
     def reusable(self, match: Match, limit: int) -> int:
         """Return how many tokens of ``match``, at most ``limit``, can be used."""
         tokens = self._to_granularity(min(match.stored // UNIT - self.lookahead, limit))
-        if (self.window is None and not self.windows) or not tokens:
+        if not tokens or (self.window is None and not self.windows.pools):
             return tokens
         pages = pages_of(match)
         present = [page != NO_PAGE for page in pages]

@@ -1,12 +1,26 @@
 """Window pools: layers with a sliding window have pages of their own, freed when the window has left them."""
 
+import os
 import random
 from typing import Any
 
 import pytest
 
-from promptcache_engine.cache import NO_PAGE, CacheConfigError, Lease, PrefixCache, WindowRoomError
+from promptcache_engine.cache import (
+    NO_PAGE,
+    POLICIES,
+    CacheConfigError,
+    Hints,
+    Lease,
+    PrefixCache,
+    WindowRoomError,
+)
+from promptcache_engine.cache.plan import pages_of
 from tests.engine.cache.kit import FakeRunner, both
+
+LIFE = 150
+LIVES = max(60, int(os.environ.get("PROMPTCACHE_OPERATIONS", "0")) // LIFE)
+"""Lives in the random test, and operations in each; a long run asks for more of them."""
 
 
 class WindowRunner(FakeRunner):
@@ -140,17 +154,18 @@ def test_nonsense_sizes_are_refused(values: tuple[int, int]) -> None:
         made(8, 4, values)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(LIVES))
 def test_every_window_always_finds_what_it_must_see(seed: int) -> None:
     choose = random.Random(seed)
     size = choose.choice([1, 2, 3, 4])
     windows = sorted(choose.sample([1, 2, 5, 8, 13], choose.choice([1, 1, 2])))
     # Room for four running sequences, each with its window and a chunk of at most six tokens under way.
     pools = [(window, 4 * (-(-window // size) + 4) + 6) for window in windows]
-    cache = made(choose.randint(8, 60), size, *pools, partial_pages=choose.random() < 0.6)
+    partial, policy = choose.random() < 0.6, choose.choice(sorted(POLICIES))
+    cache = made(choose.randint(8, 60), size, *pools, partial_pages=partial, policy=policy)
     runner, running = WindowRunner(cache), list[Lease]()
     hits = 0
-    for _ in range(150):
+    for _ in range(LIFE):
         _act(choose, cache, runner, running)
         cache.check()
         for lease in running:
@@ -165,12 +180,33 @@ def test_every_window_always_finds_what_it_must_see(seed: int) -> None:
     assert hits > 0
 
 
+def reachable(cache: PrefixCache, tokens: list[int]) -> int:
+    """Return how many of ``tokens`` can be reused, tried one number after another: every token a layer would
+    see from there must lie in a page it has."""
+    store, size = cache._store, cache.page_size
+    match = store.tree.find(store.tree.roots.get(""), cache._encode(tokens, ()))
+    pages = pages_of(match)
+    for hit in range(min(match.stored // 4, len(tokens) - 1), 0, -1):
+        if hit % size and not cache._rules.partial_pages:
+            continue
+        seen = [
+            pool.page_of(pages[position // size])
+            for pool in cache.windows.pools
+            for position in range(max(hit - max(pool.window - 1, 1), 0), hit)
+        ]
+        if NO_PAGE not in seen:
+            return hit
+    return 0
+
+
 def _act(choose: random.Random, cache: PrefixCache, runner: WindowRunner, running: list[Lease]) -> None:
     action = choose.random()
     if action < 0.3 and len(running) < 4:
         tokens = choose.choices([0, 1], [5, 1], k=choose.randint(1, 24))
-        lease = cache.admit(tokens)
+        reach = reachable(cache, tokens)
+        lease = cache.admit(tokens, hints=Hints(turn=choose.choice([None, 1, 3])))
         if lease is not None:
+            assert lease.hit == reach
             running.append(lease)
             runner.start(lease, "", tokens)
             runner.copy(lease)
