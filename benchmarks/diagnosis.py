@@ -3,7 +3,8 @@
 Plays generated conversations against a simulated provider's cache: ordinary traffic, each fault alone, and
 faults together with a clock in the system prompt. Prints precision and recall for every cause, alone and
 combined. Alone, a pair is right when its cause comes first, at the path and the character where the texts
-part. Combined, each of the two causes must be listed, and no third.
+part. Combined, each of the two causes must be listed, and no third. A third table holds breakpoints, tools,
+compaction and what the built-in engine tells: exactly the causes of the label must be named.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds the tests' traffic too
 
+from tests.gateway.observe.marked_traffic import MARKED_FAULTS, MARKED_SCENES, play
 from tests.gateway.observe.scenes import Stage
 from tests.gateway.observe.traffic import COMBINED, FAULTS, SCENES, Author, Pair, clocked
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe import Diagnosis
 
 NONE = "none"
+MARKED = (*MARKED_SCENES, *MARKED_FAULTS)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}
 """What a fault brings with it: static text behind it, a breakpoint on it."""
@@ -97,7 +100,7 @@ def text_at(body: dict[str, Any], path: str | None) -> str | None:
 
 def main(pairs: int = 3_000) -> int:
     """Print the tables; 1 where a number is below 0.98."""
-    alone, combined = Score(), Score()
+    alone, combined, others = Score(), Score(), Score()
     makers = [*SCENES, *FAULTS]
     for number in range(pairs * 2 // 3):
         pair = makers[number % len(makers)](Author(number))
@@ -106,7 +109,10 @@ def main(pairs: int = 3_000) -> int:
         pair = COMBINED[number % len(COMBINED)](Author(number))
         assert pair.code is not None
         combined.add({"PC101", pair.code}, set(judge(clocked(pair)).causes) - BESIDE)
-    worst = min(alone.show("alone"), combined.show("beside a clock"))
+    for number in range(pairs // 6):
+        scene = MARKED[number % len(MARKED)](Author(number))
+        others.add(scene.codes or [NONE], play(scene).causes or [NONE])
+    worst = min(alone.show("alone"), combined.show("beside a clock"), others.show("marks, tools, engine"))
     return 0 if worst >= LEAST else 1
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.divergence.alignment import content_key, first_step
 from promptcache.divergence.change import Change
-from promptcache.divergence.evidence import Finding
+from promptcache.divergence.evidence import Finding, alike
 from promptcache.divergence.text import drift_finding, text_findings
 
 if TYPE_CHECKING:
@@ -95,8 +95,10 @@ def _compaction(whole: tuple[str, str], old_talk: Sequence[Segment], new_talk: S
     if len(old_talk) < 2 or not new_talk:
         return False
     asked = f"{whole[1][:_READ]} {new_talk[-1].body[:_READ]}"
-    if not _SUMMARIZE.search(asked) or _SUMMARIZE.search(whole[0][:_READ]):
+    if not _SUMMARIZE.search(asked):
         return False
+    if _SUMMARIZE.search(whole[0][:_READ]) and alike(*whole):
+        return False  # to sum up is what it does anyway, and its instructions were edited
     said = {segment.body for segment in old_talk}
     everything = "\n".join(segment.body for segment in new_talk)
     return all(text in everything for text in said)
