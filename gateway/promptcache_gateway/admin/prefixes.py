@@ -42,9 +42,22 @@ class Prompt(Protocol):
         ...
 
 
+class Memory(Protocol):
+    """What remembers prompts."""
+
+    def forget(self, tenant: str) -> None:
+        """Forget a tenant's prompts."""
+        ...
+
+
 @runtime_checkable
 class PrefixHolder(Protocol):
     """An upstream that knows which prefixes it has."""
+
+    @property
+    def latest_prompts(self) -> Memory:
+        """Where it remembers prompts."""
+        ...
 
     async def cached_prompts(self) -> Sequence[Prompt]:
         """Its latest prompts, newest first."""

@@ -56,7 +56,7 @@ def create_router(
     _add_requests(router, observer, journal, sources)
     _add_events(router, journal)
     _add_cache(router, observer, upstreams)
-    add_tenants(router, PREFIX, observer, journal)
+    add_tenants(router, PREFIX, observer, journal, upstreams)
 
     @router.get("/metrics")
     async def metrics() -> Response:

@@ -33,12 +33,14 @@ class KnownPrompt:
 
     Attributes:
         id: the gateway's id of the request.
+        tenant: whom it belongs to.
         namespace: whose prefixes it may reuse.
         tokens: its token ids.
         cached_tokens: how many of them lie in the engine's cache; 0 until it was asked.
     """
 
     id: str
+    tenant: str
     namespace: str
     tokens: array[int]
     cached_tokens: int = 0
@@ -54,15 +56,21 @@ class LatestPrompts:
         self._tokens = 0
         self._lock = Lock()
 
-    def add(self, request_id: str, namespace: str, tokens: Sequence[int]) -> None:
+    def add(self, request_id: str, tenant: str, namespace: str, tokens: Sequence[int]) -> None:
         """Remember a prompt; one that is longer than the whole memory is not kept."""
         if len(tokens) > self._most_tokens:
             return
         with self._lock:
-            self._prompts[request_id] = KnownPrompt(request_id, namespace, array("i", tokens))
+            self._prompts[request_id] = KnownPrompt(request_id, tenant, namespace, array("i", tokens))
             self._tokens += len(tokens)
             while self._tokens > self._most_tokens or len(self._prompts) > self._most_prompts:
                 self._tokens -= len(self._prompts.popitem(last=False)[1].tokens)
+
+    def forget(self, tenant: str) -> None:
+        """Forget a tenant's prompts."""
+        with self._lock:
+            for prompt in [known for known in self._prompts.values() if known.tenant == tenant]:
+                self._tokens -= len(self._prompts.pop(prompt.id).tokens)
 
     def cached_in(self, engine: Engine) -> list[KnownPrompt]:
         """The prompts, newest first, with what the engine has of them now. Raises what the engine raises."""

@@ -66,7 +66,7 @@ class LocalUpstream:
         self._settings = settings
         self._engine = engine
         self._on_progress = on_progress
-        self._latest = LatestPrompts()
+        self.latest_prompts = LatestPrompts()
 
     @property
     def caching(self) -> bool:
@@ -165,7 +165,7 @@ class LocalUpstream:
     async def cached_prompts(self) -> list[KnownPrompt]:
         """The latest prompts, newest first, with what of them is cached now."""
         try:
-            return await asyncio.to_thread(self._latest.cached_in, self.engine)
+            return await asyncio.to_thread(self.latest_prompts.cached_in, self.engine)
         except EngineError as error:
             raise api_error(error, "messages") from error
 
@@ -263,7 +263,9 @@ class LocalUpstream:
         except EngineError as error:
             raise api_error(error, field) from error
         if call.use_cache:
-            self._latest.add(call.id, namespace(call.tenant, parameters.cache_salt), tokens)
+            self.latest_prompts.add(
+                call.id, call.tenant, namespace(call.tenant, parameters.cache_salt), tokens
+            )
         return run
 
 

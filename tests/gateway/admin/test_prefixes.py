@@ -20,7 +20,7 @@ HEAD = list(range(100))
 
 
 def known(name: str, tokens: list[int], cached: int = 0, namespace: str = "") -> KnownPrompt:
-    return KnownPrompt(name, namespace, array("i", tokens), cached)
+    return KnownPrompt(name, "default", namespace, array("i", tokens), cached)
 
 
 def first_letter(name: str) -> str:
@@ -85,11 +85,15 @@ def test_prompts_nobody_knows_a_template_of_are_left_out() -> None:
 def test_the_memory_of_prompts_is_bounded() -> None:
     latest = LatestPrompts(most_tokens=100, most_prompts=3)
     for number in range(5):
-        latest.add(f"r{number}", "", [number] * 30)
-    latest.add("long", "", [1] * 101)
+        latest.add(f"r{number}", "default", "", [number] * 30)
+    latest.add("long", "default", "", [1] * 101)
     assert [prompt.id for prompt in latest.newest_first()] == ["r4", "r3", "r2"]
-    latest.add("r5", "", [1] * 60)
+    latest.add("r5", "acme", "", [1] * 60)
     assert [prompt.id for prompt in latest.newest_first()] == ["r5", "r4"]
+    latest.forget("acme")
+    assert [prompt.id for prompt in latest.newest_first()] == ["r4"]
+    latest.add("r6", "acme", "", [1] * 70)
+    assert [prompt.id for prompt in latest.newest_first()] == ["r6", "r4"]
 
 
 def test_the_tree_through_the_api(tmp_path: Path) -> None:
@@ -102,6 +106,7 @@ def test_the_tree_through_the_api(tmp_path: Path) -> None:
             return [known(made.id, HEAD, 80)]
 
         admin.upstream.cached_prompts = cached_prompts  # type: ignore[attr-defined]
+        admin.upstream.latest_prompts = latest = LatestPrompts()  # type: ignore[attr-defined]
         found = await admin.get("/engine/tree")
         assert found["branches"] == [
             {
@@ -113,5 +118,9 @@ def test_the_tree_through_the_api(tmp_path: Path) -> None:
                 "children": [],
             }
         ]
+        for tenant in ("acme", "default"):
+            latest.add(tenant, tenant, "", HEAD)
+        await admin.client.delete("/promptcache/v1/tenants/acme")
+        assert [prompt.tenant for prompt in latest.newest_first()] == ["default"]
 
     with_admin(tmp_path, play)
