@@ -6,7 +6,6 @@ use this (`openai_http`, `anthropic_http`). Retries and a choice between servers
 
 from __future__ import annotations
 
-import asyncio
 import io
 from typing import TYPE_CHECKING, Any
 
@@ -117,18 +116,22 @@ class HttpServer:
         if length is not None and length > MAX_WHOLE_BODY:
             return RelayedStream(response, dialect, withhold_usage=False)
         try:
-            body = await read_whole(response)
-        except TimeoutError as error:
-            raise self._no_answer(504, "stopped in the middle of its answer", "upstream_timeout") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise self._no_answer(502, "died in the middle of its answer", "upstream_disconnected") from error
-        except asyncio.CancelledError:
-            response.close()
+            body = await self._read(response)
+        except BaseException:
+            response.close()  # what is left of it must not be taken for another's answer
             raise
         plain = decompressed(body, response.headers.get("Content-Encoding", ""))
         decoded = plain is not None
         headers = to_caller(response.raw_headers, decoded=decoded)
         return noted(response.status, headers, body if plain is None else plain, readable=decoded)
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        try:
+            return await read_whole(response)
+        except TimeoutError as error:
+            raise self._no_answer(504, "stopped in the middle of its answer", "upstream_timeout") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._no_answer(502, "died in the middle of its answer", "upstream_disconnected") from error
 
     async def get(self, path: str, query: bytes, headers: dict[str, str]) -> WholeReply:
         """The whole answer to a ``GET``; raises `ApiError`."""

@@ -33,7 +33,6 @@ async def read_whole(response: aiohttp.ClientResponse) -> bytes:
         parts.append(part)
         size += len(part)
         if size > MAX_WHOLE_BODY:
-            response.close()
             raise ApiError(
                 502,
                 f"The upstream's answer is larger than {MAX_WHOLE_BODY:,} bytes.",
@@ -87,7 +86,9 @@ def decompressed(body: bytes, encoding: str) -> bytes | None:
         return body
     if name not in {"gzip", "x-gzip", "deflate"}:
         return None
+    inflater = zlib.decompressobj(wbits=47)
     try:
-        return zlib.decompressobj(wbits=47).decompress(body, MAX_WHOLE_BODY)
+        plain = inflater.decompress(body, MAX_WHOLE_BODY)
     except zlib.error:
         return None
+    return plain if inflater.eof else None  # a part must not pass for the whole
