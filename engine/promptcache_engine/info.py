@@ -20,6 +20,8 @@ class EngineInfo:
         num_pages: pages of the KV pool.
         page_size: tokens a page holds.
         decode_kernel: what computes the tokens of answers: ``torch``, or ``native`` and its instructions.
+        window_pools: (window in tokens, pages) of the layers with a sliding window that have pages of their
+            own beside ``num_pages``; empty where all layers share theirs.
     """
 
     model_name: str
@@ -31,6 +33,7 @@ class EngineInfo:
     num_pages: int
     page_size: int
     decode_kernel: str = "torch"
+    window_pools: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

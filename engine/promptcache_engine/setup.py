@@ -102,6 +102,9 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         item_size=model.dtype.itemsize,
         available=available_bytes(model.device),
     )
+    windowed = window_pages(
+        config, context_length=context, windows=loaded.config.windows, num_pages=num_pages
+    )
     info = EngineInfo(
         model_name=Path(config.model).name.removesuffix(".gguf"),
         architecture=loaded.config.architecture,
@@ -112,9 +115,7 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         num_pages=num_pages,
         page_size=config.page_size,
         decode_kernel=decode_kernel.name(model),
-    )
-    windowed = window_pages(
-        config, context_length=context, windows=loaded.config.windows, num_pages=num_pages
+        window_pools=tuple(zip(loaded.config.windows, windowed, strict=True)) if windowed else (),
     )
     # One slot more than there are pages: the runner's, to try the model with.
     pool = KVPool(

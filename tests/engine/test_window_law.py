@@ -9,7 +9,8 @@ import random
 
 import pytest
 
-from promptcache_engine import EngineConfig
+from promptcache_engine import Engine, EngineConfig
+from promptcache_engine.memory import needed_window_pages
 from promptcache_engine.models import LoadedModel
 from promptcache_engine.models.testing import tiny_model
 from tests.engine.scenario import Request, cold, run
@@ -83,3 +84,16 @@ def test_what_the_windows_lost_is_reported_and_computed_again() -> None:
     assert (third.reused, third.window) == (100, 0)
     for request in made:
         assert_same_bits(request, cold(loaded, request, max_length=MAX_LENGTH))
+
+
+def test_an_engine_tells_the_windows_that_have_pages_of_their_own() -> None:
+    config = EngineConfig(
+        model="tiny", page_size=4, kv_cache_tokens=2_000, max_running=2, max_batch_tokens=16
+    )
+    windowed = tiny_model(seed=3, family="gemma3", layer_windows=(None, 8))
+    with Engine.from_loaded(windowed, config) as engine:
+        ((window, pages),) = engine.info.window_pools
+        assert window == 8
+        assert needed_window_pages(config, 8) <= pages < engine.info.num_pages
+    with Engine.from_loaded(tiny_model(seed=3), config) as engine:
+        assert engine.info.window_pools == ()
