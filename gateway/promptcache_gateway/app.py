@@ -33,6 +33,7 @@ from promptcache_gateway.store import Store
 from promptcache_gateway.tenancy import Limits
 from promptcache_gateway.tenancy.key_file import KeyFile
 from promptcache_gateway.tenancy.key_ring import KeyRing
+from promptcache_gateway.traffic_metrics import Traffic, TrafficMetrics
 from promptcache_gateway.upstreams import Switchboard, create_switchboard
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class Gateway:
         self._plane_tasks: set[asyncio.Task[object]] = set()
         self._control_tasks: set[asyncio.Task[object]] = set()
         self._running = False
+        if observer.journal is not None:
+            observer.journal.metrics.registry.register(TrafficMetrics(self._traffic))
+
+    def _traffic(self) -> Traffic:
+        return Traffic(len(self._plane_tasks), self._switchboard.lines, dict(self._limits.refused))
 
     @property
     def upstream(self) -> Upstream:

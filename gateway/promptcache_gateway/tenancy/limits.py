@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,12 +69,16 @@ class Limits:
     Args:
         tenants: limits by tenant.
         clock: seconds of a clock that only runs forward.
+
+    Attributes:
+        refused: how many requests were refused, by tenant and limit.
     """
 
     def __init__(
         self, tenants: Mapping[str, TenantLimits], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._clock = clock
+        self.refused: Counter[tuple[str, str]] = Counter()
         self._requests: dict[str, _Bucket] = {}
         self._tokens: dict[str, _Bucket] = {}
         self.renew(tenants)
@@ -99,10 +104,12 @@ class Limits:
         """Charge one request; raises `ApiError` 429 with ``retry-after`` where there is none left."""
         tokens = self._tokens.get(tenant)
         if tokens is not None and (wait := tokens.wait_s(1.0)):
+            self.refused[tenant, "tokens"] += 1
             raise _too_many("tokens", wait)
         requests = self._requests.get(tenant)
         if requests is not None:
             if wait := requests.wait_s(1.0):
+                self.refused[tenant, "requests"] += 1
                 raise _too_many("requests", wait)
             requests.take(1.0)
 

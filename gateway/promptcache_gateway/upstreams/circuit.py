@@ -21,6 +21,7 @@ class Circuit:
 
     Attributes:
         retry_after_s: whole seconds until the next call is let through; 0 while it is closed.
+        opened: how often it has been opened.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Circuit:
         self._clock = clock
         self._failures = 0
         self._closed_until = 0.0
+        self.opened = 0
 
     def allows(self) -> bool:
         """Whether a call may be sent now. After the cool-down one is, and others wait for what it meets."""
@@ -45,6 +47,11 @@ class Circuit:
             return False
         self._closed_until = now + _PROBE_S  # a probe that never tells is not waited for any longer
         return True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the upstream is left alone."""
+        return self._failures >= self._opens_after
 
     @property
     def retry_after_s(self) -> int:
@@ -60,6 +67,7 @@ class Circuit:
     def failed(self) -> None:
         """Note that no answer came, or one that says the server is not up to it."""
         self._failures += 1
+        self.opened += self._failures == self._opens_after
         if self._failures >= self._opens_after:
             self._closed_until = self._clock() + self._cool_down_s
 
@@ -70,12 +78,17 @@ class Circuit:
 
 
 class RetryBudget:
-    """Retries are at most a share of the calls: ``burst`` at once, then one for every ten calls."""
+    """Retries are at most a share of the calls: ``burst`` at once, then one for every ten calls.
+
+    Attributes:
+        taken: how many there have been.
+    """
 
     def __init__(self, *, burst: int = 10, share: float = 0.1) -> None:
         self._burst = float(burst)
         self._share = share
         self._left = float(burst)
+        self.taken = 0
 
     def called(self) -> None:
         """Note a call that is no retry."""
@@ -86,4 +99,5 @@ class RetryBudget:
         if self._left < 1.0:
             return False
         self._left -= 1.0
+        self.taken += 1
         return True

@@ -1,0 +1,80 @@
+"""What Prometheus is told of the gateway's own doings: requests under way, retries, circuits, limits.
+
+What the records tell is `metrics`'. These numbers are read from the parts themselves whenever the page is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from prometheus_client.core import Metric
+
+    from promptcache_gateway.upstreams.switchboard import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """How things stand.
+
+    Attributes:
+        running: requests to models under way.
+        lines: the upstreams as they are configured now.
+        refused: requests that a tenant's limit refused, by tenant and limit.
+    """
+
+    running: int
+    lines: Sequence[Line]
+    refused: Mapping[tuple[str, str], int]
+
+
+class TrafficMetrics(Collector):
+    """The page's part about traffic.
+
+    Args:
+        look: says how things stand.
+    """
+
+    def __init__(self, look: Callable[[], Traffic]) -> None:
+        self._look = look
+
+    def collect(self) -> Iterator[Metric]:
+        """The families, as things stand."""
+        now = self._look()
+        yield GaugeMetricFamily(
+            "promptcache_running_requests", "Requests to models under way", value=now.running
+        )
+        retries = CounterMetricFamily(
+            "promptcache_upstream_retries", "Calls that were sent again", labels=("upstream",)
+        )
+        opened = CounterMetricFamily(
+            "promptcache_upstream_circuit_opened",
+            "Times an upstream failed so often in a row that it was left alone",
+            labels=("upstream",),
+        )
+        is_open = GaugeMetricFamily(
+            "promptcache_upstream_circuit_open", "1 while an upstream is left alone", labels=("upstream",)
+        )
+        for line in now.lines:
+            label = (line.upstream.name,)
+            retries.add_metric(label, line.budget.taken)
+            opened.add_metric(label, line.circuit.opened)
+            is_open.add_metric(label, int(line.circuit.is_open))
+        limited = CounterMetricFamily(
+            "promptcache_limited_requests",
+            "Requests that a tenant's limit refused",
+            labels=("tenant", "limit"),
+        )
+        for labels, count in now.refused.items():
+            limited.add_metric(labels, count)
+        yield from (retries, opened, is_open, limited)
+
+    def describe(self) -> list[Metric]:
+        """Nothing: upstreams need not be there yet when this is registered."""
+        return []
