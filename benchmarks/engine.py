@@ -1,40 +1,106 @@
-"""Time to first token cold and warm, and decoding speed alone and in a batch.
+"""The engine beside its peers: first tokens cold and warm, decoding, and eight conversations at once.
 
-    python benchmarks/engine.py [--model smollm2-135m-instruct] [--prompt-tokens 1500] [--rounds 3]
+    python benchmarks/engine.py [--engines ours-native,ours-torch,llama.cpp] [--llama-python PYTHON]
+                                [--model MODEL.gguf] [--threads 1] [--rounds 3]
 
-Times are the best of the rounds, ratios are cold ÷ warm. ``--model tiny`` needs no file and shows what the
-engine itself costs. Ids are random, so nothing is shared but what the benchmark repeats.
+Every engine runs in a process of its own with as many threads, all in turn in each round. Figures are medians
+of CPU seconds of the process tree, wall seconds beside them; ratios are to the first engine.
+``--llama-python`` is the interpreter of an environment that has ``xllamacpp`` (a peer, never a dependency).
+Ids are made up, so that nothing is shared but what the benchmark repeats.
 """
 
 import argparse
+import json
+import platform
 import random
-import threading
-import time
-from collections.abc import Callable, Sequence
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from promptcache_engine import (
-    Engine,
-    EngineConfig,
-    Failed,
-    Finished,
-    GenerationEvent,
-    SamplingParams,
-    TokenDelta,
+from promptcache_engine.hub import resolve_model
+
+WORKER = Path(__file__).with_name("engine_worker.py")
+VOCABULARY = 49_000  # ids below it are ordinary tokens of the default model
+PROMPT, SHARED, SHORT, DECODED = 1534, 1480, 32, 48
+CONVERSATIONS, TURNS, ANSWER = 8, 5, 32
+SYSTEM_WORDS, TURN_WORDS = 700, 30
+WORDS = (
+    "the",
+    "of",
+    "and",
+    "harbour",
+    "ship",
+    "crew",
+    "lamp",
+    "north",
+    "wind",
+    "stone",
+    "river",
+    "light",
+    "door",
 )
-from promptcache_engine.models.testing import tiny_model
+
+Figures = dict[str, list[tuple[float, float]]]  # of each row: (CPU, wall) a round
+
+
+class Peer:
+    """A worker process."""
+
+    def __init__(self, kind: str, python: str, model: str, threads: int) -> None:
+        command = [python, str(WORKER), kind, model, str(threads)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.kind = kind
+        hello = self._read()
+        self.name, self.start_cpu = hello["name"], hello["cpu"]
+        self.figures: Figures = {}
+        self.hit_rate = 0.0
+        self.bound: float | None = None
+
+    def ask(self, **what: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(what) + "\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def note(self, row: str, cpu: float, wall: float) -> None:
+        self.figures.setdefault(row, []).append((cpu, wall))
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.kind}: its process ended; run it by hand to see why: {WORKER}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
 
 def main() -> None:
     options = parse_arguments()
-    config = EngineConfig(
-        model=options.model, threads=options.threads, max_batch_tokens=options.max_batch_tokens
-    )
-    tiny = options.model == "tiny"
-    with Engine.from_loaded(tiny_model(), config) if tiny else Engine(config, on_progress=print) as engine:
-        print(engine.info)
-        first_tokens(engine, options.prompt_tokens, options.rounds)
-        for batch in (1, 8):
-            decoding(engine, batch, options.output_tokens)
+    model = str(resolve_model(options.model))
+    peers = []
+    for kind in options.engines.split(","):
+        python = options.llama_python if kind == "llama.cpp" else sys.executable
+        peers.append(Peer(kind, python, model, options.threads))
+    draw = random.Random(0)
+    for _ in range(options.rounds):
+        measure_first_tokens(peers, draw)
+        measure_decoding(peers, draw, SHORT, f"decode after {SHORT} tokens, s a token")
+        measure_decoding(peers, draw, 1500, "decode after 1,500 tokens, s a token")
+    for _ in range(options.conversation_rounds):
+        measure_conversations(peers, draw)
+    report(peers, options.threads)
+    for peer in peers:
+        peer.close()
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -42,65 +108,104 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", default="smollm2-135m-instruct")
-    parser.add_argument("--prompt-tokens", type=int, default=1500)
-    parser.add_argument("--output-tokens", type=int, default=32)
+    parser.add_argument("--engines", default="ours-native,ours-torch")
+    parser.add_argument("--llama-python", default=sys.executable)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument("--max-batch-tokens", type=int, default=512)
+    parser.add_argument("--conversation-rounds", type=int, default=1)
     return parser.parse_args()
 
 
-def first_tokens(engine: Engine, length: int, rounds: int) -> None:
-    """The same prompt twice, and once with another last part."""
-    cold, warm, turn = [], [], []
-    for _ in range(rounds):
-        prompt = random_tokens(engine, length)
-        cold.append(time_to_first_token(engine, prompt))
-        warm.append(time_to_first_token(engine, prompt))
-        turn.append(time_to_first_token(engine, prompt + random_tokens(engine, 20)))
-    print(f"time to first token, {length} tokens: cold {min(cold) * 1e3:8.1f} ms")
-    for name, times in (("repeated", warm), ("20 tokens more", turn)):
-        ratio = min(cold) / min(times)
-        print(f"    {name:16} {min(times) * 1e3:8.1f} ms, cold ÷ warm = {ratio:.1f}")
+def measure_first_tokens(peers: Sequence[Peer], draw: random.Random) -> None:
+    prompt = ids(draw, PROMPT)
+    other = prompt[:SHARED] + ids(draw, PROMPT - SHARED)
+    for peer in peers:
+        for row, tokens in (
+            (f"first token cold, {PROMPT}", prompt),
+            (f"first token warm, {SHARED} cached", other),
+        ):
+            done = peer.ask(op="complete", prompt=tokens, tokens=1)
+            peer.note(row, done["cpu"], done["wall"])
 
 
-def time_to_first_token(engine: Engine, prompt: Sequence[int]) -> float:
-    start = time.perf_counter()
-    for event in engine.stream(prompt, SamplingParams(temperature=0, max_tokens=1, ignore_eos=True)):
-        if isinstance(event, TokenDelta):
-            return time.perf_counter() - start
-    raise SystemExit("the engine answered without a token")
+def measure_decoding(peers: Sequence[Peer], draw: random.Random, length: int, row: str) -> None:
+    """What DECODED more tokens cost when the prompt is cached already."""
+    prompt = ids(draw, length)
+    for peer in peers:
+        peer.ask(op="complete", prompt=prompt, tokens=1)
+        one, many = (peer.ask(op="complete", prompt=prompt, tokens=count) for count in (1, 1 + DECODED))
+        peer.note(row, (many["cpu"] - one["cpu"]) / DECODED, (many["wall"] - one["wall"]) / DECODED)
 
 
-def decoding(engine: Engine, batch: int, length: int) -> None:
-    """Tokens a second over all sequences, from everyone's first token to everyone's last."""
-    params = SamplingParams(temperature=0, max_tokens=length, ignore_eos=True)
-    ends = [threading.Event() for _ in range(batch)]
-    stamps: list[list[float]] = [[] for _ in range(batch)]
-    for end, times in zip(ends, stamps, strict=True):
-        engine.submit(random_tokens(engine, 64), params, on_event=stopwatch(end, times))
-    for end in ends:
-        end.wait()
-    begin = max(times[0] for times in stamps)
-    tokens = sum(1 for times in stamps for stamp in times if stamp > begin)
-    seconds = max(times[-1] for times in stamps) - begin
-    print(f"decoding, batch {batch}: {tokens / seconds:8.1f} tokens/s")
+def measure_conversations(peers: Sequence[Peer], draw: random.Random) -> None:
+    system = words(draw, SYSTEM_WORDS)
+    conversations = [[words(draw, TURN_WORDS) for _ in range(TURNS)] for _ in range(CONVERSATIONS)]
+    for peer in peers:
+        done = peer.ask(op="converse", system=system, conversations=conversations, tokens=ANSWER)
+        peer.note(f"{CONVERSATIONS} conversations of {TURNS} turns", done["cpu"], done["wall"])
+        total = sum(each["prompt_tokens"] for each in done["result"])
+        peer.hit_rate = sum(each["cached_tokens"] for each in done["result"]) / total
+        prompts = [each["prompts"] for each in done["result"]]
+        peer.bound = None if None in prompts else reusable(prompts) / total
 
 
-def stopwatch(end: threading.Event, times: list[float]) -> Callable[[GenerationEvent], None]:
-    """Note when each piece of text comes; random tokens may hold a character back, so pieces are counted."""
-
-    def on_event(event: GenerationEvent) -> None:
-        if isinstance(event, TokenDelta):
-            times.extend([time.perf_counter()] * len(event.token_ids))
-        elif isinstance(event, Finished | Failed):
-            end.set()
-
-    return on_event
+def reusable(conversations: Sequence[Sequence[list[int]]]) -> int:
+    """Tokens that a cache exact to the token can reuse: first turns share what their prompts have in common,
+    later ones have all but the newest turn and the last token answered, whose keys nobody computed."""
+    first = [prompts[0] for prompts in conversations]
+    shared = next((n for n, column in enumerate(zip(*first, strict=False)) if len(set(column)) > 1), 0)
+    later = sum(len(earlier) + ANSWER - 1 for prompts in conversations for earlier in prompts[:-1])
+    return shared * (len(first) - 1) + later
 
 
-def random_tokens(engine: Engine, count: int) -> list[int]:
-    return [random.randrange(engine.info.vocab_size) for _ in range(count)]
+def report(peers: Sequence[Peer], threads: int) -> None:
+    print(f"{processor()}, {threads} thread(s) an engine; CPU s (wall s), ratio of CPU to the first engine")
+    for peer in peers:
+        print(f"  {peer.kind}: {peer.name}, ready after {peer.start_cpu:.1f} s of CPU")
+    base = peers[0]
+    for row in base.figures:
+        print(row)
+        for peer in peers:
+            cpu, wall = medians(peer, row)
+            print(f"    {peer.kind:12} {cpu:9.4f} ({wall:9.4f})   x {cpu / medians(base, row)[0]:.2f}")
+    for peer in peers:
+        report_cache(peer)
+
+
+def report_cache(peer: Peer) -> None:
+    first = [medians(peer, row)[0] for row in peer.figures if row.startswith("first token")]
+    if first:
+        print(f"{peer.kind}: cold / warm {first[0] / first[1]:.1f}")
+    if peer.hit_rate:
+        bound = "" if peer.bound is None else f" of {peer.bound:.2%} that a token-exact cache can reach"
+        print(f"{peer.kind}: hit rate of the conversations {peer.hit_rate:.2%}{bound}")
+
+
+def medians(peer: Peer, row: str) -> tuple[float, float]:
+    cpu, wall = zip(*peer.figures[row], strict=True)
+    return statistics.median(cpu), statistics.median(wall)
+
+
+def processor() -> str:
+    """The processor's name and the vector instructions that matter here."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    facts = dict(line.split(":", 1) for line in lines if ":" in line)
+    known = {key.strip(): value.strip() for key, value in facts.items()}
+    vectors = [
+        each for each in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16") if each in known["flags"].split()
+    ]
+    return f"{known['model name']} ({', '.join(vectors)})"
+
+
+def ids(draw: random.Random, count: int) -> list[int]:
+    return [draw.randrange(1000, VOCABULARY) for _ in range(count)]
+
+
+def words(draw: random.Random, count: int) -> str:
+    return " ".join(draw.choice(WORDS) for _ in range(count)) + "\n"
 
 
 if __name__ == "__main__":

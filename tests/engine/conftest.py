@@ -10,6 +10,7 @@ import torch
 
 from promptcache_engine import Engine, EngineConfig
 from promptcache_engine.hub import PACKAGED_MODELS, model_cache_dir, resolve_model
+from promptcache_engine.kernels.native import Library, NativeUnavailableError, load_library
 from promptcache_engine.models import LoadedModel, load_model
 from promptcache_engine.models.testing import tiny_model
 
@@ -43,6 +44,15 @@ def make_engine(tiny: LoadedModel) -> Iterator[MakeEngine]:
             return stack.enter_context(Engine.from_loaded(loaded, EngineConfig(**fields)))
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """The native decode step, compiled once; tests that need it are skipped where it cannot be."""
+    try:
+        return load_library(folder=tmp_path_factory.mktemp("native"))
+    except NativeUnavailableError as error:
+        pytest.skip(error.reason)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
 """The law on the default model: equal bits with ``deterministic``, and else a bound.
 
-Without ``deterministic`` a token may be computed in a product of another shape when a prefix was cached, and
-rounds otherwise. The bound: the mean Kullback-Leibler divergence of the next-token distribution is at most
-0.005 nat from the float32 model's and at most 0.005 between cold and warm, and a greedy choice differs only
-where the two best tokens lie within 0.1 nat.
+Without ``deterministic`` a token may be computed in a product of another shape when a prefix was cached, or
+by the native decode step, and rounds otherwise. The bound: the mean Kullback-Leibler divergence of the
+next-token distribution is at most 0.005 nat from the float32 model's and at most 0.005 between cold and warm,
+and a greedy choice differs only where the two best tokens lie within 0.1 nat.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,10 @@ import torch
 from torch import Tensor
 
 from promptcache_engine import EngineConfig
+from promptcache_engine.kernels.native import Library
 from promptcache_engine.models import ForwardBatch, KVPool, LoadedModel, SequenceSlice, load_model
+from promptcache_engine.models.native_check import add_native_decode
+from tests.engine.models.steps import Context, step
 from tests.engine.scenario import Request, cold, run
 
 pytestmark = pytest.mark.model
@@ -70,6 +73,50 @@ def test_every_logit_has_the_bits_of_a_cold_run(
 def reference(default_model: LoadedModel) -> Tensor:
     """Log-probabilities after each token of the text, float32, in one piece."""
     return log_probabilities(default_model, default_model.tokenizer.encode(TEXT)[: PLACES[-1]])
+
+
+@pytest.fixture(scope="module")
+def native(default_model_path: Path, library: Library) -> LoadedModel:
+    """The default model with its native decode step, weights in the bits of the file."""
+    loaded = load_model(default_model_path, library=library)
+    add_native_decode(loaded.model, library)
+    assert loaded.model.native is not None
+    assert loaded.model.native.nbytes < 100_000_000
+    return loaded
+
+
+def test_the_native_step_keeps_the_bound(native: LoadedModel, reference: Tensor) -> None:
+    """Every token after the first sixteen by the native step, over what it wrote itself and torch's pages."""
+    tokens = native.tokenizer.encode(TEXT)[: PLACES[-1]]
+    slots = torch.randperm(len(tokens), generator=torch.Generator().manual_seed(0))
+    pool, context, begin = KVPool(native.config, len(tokens), torch.float32, "cpu"), Context(slots), 16
+    step(native, pool, [(context, tokens[:begin])])
+    found = torch.cat([step(native, pool, [(context, [token])]) for token in tokens[begin:]])
+    found = torch.log_softmax(found, dim=-1)
+    assert 0 < divergence(reference[begin:], found) <= 1e-6  # far below MAX_KL: weights keep their bits
+    assert widest_gap_where_choices_differ(reference[begin:], found) <= MAX_GAP
+
+
+def test_warm_equals_cold_with_the_native_step(native: LoadedModel) -> None:
+    """Prompts whose cached part ends one or several tokens before their end; answers are native."""
+    tokens = native.tokenizer.encode(TEXT)
+    ends = (40, 41, 57, 90)
+    config = EngineConfig(kv_cache_tokens=512)
+    alone = [cold(native, Request(tokens[:end], 8, 0), max_length=200) for end in ends]
+    made = [Request(tokens[:end], 8, at_step=20 * i) for i, end in enumerate(ends)]
+    run(native, made, config=config, max_length=200)
+    assert [request.events[-1].cached_tokens for request in made] == [0, *ends[:-1]]
+    for warm, first in zip(made, alone, strict=True):
+        agreed = [
+            n
+            for n in first.logits
+            if warm.token_ids[: n - len(warm.prompt)] == first.token_ids[: n - len(warm.prompt)]
+        ]
+        expected, found = (
+            torch.log_softmax(torch.stack([each.logits[n] for n in agreed]), -1) for each in (first, warm)
+        )
+        assert divergence(expected, found) <= MAX_KL
+        assert widest_gap_where_choices_differ(expected, found) <= MAX_GAP
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])

@@ -1,7 +1,8 @@
 /* One decode step of a transformer on an x86-64 processor: every row is the newest token of its own sequence.
  *
- * Weights stay packed in 4 or 8 bits, rows of activations are rounded to 8 bits with a scale for every 16 of
- * them, attention reads keys and values in the slots of the pool where they lie. A row's result does not depend on the other rows.
+ * Weights stay packed in 4 or 8 bits, rows of activations are rounded to 16 bits with a scale for every 32 of
+ * them, attention reads keys and values in the slots of the pool where they lie. A row's result does not depend
+ * on the other rows.
  * What the numbers mean, and whether this library may be used at all, is decided in Python.
  *
  * Packed weights: strips of 16 output rows, and in a strip run after run of 32 columns. A run holds 64-byte
@@ -34,7 +35,7 @@ enum { ISA_NONE, ISA_AVX2, ISA_AVX512_VNNI };
 enum { FORMAT_4, FORMAT_8 };
 enum { FROM_Q4_0, FROM_Q4_1, FROM_Q8_0, FROM_F32 };
 enum { KV_F32, KV_BF16, KV_F16 };
-enum { STRIP = 16, RUN = 32, PART = 16, BYTES_4 = 320, BYTES_8 = 544, KEY_TILE = 32 };
+enum { STRIP = 16, RUN = 32, BYTES_4 = 320, BYTES_8 = 544, KEY_TILE = 32 };
 
 typedef struct {
     int32_t format, rows, columns, unused;
@@ -218,183 +219,162 @@ AVX2 static void gated(float *gate_up, int n, int gelu) {
     }
 }
 
-/* ---- rows of activations in 8 bits ---- */
+/* ---- rows of activations in 16 bits ---- */
 
 typedef struct {
     int32_t rows, columns;
-    int8_t *quants; /* [rows, columns] */
-    float *scales;  /* [rows, columns / PART] */
-    float *sums;    /* [rows, columns / RUN]: of the rounded values */
+    int16_t *quants; /* [rows, columns]; of every four columns the first, third, second and fourth */
+    float *scales;   /* [rows, columns / RUN] */
+    float *sums;     /* [rows, columns / RUN]: of the rounded values */
 } Rounded;
+
+/* In order, then with the middle two of every four exchanged, as the halves of packed bytes come apart. */
+AVX2 INLINE __m256i pack_16(__m256i first, __m256i second) {
+    __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(first, second), _MM_SHUFFLE(3, 1, 2, 0));
+    packed = _mm256_shufflelo_epi16(packed, _MM_SHUFFLE(3, 1, 2, 0));
+    return _mm256_shufflehi_epi16(packed, _MM_SHUFFLE(3, 1, 2, 0));
+}
 
 AVX2 static void round_row(const float *x, const Rounded *to, int row) {
     int runs = to->columns / RUN;
-    int8_t *quants = to->quants + (size_t)row * to->columns;
+    int16_t *quants = to->quants + (size_t)row * to->columns;
     const __m256 positive = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     for (int run = 0; run < runs; run++, x += RUN, quants += RUN) {
-        __m256i q[4];
-        float sum = 0;
-        UNROLLED for (int part = 0; part < 2; part++) {
-            __m256 first = _mm256_loadu_ps(x + PART * part), second = _mm256_loadu_ps(x + PART * part + 8);
-            __m256 most = _mm256_max_ps(_mm256_and_ps(first, positive), _mm256_and_ps(second, positive));
-            float scale = max8(most) / 127.0f;
-            __m256 inverse = _mm256_set1_ps(scale > 0 ? 1.0f / scale : 0);
-            q[2 * part] = _mm256_cvtps_epi32(_mm256_mul_ps(first, inverse));
-            q[2 * part + 1] = _mm256_cvtps_epi32(_mm256_mul_ps(second, inverse));
-            to->scales[2 * (row * runs + run) + part] = scale;
-            sum += scale * sum8(_mm256_cvtepi32_ps(_mm256_add_epi32(q[2 * part], q[2 * part + 1])));
+        __m256 v[4], most = _mm256_setzero_ps();
+        EACH(i, 4) {
+            v[i] = _mm256_loadu_ps(x + 8 * i);
+            most = _mm256_max_ps(most, _mm256_and_ps(v[i], positive));
         }
-        to->sums[row * runs + run] = sum;
-        /* Packing works in halves of a vector; the permutation puts the eight runs of four back in order. */
-        __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
-        bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-        _mm256_storeu_si256((__m256i *)quants, bytes);
+        float scale = max8(most) / 32767.0f;
+        __m256 inverse = _mm256_set1_ps(scale > 0 ? 1.0f / scale : 0);
+        __m256i q[4], total = _mm256_setzero_si256();
+        EACH(i, 4) {
+            q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(v[i], inverse));
+            total = _mm256_add_epi32(total, q[i]);
+        }
+        _mm256_storeu_si256((__m256i *)quants, pack_16(q[0], q[1]));
+        _mm256_storeu_si256((__m256i *)(quants + 16), pack_16(q[2], q[3]));
+        to->scales[row * runs + run] = scale;
+        to->sums[row * runs + run] = scale * sum8(_mm256_cvtepi32_ps(total));
     }
 }
 
-/* ---- products: one strip of 16 output rows with N rows of activations ---- */
-
-AVX2 INLINE __m256i four(const int8_t *quants, int at) {
-    int32_t word;
-    memcpy(&word, quants + 4 * at, 4);
-    return _mm256_set1_epi32(word);
+INLINE const int16_t *row_run(const Rounded *in, int row, int run) {
+    return in->quants + (size_t)row * in->columns + run * RUN;
 }
+
+INLINE int32_t pair(const int16_t *quants, int at) {
+    int32_t two;
+    memcpy(&two, quants + 2 * at, 4);
+    return two;
+}
+
+/* ---- products: one strip of 16 output rows with at most 4 rows of activations ---- */
 
 AVX2 INLINE __m256 halves8(const uint8_t *at) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)at)); }
 
-/* Half a strip: 8 rows. Sums of 4 pairs of products of a 4-bit and an 8-bit value fit in 16 bits. */
+/* Half a strip, 8 rows; a word comes apart into four vectors of 16-bit weights. */
 AVX2 INLINE void avx2_half_4(const uint8_t *p, int half, int runs, const Rounded *in, int row, const int n,
                              __m256 *out) {
-    const __m256i low = _mm256_set1_epi8(15), ones = _mm256_set1_epi16(1);
+    const __m256i low = _mm256_set1_epi16(15);
     EACH(r, n) out[r] = _mm256_setzero_ps();
     for (int run = 0; run < runs; run++, p += BYTES_4) {
-        __m256 totals[4];
-        EACH(r, n) totals[r] = _mm256_setzero_ps();
-        UNROLLED for (int part = 0; part < 2; part++) {
-            __m256i sums[4];
-            EACH(r, n) sums[r] = _mm256_setzero_si256();
-            UNROLLED for (int j = 2 * part; j < 2 * part + 2; j++) {
-                _mm_prefetch((const char *)p + 4 * BYTES_4 + 64 * j, _MM_HINT_T0);
-                __m256i word = _mm256_loadu_si256((const __m256i *)(p + 64 * j + 32 * half));
-                __m256i even = _mm256_and_si256(word, low);
-                __m256i odd = _mm256_and_si256(_mm256_srli_epi16(word, 4), low);
-                EACH(r, n) {
-                    const int8_t *x = in->quants + (size_t)(row + r) * in->columns + run * RUN;
-                    __m256i pairs = _mm256_maddubs_epi16(even, four(x, 2 * j));
-                    pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(odd, four(x, 2 * j + 1)));
-                    sums[r] = _mm256_add_epi16(sums[r], pairs);
-                }
-            }
-            EACH(r, n) {
-                __m256 factor = _mm256_set1_ps(in->scales[2 * ((size_t)(row + r) * runs + run) + part]);
-                __m256 sum = _mm256_cvtepi32_ps(_mm256_madd_epi16(sums[r], ones));
-                totals[r] = _mm256_fmadd_ps(sum, factor, totals[r]);
+        __m256i sums[4];
+        EACH(r, n) sums[r] = _mm256_setzero_si256();
+        UNROLLED for (int j = 0; j < 4; j++) {
+            _mm_prefetch((const char *)p + 4 * BYTES_4 + 64 * j, _MM_HINT_T0);
+            __m256i word = _mm256_loadu_si256((const __m256i *)(p + 64 * j + 32 * half)), parts[4];
+            parts[0] = _mm256_and_si256(word, low);
+            parts[1] = _mm256_and_si256(_mm256_srli_epi16(word, 8), low);
+            parts[2] = _mm256_and_si256(_mm256_srli_epi16(word, 4), low);
+            parts[3] = _mm256_srli_epi16(word, 12);
+            EACH(k, 4) EACH(r, n) {
+                __m256i x = _mm256_set1_epi32(pair(row_run(in, row + r, run), 4 * j + k));
+                sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(parts[k], x));
             }
         }
         __m256 scale = halves8(p + 256 + 16 * half), least = halves8(p + 288 + 16 * half);
         EACH(r, n) {
-            __m256 sum = _mm256_set1_ps(in->sums[(size_t)(row + r) * runs + run]);
-            out[r] = _mm256_fmadd_ps(totals[r], scale, out[r]);
-            out[r] = _mm256_fmadd_ps(least, sum, out[r]);
+            size_t at = (size_t)(row + r) * runs + run;
+            __m256 factor = _mm256_mul_ps(scale, _mm256_set1_ps(in->scales[at]));
+            out[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r]), factor, out[r]);
+            out[r] = _mm256_fmadd_ps(least, _mm256_set1_ps(in->sums[at]), out[r]);
         }
     }
 }
 
 AVX2 INLINE void avx2_half_8(const uint8_t *p, int half, int runs, const Rounded *in, int row, const int n,
                              __m256 *out) {
-    const __m256i ones = _mm256_set1_epi16(1);
     EACH(r, n) out[r] = _mm256_setzero_ps();
     for (int run = 0; run < runs; run++, p += BYTES_8) {
-        __m256 totals[4];
-        EACH(r, n) totals[r] = _mm256_setzero_ps();
-        UNROLLED for (int part = 0; part < 2; part++) {
-            __m256i sums[4];
-            EACH(r, n) sums[r] = _mm256_setzero_si256();
-            UNROLLED for (int j = 4 * part; j < 4 * part + 4; j++) {
-                _mm_prefetch((const char *)p + 2 * BYTES_8 + 64 * j, _MM_HINT_T0);
-                __m256i word = _mm256_loadu_si256((const __m256i *)(p + 64 * j + 32 * half));
-                __m256i size = _mm256_abs_epi8(word); /* the sign goes to the other factor */
-                EACH(r, n) {
-                    const int8_t *x = in->quants + (size_t)(row + r) * in->columns + run * RUN;
-                    __m256i pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(four(x, j), word));
-                    sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(pairs, ones));
-                }
-            }
-            EACH(r, n) {
-                __m256 factor = _mm256_set1_ps(in->scales[2 * ((size_t)(row + r) * runs + run) + part]);
-                totals[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r]), factor, totals[r]);
+        __m256i sums[4];
+        EACH(r, n) sums[r] = _mm256_setzero_si256();
+        UNROLLED for (int j = 0; j < 8; j++) {
+            _mm_prefetch((const char *)p + 2 * BYTES_8 + 64 * j, _MM_HINT_T0);
+            __m256i word = _mm256_loadu_si256((const __m256i *)(p + 64 * j + 32 * half)), parts[2];
+            parts[0] = _mm256_srai_epi16(_mm256_slli_epi16(word, 8), 8);
+            parts[1] = _mm256_srai_epi16(word, 8);
+            EACH(k, 2) EACH(r, n) {
+                __m256i x = _mm256_set1_epi32(pair(row_run(in, row + r, run), 2 * j + k));
+                sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(parts[k], x));
             }
         }
         __m256 scale = halves8(p + 512 + 16 * half);
-        EACH(r, n) out[r] = _mm256_fmadd_ps(totals[r], scale, out[r]);
+        EACH(r, n) {
+            __m256 factor = _mm256_mul_ps(scale, _mm256_set1_ps(in->scales[(size_t)(row + r) * runs + run]));
+            out[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r]), factor, out[r]);
+        }
     }
 }
 
 AVX512 INLINE void avx512_strip_4(const uint8_t *p, int runs, const Rounded *in, int row, const int n, __m512 *out) {
-    const __m512i low = _mm512_set1_epi8(15);
+    const __m512i low = _mm512_set1_epi16(15);
     EACH(r, n) out[r] = _mm512_setzero_ps();
     for (int run = 0; run < runs; run++, p += BYTES_4) {
-        __m512 totals[4];
-        EACH(r, n) totals[r] = _mm512_setzero_ps();
-        UNROLLED for (int part = 0; part < 2; part++) {
-            __m512i sums[4];
-            EACH(r, n) sums[r] = _mm512_setzero_si512();
-            UNROLLED for (int j = 2 * part; j < 2 * part + 2; j++) {
-                _mm_prefetch((const char *)p + 4 * BYTES_4 + 64 * j, _MM_HINT_T0);
-                __m512i word = _mm512_loadu_si512(p + 64 * j);
-                __m512i even = _mm512_and_si512(word, low);
-                __m512i odd = _mm512_and_si512(_mm512_srli_epi16(word, 4), low);
-                EACH(r, n) {
-                    int32_t x[2];
-                    memcpy(x, in->quants + (size_t)(row + r) * in->columns + run * RUN + 8 * j, 8);
-                    sums[r] = _mm512_dpbusd_epi32(sums[r], even, _mm512_set1_epi32(x[0]));
-                    sums[r] = _mm512_dpbusd_epi32(sums[r], odd, _mm512_set1_epi32(x[1]));
-                }
-            }
-            EACH(r, n) {
-                __m512 factor = _mm512_set1_ps(in->scales[2 * ((size_t)(row + r) * runs + run) + part]);
-                totals[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r]), factor, totals[r]);
+        __m512i sums[4];
+        EACH(r, n) sums[r] = _mm512_setzero_si512();
+        UNROLLED for (int j = 0; j < 4; j++) {
+            _mm_prefetch((const char *)p + 4 * BYTES_4 + 64 * j, _MM_HINT_T0);
+            __m512i word = _mm512_loadu_si512(p + 64 * j), parts[4];
+            parts[0] = _mm512_and_si512(word, low);
+            parts[1] = _mm512_and_si512(_mm512_srli_epi16(word, 8), low);
+            parts[2] = _mm512_and_si512(_mm512_srli_epi16(word, 4), low);
+            parts[3] = _mm512_srli_epi16(word, 12);
+            EACH(k, 4) EACH(r, n) {
+                __m512i x = _mm512_set1_epi32(pair(row_run(in, row + r, run), 4 * j + k));
+                sums[r] = _mm512_dpwssd_epi32(sums[r], parts[k], x);
             }
         }
         __m512 scale = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p + 256)));
         __m512 least = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p + 288)));
         EACH(r, n) {
-            __m512 sum = _mm512_set1_ps(in->sums[(size_t)(row + r) * runs + run]);
-            out[r] = _mm512_fmadd_ps(totals[r], scale, out[r]);
-            out[r] = _mm512_fmadd_ps(least, sum, out[r]);
+            size_t at = (size_t)(row + r) * runs + run;
+            __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(in->scales[at]));
+            out[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r]), factor, out[r]);
+            out[r] = _mm512_fmadd_ps(least, _mm512_set1_ps(in->sums[at]), out[r]);
         }
     }
 }
 
-/* The instruction wants unsigned weights: 128 more of each, and 128 times the row's sum less in the end. */
 AVX512 INLINE void avx512_strip_8(const uint8_t *p, int runs, const Rounded *in, int row, const int n, __m512 *out) {
-    const __m512i shift = _mm512_set1_epi8((char)-128);
     EACH(r, n) out[r] = _mm512_setzero_ps();
     for (int run = 0; run < runs; run++, p += BYTES_8) {
-        __m512 totals[4];
-        EACH(r, n) totals[r] = _mm512_setzero_ps();
-        UNROLLED for (int part = 0; part < 2; part++) {
-            __m512i sums[4];
-            EACH(r, n) sums[r] = _mm512_setzero_si512();
-            UNROLLED for (int j = 4 * part; j < 4 * part + 4; j++) {
-                _mm_prefetch((const char *)p + 2 * BYTES_8 + 64 * j, _MM_HINT_T0);
-                __m512i word = _mm512_xor_si512(_mm512_loadu_si512(p + 64 * j), shift);
-                EACH(r, n) {
-                    int32_t x;
-                    memcpy(&x, in->quants + (size_t)(row + r) * in->columns + run * RUN + 4 * j, 4);
-                    sums[r] = _mm512_dpbusd_epi32(sums[r], word, _mm512_set1_epi32(x));
-                }
-            }
-            EACH(r, n) {
-                __m512 factor = _mm512_set1_ps(in->scales[2 * ((size_t)(row + r) * runs + run) + part]);
-                totals[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r]), factor, totals[r]);
+        __m512i sums[4];
+        EACH(r, n) sums[r] = _mm512_setzero_si512();
+        UNROLLED for (int j = 0; j < 8; j++) {
+            _mm_prefetch((const char *)p + 2 * BYTES_8 + 64 * j, _MM_HINT_T0);
+            __m512i word = _mm512_loadu_si512(p + 64 * j), parts[2];
+            parts[0] = _mm512_srai_epi16(_mm512_slli_epi16(word, 8), 8);
+            parts[1] = _mm512_srai_epi16(word, 8);
+            EACH(k, 2) EACH(r, n) {
+                __m512i x = _mm512_set1_epi32(pair(row_run(in, row + r, run), 2 * j + k));
+                sums[r] = _mm512_dpwssd_epi32(sums[r], parts[k], x);
             }
         }
         __m512 scale = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p + 512)));
         EACH(r, n) {
-            __m512 sum = _mm512_set1_ps(in->sums[(size_t)(row + r) * runs + run]);
-            totals[r] = _mm512_fmadd_ps(_mm512_set1_ps(-128.0f), sum, totals[r]);
-            out[r] = _mm512_fmadd_ps(totals[r], scale, out[r]);
+            __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(in->scales[(size_t)(row + r) * runs + run]));
+            out[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r]), factor, out[r]);
         }
     }
 }
@@ -682,8 +662,8 @@ static void *take(uint8_t *memory, size_t *used, size_t size) {
 
 static Rounded take_rounded(uint8_t *memory, size_t *used, int rows, int columns) {
     size_t runs = (size_t)rows * (columns / RUN);
-    Rounded rounded = {rows, columns, take(memory, used, (size_t)rows * columns), NULL, NULL};
-    rounded.scales = take(memory, used, runs * (RUN / PART) * sizeof(float));
+    Rounded rounded = {rows, columns, take(memory, used, (size_t)rows * columns * sizeof(int16_t)), NULL, NULL};
+    rounded.scales = take(memory, used, runs * sizeof(float));
     rounded.sums = take(memory, used, runs * sizeof(float));
     return rounded;
 }

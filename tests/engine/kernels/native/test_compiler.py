@@ -1,8 +1,8 @@
-"""The compiled file: made once, private, checked, made anew where it is damaged, absent where it cannot be."""
+"""The compiled file: made once, private, checked, made anew where damaged, absent where it cannot be."""
 
 import multiprocessing
-import os
 import multiprocessing.synchronize
+import os
 import platform
 import stat
 from pathlib import Path
