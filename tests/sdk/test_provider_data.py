@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from promptcache.errors import ProviderDataError
-from promptcache.providers import load_data
+from promptcache.providers import find_model, load_data
 from promptcache.providers_form import problem_of
 
 if TYPE_CHECKING:
@@ -118,3 +119,19 @@ def test_a_file_that_makes_no_sense_does_not_hinder_the_import(tmp_path: Path) -
 
 def test_the_shipped_facts_have_the_form() -> None:
     assert problem_of(load_data(None)) is None
+
+
+def test_the_factors_are_those_of_the_prices_that_are_shipped():
+    shipped = resources.files("promptcache").joinpath("data/prices.json").read_text("utf-8")
+    compared = 0
+    for name, prices in json.loads(shipped)["models"].items():
+        facts = find_model(name)
+        if facts is None or facts.provider not in {"openai", "anthropic"} or not prices.get("input"):
+            continue
+        if "cache_read" in prices and facts.read_factor is not None:
+            assert prices["cache_read"] / prices["input"] == pytest.approx(facts.read_factor, rel=0.01), name
+        for ttl, factor in facts.write_factors.items():
+            if f"cache_write_{ttl}" in prices:
+                assert prices[f"cache_write_{ttl}"] / prices["input"] == pytest.approx(factor), (name, ttl)
+                compared += 1
+    assert compared > 20
