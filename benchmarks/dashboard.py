@@ -1,6 +1,6 @@
 """How long the dashboard's questions take with many requests recorded.
 
-    python benchmarks/dashboard.py [--requests 100000] [--rounds 15]
+    python -m benchmarks.dashboard [--requests 100000] [--rounds 15]
 
 Fills a database in a temporary folder with made-up traffic (`tests.gateway.dashboard.traffic`), twice: spread
 over a month, and all in the last hour, which is the worst case of the minute-by-minute curve. Then asks what

@@ -165,7 +165,8 @@ def _from_requests(span: Span, by: str | None, template: str | None, tenant: str
     statement = select(*keys, *(value.label(name) for name, value in values.items()))
     statement = statement.where(columns.time >= span.start)
     if template is not None:
-        statement = statement.where(columns.template == template)
+        # Not the bare column: its index would be taken, and hold all of the template's past.
+        statement = statement.where(columns.template.concat("") == template)
     if tenant is not None:
         statement = statement.where(columns.tenant == tenant)
     return statement.group_by(*keys)
