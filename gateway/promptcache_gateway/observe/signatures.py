@@ -43,6 +43,11 @@ class Signature:
     openings: tuple[int, ...]
     chunks: tuple[int, ...]
 
+    def may_be_like(self, other: Signature, shared: int) -> bool:
+        """Whether `is_like` can be true at all where so many digests are the same: at the price of no set."""
+        together = len(self.chunks) + len(other.chunks) - shared
+        return shared >= min(together, _KEPT) * _ALIKE
+
     def is_like(self, other: Signature) -> bool:
         """Whether most lines are the same, judged on the smallest digests of both together."""
         mine, theirs = set(self.chunks), set(other.chunks)

@@ -235,7 +235,8 @@ def _most_alike(owner: _Tenant, signature: Signature) -> str | None:
     for chunk in signature.chunks:
         for name in owner.chunks.get(chunk, ()):
             shared[name] = shared.get(name, 0) + 1
-    alike = [name for name in shared if signature.is_like(owner.signatures[name])]
+    near = [name for name, same in shared.items() if signature.may_be_like(owner.signatures[name], same)]
+    alike = [name for name in near if signature.is_like(owner.signatures[name])]
     return max(alike, key=lambda name: (shared[name], name), default=None)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.prompt import read_prompt
+from promptcache_gateway.observe.signatures import Signature
 from promptcache_gateway.observe.templates import OVERFLOW, UNSTRUCTURED, Templates, clean_name
 from tests.gateway.observe.scenes import chat, rules_text
 
@@ -47,9 +50,9 @@ def test_a_callers_name_never_merges_into_a_learned_template() -> None:
     names = Names()
     learned = names(chat(RULES, "Hi"))
 
-    for given in (learned, UNSTRUCTURED, OVERFLOW):
-        found = names.templates.name("t", given, None)
-        assert (found.name, found.learned) == (f"named-{given}", False)
+    for wanted in (learned, UNSTRUCTURED, OVERFLOW):
+        found = names.templates.name("t", wanted, None)
+        assert (found.name, found.learned) == (f"named-{wanted}", False)
     assert clean_name(f"named-{learned}") == f"named-named-{learned}"
     assert names(chat(RULES, "Hi")) == learned
     assert len(clean_name("learned-" + "x" * 200) or "") == 128
@@ -207,3 +210,14 @@ def test_tens_of_thousands_of_prompts_that_never_recur_grow_neither_memory_nor_n
     assert len(names) <= 513
     assert max(sizes) == max(sizes[:9])
     assert max(sizes) < 60_000
+
+
+_CHUNKS = st.sets(st.integers(0, 160), max_size=150).map(lambda found: tuple(sorted(found)[:96]))
+
+
+@given(_CHUNKS, _CHUNKS)
+def test_a_glance_rules_out_only_what_is_not_alike(one: tuple[int, ...], other: tuple[int, ...]) -> None:
+    first, second = Signature(1, (), one), Signature(2, (), other)
+    shared = len(set(one) & set(other))
+    assert first.may_be_like(second, shared) or not first.is_like(second)
+    assert first.may_be_like(second, shared) is second.may_be_like(first, shared)
