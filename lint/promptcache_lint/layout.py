@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import exposed_holes
+from promptcache_lint.prompts import Hole, flatten
 from promptcache_lint.rule import SignRule
 
 if TYPE_CHECKING:
@@ -24,10 +25,13 @@ _MESSAGE = re.compile(
 )
 _ASPECT = re.compile(
     r"\W*[\w.]+\.(?:\w*id|name|title|type|kind|status|index|key|role|_\w+\(.*\))\W*"
-    r"|(?:\w+\.)*(?:agent|crew|config|settings)\.(?:goal|task)",
+    r"|(?:\w+\.)*(?:agent|crew|config|settings)\.(?:goal|task)|self\.\w+\.instructions?"
+    r"|\W*(?:first|second|third|example|ex|demo|shot|sample)(?:\.|\[).*",
     re.DOTALL,
 )
-"""What is said of a task or a question, not its text."""
+"""What is said of a task or a question, not its text; an example's question; what an agent is set up with."""
+_GOAL = re.compile(r"\W*goal\W*")
+_OF_AN_AGENT = {"role", "backstory"}
 _SHARE = 0.4
 """The static text behind must be this much of all static text: a closing reminder is no fault."""
 
@@ -39,12 +43,16 @@ class LayoutRule(SignRule):
         """At most one finding for a prompt."""
         if not prompt.layout:
             return
+        holes = (part for segment in prompt.segments for part in flatten(segment.parts))
+        agent = any(isinstance(hole, Hole) and hole.words in _OF_AN_AGENT for hole in holes)
         for exposed in exposed_holes(prompt):
             if exposed.segment.role == "tool":
                 continue
             for trait in exposed.hole.traits:
                 if trait.mark.code != self.code or exposed.turn_before or _ASPECT.fullmatch(trait.label):
                     continue
+                if agent and _GOAL.fullmatch(trait.label):
+                    continue  # whoever has a role and a backstory has a goal: it is the agent's
                 if exposed.words_behind < _ENOUGH_WORDS or _is_message(exposed, trait):
                     return
                 if exposed.behind >= _SHARE * (exposed.before + exposed.behind):

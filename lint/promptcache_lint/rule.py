@@ -124,13 +124,15 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
     An error takes three certainties. Where: in the system prompt, a tool, the conversation's first message,
     or a request as it was sent. What: a value whose kind is seen, or whose name can mean nothing else
     (`Mark.plain`). Cost: enough static text behind it, or the whole conversation. What lacks one is a
-    warning; a name alone, in a message that nothing shows to be sent again, is information.
+    warning; a name alone, in a message that nothing shows to be sent again, is information, and so is that of
+    a counter in a text that may head no conversation: it may count what the text is about.
     """
     if prompt.recorded:
         return trait.mark.severity
     role = exposed.segment.role
     named_only = trait.guessed and not trait.mark.plain
-    if role in {"user", "assistant"} and named_only:
+    of_one_step = named_only and trait.mark.code == "PC107" and role == "prompt"
+    if of_one_step or (role in {"user", "assistant"} and named_only):
         return min(trait.mark.severity, Severity.INFO)
     heads = role in {"system", "tool"} or (role == "user" and exposed.segment.path.startswith("messages[0]"))
     costs = role == "system" or exposed.words_behind >= _ENOUGH_WORDS

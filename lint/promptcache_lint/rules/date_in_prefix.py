@@ -33,9 +33,15 @@ def turn(question):
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Mark, Stability
 from promptcache_lint.rule import Sign, SignRule
+
+if TYPE_CHECKING:
+    from promptcache_lint.exposure import Exposed
+    from promptcache_lint.prompts import Trait
 
 
 class DateInPrefix(SignRule):
@@ -57,3 +63,7 @@ class DateInPrefix(SignRule):
             ),
         ),
     )
+
+    def matters(self, exposed: Exposed, trait: Trait) -> bool:  # noqa: ARG002
+        """Behind the turn's own text nothing is reused anyway: the date adds nothing there."""
+        return not exposed.turn_before

@@ -26,12 +26,7 @@ __all__ = ["edits"]
 
 _FIELDS = {"content", "text", "tool_calls", "arguments", "parts", "role", "output"}
 _SYSTEM_NAMES = {
-    "system",
-    "system_prompt",
-    "system_message",
-    "instructions",
-    "sys_prompt",
-    "system_instruction",
+    *("system", "system_prompt", "system_message", "instructions", "sys_prompt", "system_instruction"),
 }
 _FROM_END = re.compile(r"len\([\w.\[\]'\"]+\)\s*-\s*+(?!1\b)|\[[^\]]*:\s*-|-\s*len\(")
 _EARLIER = "`{}` changes a message that was already sent: all behind it is computed again."
@@ -105,6 +100,8 @@ def _by_index(
             return
         if not (_is_fresh(message.value, target, facts) or is_fixed(value) or is_cleaned(target, value)):
             severity = _weight(message.value, target, sure, facts)
+            is_setter = facts.name.startswith("set_") and not facts.calls  # it is wanted by who calls it
+            severity = Severity.INFO if is_setter else severity
             yield facts.practice("PC403", severity, target, _SYSTEM.format(facts.label(target)))
         return
     if _is_fresh(message.value, target, facts):
