@@ -53,14 +53,23 @@ class Match:
 
 @dataclass(eq=False, slots=True)
 class _Tenant:
-    """One tenant's rows, the least recently used first."""
+    """One tenant's rows, the least recently used first; ``size`` is theirs together, in bytes."""
 
     rows: OrderedDict[str, Row] = field(default_factory=OrderedDict)
     forgotten: bool = False
+    size: int = 0
 
-    @property
-    def size(self) -> int:
-        return sum(row.size for row in self.rows.values())
+    def drop(self, family: str) -> Row | None:
+        """Take a row out."""
+        row = self.rows.pop(family, None)
+        self.size -= row.size if row is not None else 0
+        return row
+
+    def forget_oldest_of(self, row: Row) -> None:
+        """Forget a row's oldest request."""
+        before = row.size
+        forget_oldest(row)
+        self.size += row.size - before
 
 
 class History:
@@ -112,6 +121,7 @@ class History:
             owner.rows.move_to_end(family)
             row.entries.append(entry)
             row.size += entry.prompt.total_bytes
+            owner.size += entry.prompt.total_bytes
             index_entry(row, entry)
             self._keep_bounds(owner, row)
 
@@ -123,6 +133,7 @@ class History:
                 return
             row.entries.remove(entry)
             row.size -= entry.prompt.total_bytes
+            self._tenants[tenant].size -= entry.prompt.total_bytes
             for index, keys in indexes_of(row, entry):
                 hand_back(index, release(index, keys, entry), row)
             drop_empty_route(row, entry)
@@ -131,13 +142,14 @@ class History:
         """Continue a family under another name; where there is one, only that one's requests are kept."""
         with self._lock:
             owner = self._tenants.get(tenant)
-            row = owner.rows.pop(family, None) if owner is not None else None
+            row = owner.drop(family) if owner is not None else None
             if owner is None or row is None:
                 return
             if to in owner.rows:
                 owner.rows[to].forgotten = True
             else:
                 owner.rows[to] = row
+                owner.size += row.size
 
     def forget(self, tenant: str) -> None:
         """Forget everything of a tenant's; its next request is compared with nothing."""
@@ -167,12 +179,12 @@ class History:
 
     def _keep_bounds(self, owner: _Tenant, row: Row) -> None:
         while len(row.entries) > self._max_requests:
-            forget_oldest(row)
+            owner.forget_oldest_of(row)
         while len(owner.rows) > self._max_families or (len(owner.rows) > 1 and owner.size > self._max_bytes):
-            owner.rows.popitem(last=False)
+            owner.drop(next(iter(owner.rows)))
             owner.forgotten = True
         while len(row.entries) > 1 and row.size > self._max_bytes:
-            forget_oldest(row)
+            owner.forget_oldest_of(row)
         while len(self._tenants) > self._max_tenants:
             self._tenants.popitem(last=False)
             self._forgotten = True

@@ -213,3 +213,25 @@ def test_many_threads_may_use_it() -> None:
 
     assert not failures
     assert len(history) <= 20
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from("fgh"), st.integers(1, 400), st.booleans()),
+        max_size=40,
+    )
+)
+def test_the_bytes_told_are_those_of_what_is_remembered(steps: list[tuple[str, str, int, bool]]) -> None:
+    history = History(max_requests=4, max_bytes=1_500, max_families=2, max_tenants=2)
+    masker = Masker()
+    for number, (tenant, family, size, odd) in enumerate(steps):
+        prompt = read_prompt({"messages": [{"role": "user", "content": f"{number}" + "x" * size}]}, masker)
+        entry = Entry(f"pcr_{number}", prompt, "m", "u", float(number))
+        history.add(tenant, family, entry)
+        if odd and size % 2:
+            history.discard(tenant, family, entry)
+        elif odd:
+            history.rename(tenant, family, "f")
+        owners = history._tenants.values()
+        held = [entry for owner in owners for row in owner.rows.values() for entry in row.entries]
+        assert history.stored_bytes == sum(entry.prompt.total_bytes for entry in held)
