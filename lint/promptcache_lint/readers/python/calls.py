@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
@@ -233,11 +234,17 @@ def _literal(value: Value) -> str:
     return ""
 
 
+@lru_cache(maxsize=4096)
+def _passes_on(name: str) -> bool:
+    """Whether a function of this name gives back what it is given, in another form."""
+    return _PASSING.fullmatch(name) is not None
+
+
 def _unknown(made: Call, frame: Frame) -> Value:
     """A function nobody knows: formatting functions pass on what they are given, others do not."""
     label = frame.module.label(made.node)
     traits: Traits = ()
     name = made.dotted.removeprefix("?.")
-    if _PASSING.fullmatch(name):
+    if _passes_on(name):
         traits = tuple(dict.fromkeys(t for value in made.values for t in traits_of(value)))
     return Thing(label, traits, made.dotted if not made.dotted.startswith("?") else "")

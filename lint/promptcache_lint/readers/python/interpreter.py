@@ -40,8 +40,8 @@ __all__ = ["Interpreter"]
 
 _DEEPEST = 6
 _MOST_CALLS = 600
-_MOST_RESULTS = 10_000
-_LARGEST_PROGRAM = 4_000_000
+_MOST_RESULTS = 20_000
+_LARGEST_PROGRAM = 8_000_000
 _SHALLOW = (Str, Thing)
 _EMPTY = (Str(()), Seq(()), Map(()))
 _CACHING = {"cache", "lru_cache", "cached_property", "cached"}
@@ -137,10 +137,10 @@ class Interpreter:
         outer: Frame | None = None,
     ) -> tuple[Value, Frame | None]:
         """Call a function; its result as it arrives at ``place``, and the frame it left behind."""
-        self._calls += 1
         too_deep = frame.depth >= _DEEPEST or self._calls > _MOST_CALLS or function in self.running
         if too_deep or not self._worth_calling(function, arguments, named, bound):
             return Thing(f"{function.name}()"), None
+        self._calls += 1
         bindings = self._bind(function, arguments, named, bound)
         left = None if outer is not None else self._result(function, bindings, frame.depth, bound)
         if left is None:

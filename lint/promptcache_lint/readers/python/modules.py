@@ -8,10 +8,12 @@ from __future__ import annotations
 import ast
 import warnings
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Place, Source
+from promptcache_lint.readers.python.walking import stored_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +36,12 @@ class Function:
         """Its name; lambdas have none."""
         return "" if isinstance(self.node, ast.Lambda) else self.node.name
 
-    @property
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The variables that are bound anywhere in it."""
+        return stored_names(self.node)
+
+    @cached_property
     def decorators(self) -> tuple[str, ...]:
         """The last part of each decorator's name."""
         if isinstance(self.node, ast.Lambda):

@@ -11,9 +11,13 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.program import Class, Function
+from promptcache_lint.readers.python.yields import flow_of
 from promptcache_lint.wording import role_of_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
+
     from promptcache_lint.readers.python.program import Program
 
 __all__ = ["Relevance", "may_hold_prompt"]
@@ -138,13 +142,14 @@ class Relevance:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._sources: dict[Function, bool] = {}
+        self._yields: dict[Function, bool] = {}
         self._prompts: dict[Function, bool] = {}
         self._words: dict[Function, set[str]] = {}
         self._calls: dict[Function, list[Function]] = {}
 
     def forget(self) -> None:
         """Let go of all functions."""
-        for known in (self._sources, self._prompts, self._words, self._calls):
+        for known in (self._sources, self._yields, self._prompts, self._words, self._calls):
             known.clear()
 
     def holds_prompt(self, function: Function) -> bool:
@@ -169,7 +174,11 @@ class Relevance:
         """Whether a call may yield something volatile, or a short text: from it, or from what it calls."""
         if isinstance(function.node, ast.Lambda):
             return True
-        return self.reaches_source(function) or self._is_short_text(function)
+        return self.yields_source(function) or self._is_short_text(function)
+
+    def yields_source(self, function: Function) -> bool:
+        """Whether something volatile may be in what a function returns or changes."""
+        return self._yields_source(function, 0)
 
     def reaches_source(self, function: Function) -> bool:
         """Whether something volatile may come from a function, or from what it calls."""
@@ -191,6 +200,20 @@ class Relevance:
         self._sources[function] = found
         return found
 
+    def _yields_source(self, function: Function, depth: int) -> bool:
+        if function in self._yields:
+            return self._yields[function]
+        if depth > _DEEPEST or not self._reaches_source(function, depth):
+            return False
+        self._yields[function] = False
+        flow = flow_of(function)
+        found = bool(flow.sets or flow.words & _SURE_SOURCES or flow.called & _LIKELY_SOURCES) or any(
+            self._yields_source(called, depth + 1)
+            for called in self._called(function, flow.words, flow.called.__contains__)
+        )
+        self._yields[function] = found
+        return found
+
     def words(self, function: Function) -> set[str]:
         """The words in a function's text, but for its docstring."""
         known = self._words.get(function)
@@ -202,11 +225,15 @@ class Relevance:
         """What a function may call, by the names in its text."""
         known = self._calls.get(function)
         if known is None:
-            known = self._calls[function] = self._called(function)
+            text = _code(function)
+            words = self.words(function)
+            known = self._calls[function] = self._called(function, words, lambda name: f"{name}(" in text)
         return known
 
-    def _called(self, function: Function) -> list[Function]:
-        text, words = _code(function), self.words(function)
+    def _called(
+        self, function: Function, words: AbstractSet[str], is_called: Callable[[str], bool]
+    ) -> list[Function]:
+        """What a part of a function may call, by the words in it."""
         module = function.module
         found = [module.functions[name] for name in words & module.functions.keys()]
         if function.owner is not None:
@@ -214,7 +241,7 @@ class Relevance:
         for name in words & module.classes.keys():
             found += module.classes[name].methods.values()
         for name in words & module.imports.keys():
-            if f"{name}(" not in text:
+            if not is_called(name):
                 continue
             target = self._program.resolve(module.imports[name], module)
             if isinstance(target, Function):

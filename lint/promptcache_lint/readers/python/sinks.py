@@ -158,6 +158,8 @@ class Sinks:
 
     def _keywords(self, made: Call, frame: Frame) -> None:
         """A call of anything with a keyword that names a system prompt."""
+        if not made.named and not made.path.endswith(".bind_tools"):
+            return
         for keyword in SYSTEM_KEYWORDS:
             if keyword == "instruction" and "Agent" not in made.path:
                 continue  # of a class of agents it is the system prompt, of a function the task

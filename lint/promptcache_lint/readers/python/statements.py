@@ -208,16 +208,9 @@ def _decided(test: ast.expr, frame: Frame) -> bool | None:
         return None
     value = frame.names.get(test.id)
     constant = value.constant if isinstance(value, Thing) else None
-    if constant not in {"True", "False", "None"} or _is_assigned(test.id, frame.function.node):
+    if constant not in {"True", "False", "None"} or test.id in frame.function.bound:
         return None
     return constant == "True"
-
-
-def _is_assigned(name: str, function: ast.AST) -> bool:
-    return any(
-        isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store)
-        for inner in ast.walk(function)
-    )
 
 
 def _try(machine: Interpreter, node: ast.Try | ast.TryStar, frame: Frame) -> bool:

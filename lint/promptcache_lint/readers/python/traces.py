@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.values import Instance, Map, Seq, Str, traits_of
+from promptcache_lint.readers.python.walking import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,7 +105,7 @@ def _own_trace(function: Function, relevance: Relevance) -> _Trace:
     attributes: set[str] = set()
     arguments = False
     plain: set[ast.expr] = set()
-    for node in ast.walk(function.node):  # a statement comes before its targets
+    for node in walk(function.node):  # a statement comes before its targets
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             plain.update(node.targets if not isinstance(node.value.value, str | bytes) else ())
         target = _changed(node) if node not in plain else None
@@ -117,15 +118,13 @@ def _own_trace(function: Function, relevance: Relevance) -> _Trace:
 
 def _changed(node: ast.AST) -> ast.expr | None:
     """The name or attribute that a node binds, or whose list or dict it changes."""
-    match node:
-        case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-            return node
-        case ast.Subscript(ctx=ast.Store()):
-            return node.value
-        case ast.Call(func=ast.Attribute(attr=name, value=owner)) if name in _GROWING:
-            return owner
-        case _:
-            return None
+    if isinstance(node, ast.Name | ast.Attribute):
+        return node if type(node.ctx) is ast.Store else None
+    if isinstance(node, ast.Subscript):
+        return node.value if type(node.ctx) is ast.Store else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
+        return node.func.value
+    return None
 
 
 def _first_attribute(node: ast.Attribute) -> str:

@@ -28,15 +28,16 @@ _FIELDS = {"content", "text", "tool_calls", "arguments", "parts", "role", "outpu
 _SYSTEM_NAMES = {
     *("system", "system_prompt", "system_message", "instructions", "sys_prompt", "system_instruction"),
 }
-_FROM_END = re.compile(r"len\([\w.\[\]'\"]+\)\s*-\s*+(?!1\b)|\[[^\]]*:\s*-|-\s*len\(")
+_FROM_END = re.compile(r"len\([\w.\[\]'\"]+\)\s*-\s*+(?!1\b)|\[[^\]:]*:\s*-|-\s*len\(")
+_MARKS = re.compile(r"cache_?(?:control|point|mark|break)|breakpoint|mark_", re.IGNORECASE)
 _EARLIER = "`{}` changes a message that was already sent: all behind it is computed again."
 _SYSTEM = "`{}` changes the system prompt of a running conversation: nothing of it can be reused."
 
 
 def edits(facts: Facts) -> Iterator[Practice]:
     """PC403 and PC502; a function that writes messages in another form changes nothing that is kept."""
-    if converts(facts.name):
-        return
+    if converts(facts.name) or _MARKS.search(facts.name):
+        return  # a breakpoint is no content
     for node in facts.of(ast.Assign, ast.AugAssign, ast.Delete, ast.Call, ast.ListComp):
         match node:
             case ast.Assign():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Practice
@@ -142,12 +142,14 @@ class Facts:
             node = pending.pop()
             self.nodes.append(node)
             self._kinds.setdefault(type(node), []).append(node)
-            for name in node._fields:
-                value = getattr(node, name, None)
-                for child in value if isinstance(value, list) else (value,):
-                    if isinstance(child, ast.AST) and not isinstance(child, _SIGNS):
-                        self.parents[child] = node
-                        pending.append(child)
+            for value in vars(node).values():
+                if _tells(value):
+                    self.parents[value] = node
+                    pending.append(value)
+                elif type(value) is list:
+                    children = [child for child in value if _tells(child)]
+                    self.parents.update(dict.fromkeys(children, node))
+                    pending += children
         self.sure = {name for node in self.of(*_TELLING) for name in _evidence(node)}
         self.calls = [
             node for node in self.of(ast.Call) if isinstance(node, ast.Call) and is_model_call(node)
@@ -214,6 +216,10 @@ class Facts:
     def label(self, node: ast.AST) -> str:
         """The source text of a node, short."""
         return self.module.label(node)
+
+
+def _tells(node: object) -> TypeGuard[ast.AST]:
+    return isinstance(node, ast.AST) and not isinstance(node, _SIGNS)
 
 
 def _evidence(node: ast.AST) -> Iterator[str]:
