@@ -65,7 +65,7 @@ _SYNTAX = {
     "eq",
 }
 _SETUP = re.compile(
-    r"(?:allow|enable|use|include|with|show|add|support|can|should|force|require|return|need|has|no|is|reflect|extra|custom|additional|_additional)s?_\w+"
+    r"(?:allow|enable|enforce|use|include|with|show|add|support|can|should|force|require|return|need|has|no|is|reflect|extra|custom|additional|_additional)s?_\w+"
     r"|(?:\w+_)?(?:enabled|disabled|allowed|supported|available|mode|format|flag|style|level|type|strict|verbose"
     r"|debug|multi_?modal|native|async|streaming|json|xml|markdown|html|yaml|sql|language|lang|locale|model|provider"
     r"|platform|version|tools?|functions?|skills?|agents?|plugins?|toolkits?|capabilit(?:y|ies)|schema|config"
@@ -90,7 +90,7 @@ class ConditionalSection(Rule):
             branch = exposed.part
             if not isinstance(branch, Branch) or not branch.test or exposed.segment.role != "system":
                 continue
-            if exposed.words_behind >= _ENOUGH_WORDS and exposed.before > 0:
+            if exposed.words_behind >= _ENOUGH_WORDS and exposed.before > 0 and not exposed.turn_before:
                 varies = branch.written and not _is_setup(branch.test)
                 yield Finding(
                     code=self.code,
