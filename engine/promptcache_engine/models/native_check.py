@@ -17,8 +17,8 @@ PROMPT = 40
 """Tokens before the step that is compared."""
 
 MAX_DIVERGENCE = 0.05
-"""Mean Kullback-Leibler divergence, in nat, of the next-token distributions. A wrong slot, weight or angle gives
-more than 1; weights that are rounded to 8 bits some thousandths, weights in their file's own bits nearly none."""
+"""Mean Kullback-Leibler divergence, in nat, of the next-token distributions. A wrong slot, weight or angle
+gives more than 1; weights rounded to 8 bits some thousandths, weights in their file's bits nearly none."""
 
 _STRIDE = 7919  # between the token ids that are tried
 

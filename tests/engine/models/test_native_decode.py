@@ -155,6 +155,17 @@ def test_a_mixed_step_is_split(loaded: LoadedModel) -> None:
     assert apart(torch_only, native) < CLOSE
 
 
+def test_what_is_not_a_number_stays_so(loaded: LoadedModel) -> None:
+    """A poisoned sequence must be seen by its logits, and must not harm the others of its step."""
+    pool = KVPool(loaded.config, 20, torch.float32, "cpu")
+    sound, poisoned = Context(torch.arange(10)), Context(torch.arange(10, 20))
+    step(loaded, pool, [(sound, [1, 2, 3]), (poisoned, [1, 2, 3])])
+    pool.v[0, 11, 0] = float("nan")
+    logits = step(loaded, pool, [(sound, [4]), (poisoned, [4])])
+    assert torch.isfinite(logits[0]).all()
+    assert logits[1].isnan().all()
+
+
 def test_two_pools_at_once(loaded: LoadedModel) -> None:
     """One model may serve two engines."""
     pools = [KVPool(loaded.config, 20, torch.float32, "cpu") for _ in range(2)]

@@ -56,7 +56,10 @@ def compiled_library(
     _make_private(place)
     path = place / f"decode-{_key(compiler, source)}.so"
     if not is_whole(path):
-        _compile(compiler, source, path)
+        try:
+            _compile(compiler, source, path)
+        except OSError as error:
+            raise NativeUnavailableError(f"{place} cannot be written to ({error.strerror})") from error
     return path
 
 

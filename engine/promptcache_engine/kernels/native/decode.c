@@ -240,12 +240,13 @@ AVX2 static void round_row(const float *x, const Rounded *to, int row) {
     int16_t *quants = to->quants + (size_t)row * to->columns;
     const __m256 positive = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     for (int run = 0; run < runs; run++, x += RUN, quants += RUN) {
-        __m256 v[4], most = _mm256_setzero_ps();
+        __m256 v[4], most = _mm256_setzero_ps(), broken = most; /* 0, or NaN where a value is not finite */
         EACH(i, 4) {
             v[i] = _mm256_loadu_ps(x + 8 * i);
             most = _mm256_max_ps(most, _mm256_and_ps(v[i], positive));
+            broken = _mm256_fmadd_ps(v[i], _mm256_setzero_ps(), broken);
         }
-        float scale = max8(most) / 32767.0f;
+        float scale = max8(most) / 32767.0f + sum8(broken);
         __m256 inverse = _mm256_set1_ps(scale > 0 ? 1.0f / scale : 0);
         __m256i q[4], total = _mm256_setzero_si256();
         EACH(i, 4) {

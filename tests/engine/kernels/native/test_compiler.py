@@ -1,5 +1,6 @@
 """The compiled file: made once, private, checked, made anew where damaged, absent where it cannot be."""
 
+import errno
 import multiprocessing
 import multiprocessing.synchronize
 import os
@@ -101,6 +102,16 @@ def test_a_folder_that_cannot_be_made(source: Path, tmp_path: Path) -> None:
         compiler.compiled_library(folder=tmp_path / "file" / "cache", source=source)
 
 
+def test_a_full_disk(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(NativeUnavailableError, match="cannot be written to"):
+        compiler.compiled_library(folder=tmp_path / "cache", source=source)
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
 def test_without_a_compiler(tmp_path: Path) -> None:
     with pytest.raises(NativeUnavailableError, match=r"no C compiler was found \(cc, gcc, clang\)"):
         compiler.compiled_library(folder=tmp_path / "cache", environment={"PATH": str(tmp_path)})
@@ -141,12 +152,12 @@ def test_two_processes_at_once(source: Path, tmp_path: Path) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(timeout=60)
+        worker.join(timeout=300)
     assert [worker.exitcode for worker in workers] == [0, 0]
     (made,) = (tmp_path / "cache").iterdir()
     assert compiler.is_whole(made)
 
 
 def _compile_together(start: multiprocessing.synchronize.Barrier, folder: Path, source: Path) -> None:
-    start.wait(timeout=60)
+    start.wait(timeout=300)
     compiler.compiled_library(folder=folder, source=source)
