@@ -109,7 +109,7 @@ def function(machine: Machine, made: Call, frame: Frame, place: Place) -> Value 
         return without_order(first)
     if dotted in _STABLE and first is not None:
         return Thing(label, tuple(t for t in traits_of(first) if not t.mark.order), settled=True)
-    if dotted.startswith("Math.") and dotted != "Math.random":
+    if dotted.startswith("Math.") and dotted.count(".") == 1 and dotted != "Math.random":
         return _number(made, label)
     if _READING.fullmatch(dotted):
         return Thing(label, order_traits(first) if first is not None else (), settled=True)

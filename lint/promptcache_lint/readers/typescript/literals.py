@@ -10,6 +10,7 @@ from promptcache_lint.readers.python.values import (
     Seq,
     Str,
     Thing,
+    map_traits,
     traits_of,
 )
 from promptcache_lint.readers.typescript import expressions, texts
@@ -80,7 +81,7 @@ def array(machine: Machine, node: Node, frame: Frame) -> Value:
             continue
         value = machine.evaluate(child, frame)
         if child.type != "spread_element":
-            items.append(value)
+            items.append(_passed(value, child, frame))
         elif isinstance(value, Seq):
             items += value.items
             traits += value.traits
@@ -91,6 +92,14 @@ def array(machine: Machine, node: Node, frame: Frame) -> Value:
     result = Seq(tuple(items[:200]), traits, partial=partial)
     machine.sinks.built_list(result, node, frame)
     return result
+
+
+def _passed(value: Value, node: Node, frame: Frame) -> Value:
+    """A volatile item remembers where it stands in the array, so that each of them can be told apart."""
+    if not isinstance(value, Thing) or not value.traits:
+        return value
+    place = frame.module.place(node)
+    return map_traits(value, lambda trait: trait.through(place))
 
 
 def jsx(machine: Machine, node: Node, frame: Frame) -> Value:

@@ -32,6 +32,7 @@ from promptcache_lint.readers.typescript.requests import (
     conversations_of,
     request_segments,
 )
+from promptcache_lint.readers.typescript.wording_only import doubted, talks_to_model
 from promptcache_lint.wording import role_of_name, role_of_speaker
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Sinks:
 
     def filled(self, value: Str, made: Call, frame: Frame) -> None:
         """A template got its values; it is a prompt by its wording."""
-        if opens(value):
+        if self._may_be_prompt(value, frame):
             self._emit("template", "prompt", value, made.node, frame, strength=1)
 
     def practised(self, practice: Practice, frame: Frame) -> None:
@@ -130,9 +131,10 @@ class Sinks:
     ) -> None:
         """A value got a name, or was stored under a key or in a field."""
         role = role_of_name(name)
+        weak = role is None or role == "user"
         if role is None or role == "user":
             top = frame.at_module_level and not key
-            if not top or not isinstance(value, Str) or not opens(value):
+            if not top or not isinstance(value, Str) or not self._may_be_prompt(value, frame):
                 return
             role = "system"
         if role == "prompt" and not _TEMPLATE_NAME.fullmatch(name) and not opens(value):
@@ -150,7 +152,7 @@ class Sinks:
                 return
             value = Str(tuple(part for text in joined for part in text.parts))
         if isinstance(value, Str) and own_words(value) >= ENOUGH_WORDS:
-            self._emit(name, role, value, node, frame, strength=0, expand=True)
+            self._emit(name, role, value, node, frame, strength=0, expand=True, weak=weak)
 
     def returned(self, function: Function, frame: Frame) -> None:
         """A function was run by itself: what it returns may be a prompt by its name or its wording."""
@@ -162,11 +164,13 @@ class Sinks:
                 continue
             found = role
             if found is None and (
-                opens(value) or (_SECTION_NAME.fullmatch(function.name) and is_headed(value))
+                self._may_be_prompt(value, frame)
+                or (_SECTION_NAME.fullmatch(function.name) and is_headed(value))
             ):
                 found = "system"
             if found is not None and found != "user" and (own_words(value) or role is not None):
                 parts = self._expanded(value.parts, frame)
+                parts = parts if role is not None else doubted(parts)
                 path = "system" if found == "system" else "messages[0]"
                 segments = (Segment(path, found, parts),)
                 self._add(function.name, segments, place, frame, strength=0, certain=role is not None)
@@ -223,10 +227,12 @@ class Sinks:
         *,
         strength: int,
         expand: bool = False,
+        weak: bool = False,
     ) -> None:
         path = "system" if role == "system" else "messages[0]"
         for segment in content_segments(value, node, path, role, frame):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
+            parts = doubted(parts) if weak else parts
             self._add(
                 name, (replace(segment, parts=parts),), frame.module.place(node), frame, strength=strength
             )
@@ -274,6 +280,11 @@ class Sinks:
             if known is not None:
                 for prompts in self._found.values():
                     prompts.pop(known[1], None)
+
+    @staticmethod
+    def _may_be_prompt(value: Value, frame: Frame) -> bool:
+        """Whether a text begins like a prompt, in a module that has to do with models."""
+        return opens(value) and talks_to_model(frame.module.source)
 
     def _machine(self) -> Machine:
         assert self.machine is not None

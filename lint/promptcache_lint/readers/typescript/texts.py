@@ -171,7 +171,21 @@ def join(machine: Machine, separator: Value | None, items: Value, node: Node, fr
     if not isinstance(items, Seq):
         return Str(parts_of(machine, items, node, frame))
     label = frame.module.label(node)
-    return join_items(glue, items, lambda item: parts_of(machine, item, node, frame), label, place)
+
+    def put(item: Value) -> tuple[Part, ...]:
+        parts = parts_of(machine, item, node, frame)
+        return parts if items.partial else _own_place(parts, item, place)
+
+    return join_items(glue, items, put, label, place)
+
+
+def _own_place(parts: tuple[Part, ...], item: Value, place: Place) -> tuple[Part, ...]:
+    """A volatile item of a joined list stands where the list names it, if that is in the same file."""
+    if not isinstance(item, Thing) or not item.traits or item.traits[0].mark.order:
+        return parts
+    trait = item.traits[0]
+    where = next((step for step in reversed((trait.origin, *trait.flow)) if step.path == place.path), place)
+    return tuple(replace(part, place=where) if isinstance(part, Hole) else part for part in parts)
 
 
 def raw(node: Node, frame: Frame) -> tuple[Part, ...]:
