@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from promptcache_lint import run_file
 from promptcache_lint.cli import main
 from promptcache_lint.fixes import rewrite
 from promptcache_lint.formats import FORMATS
 
 RULES = "You are a clerk of our company. Be brief and polite, and never promise anything."
 RUN = "import sys; from promptcache_lint.cli import main; sys.exit(main(sys.argv[1:]))"
-FIXABLE = "import json\n\n\ndef system_prompt(record):\n    return json.dumps(record) + '{}{}'\n"
+FIXABLE = "import json\n\n\ndef system_prompt(profile):\n    return json.dumps(profile) + '{}{}'\n"
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_line_ends_and_marks_stay(tree, ends, mark):
     before = mark + FIXABLE.format("ä ", RULES).replace("\n", ends)
     (tree / "agent.py").write_bytes(before.encode())
     assert main([".", "--fix"]) == 0
-    assert text_of(tree / "agent.py") == before.replace("(record) +", "(record, sort_keys=True) +")
+    assert text_of(tree / "agent.py") == before.replace("(profile) +", "(profile, sort_keys=True) +")
 
 
 def test_line_ends_of_both_kinds_are_left(tree, capsys):
@@ -185,3 +186,32 @@ def test_a_name_that_is_no_text(tree, name):
     assert b"Traceback" not in done.stderr
     assert done.returncode == 1
     done.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize("fault", [ZeroDivisionError("secret words"), MemoryError(), AssertionError()])
+def test_a_fault_of_the_linter_itself_is_told_of_its_file_only(tree, capsys, monkeypatch, fault):
+    real = run_file.prepare_python
+
+    def trip(file, workspace):
+        if file.path.name == "bad.py":
+            raise fault
+        real(file, workspace)
+
+    (tree / "bad.py").write_text((tree / "agent.py").read_text())
+    (tree / "zeal.py").write_text((tree / "agent.py").read_text())
+    monkeypatch.setattr(run_file, "prepare_python", trip)
+    assert main([".", "--output-format", "json", "--isolated", "--no-cache"]) == 1
+    printed = capsys.readouterr().out
+    found = {(item["filename"], item["code"]) for item in json.loads(printed)}
+    assert found >= {("agent.py", "PC201"), ("bad.py", "PC900"), ("zeal.py", "PC201")}
+    assert {code for file, code in found if file == "bad.py"} == {"PC900"}
+    assert f"internal error of kind {type(fault).__name__}" in printed
+    assert "secret words" not in printed
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "many"])
+def test_a_number_of_processes_that_is_none(tree, capsys, jobs):
+    with pytest.raises(SystemExit) as stopped:
+        main([".", "-j", jobs])
+    assert stopped.value.code == 2
+    assert "--jobs" in capsys.readouterr().err

@@ -30,24 +30,24 @@ def fixed(tmp_path, monkeypatch, capsys):
 
 def prompt(expression, head="import json, orjson, glob, os"):
     body = f"    return '{RULES} ' + {expression} + ' Be kind to all.'"
-    return f"{head}\n\n\ndef system_prompt(record, words):\n{body}\n"
+    return f"{head}\n\n\ndef system_prompt(profile, words):\n{body}\n"
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("json.dumps(record)", "json.dumps(record, sort_keys=True)"),
-        ("json.dumps(record, indent=2)", "json.dumps(record, indent=2, sort_keys=True)"),
-        ("json.dumps(record, indent=2,)", "json.dumps(record, indent=2, sort_keys=True,)"),
-        ("json.dumps(record, sort_keys=False)", "json.dumps(record, sort_keys=True)"),
-        ("json.dumps((record))", "json.dumps((record), sort_keys=True)"),
-        ("orjson.dumps(record).decode()", "orjson.dumps(record, option=orjson.OPT_SORT_KEYS).decode()"),
+        ("json.dumps(profile)", "json.dumps(profile, sort_keys=True)"),
+        ("json.dumps(profile, indent=2)", "json.dumps(profile, indent=2, sort_keys=True)"),
+        ("json.dumps(profile, indent=2,)", "json.dumps(profile, indent=2, sort_keys=True,)"),
+        ("json.dumps(profile, sort_keys=False)", "json.dumps(profile, sort_keys=True)"),
+        ("json.dumps((profile))", "json.dumps((profile), sort_keys=True)"),
+        ("orjson.dumps(profile).decode()", "orjson.dumps(profile, option=orjson.OPT_SORT_KEYS).decode()"),
         (
-            "orjson.dumps(record, option=orjson.OPT_INDENT_2).decode()",
-            "orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()",
+            "orjson.dumps(profile, option=orjson.OPT_INDENT_2).decode()",
+            "orjson.dumps(profile, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()",
         ),
-        ("f'{json.dumps(record)}'", "f'{json.dumps(record, sort_keys=True)}'"),
-        ("'ü😀' + json.dumps(record)", "'ü😀' + json.dumps(record, sort_keys=True)"),
+        ("f'{json.dumps(profile)}'", "f'{json.dumps(profile, sort_keys=True)}'"),
+        ("'ü😀' + json.dumps(profile)", "'ü😀' + json.dumps(profile, sort_keys=True)"),
         ("', '.join(set(words))", "', '.join(sorted(set(words)))"),
         ("', '.join({'a', 'b'})", "', '.join(sorted({'a', 'b'}))"),
         ("', '.join(w.upper() for w in set(words))", "', '.join(w.upper() for w in sorted(set(words)))"),
@@ -76,7 +76,7 @@ def test_the_loop_is_sorted_and_not_the_set(fixed):
 
 
 @pytest.mark.parametrize(
-    "expression", ["json.dumps(record, **words)", "json.dumps(*words)", "orjson.dumps(**words)"]
+    "expression", ["json.dumps(profile, **words)", "json.dumps(*words)", "orjson.dumps(**words)"]
 )
 def test_calls_that_cannot_be_read_stay(fixed, expression):
     assert fixed(prompt(expression)) == prompt(expression)
@@ -169,7 +169,7 @@ def test_a_line_inside_a_condition_stays(fixed):
 def test_line_ends_and_mark_stay(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "agent.py"
-    path.write_bytes(b"\xef\xbb\xbf" + prompt("json.dumps(record)").replace("\n", "\r\n").encode())
+    path.write_bytes(b"\xef\xbb\xbf" + prompt("json.dumps(profile)").replace("\n", "\r\n").encode())
     main(["agent.py", "--fix"])
     data = path.read_bytes()
     assert data.startswith(b"\xef\xbb\xbfimport")
@@ -179,7 +179,7 @@ def test_line_ends_and_mark_stay(tmp_path, monkeypatch):
 
 def test_mixed_line_ends_are_left_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    data = b"# one\r\n" + prompt("json.dumps(record)").encode()
+    data = b"# one\r\n" + prompt("json.dumps(profile)").encode()
     (tmp_path / "agent.py").write_bytes(data)
     assert main(["agent.py", "--fix"]) == 1
     assert (tmp_path / "agent.py").read_bytes() == data
@@ -188,31 +188,31 @@ def test_mixed_line_ends_are_left_alone(tmp_path, monkeypatch, capsys):
 
 def test_diff_changes_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent.py").write_text(prompt("json.dumps(record)"))
+    (tmp_path / "agent.py").write_text(prompt("json.dumps(profile)"))
     assert main(["agent.py", "--diff"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("--- a/agent.py\n+++ b/agent.py\n@@")
     assert "+    return" in out
     assert err == "Would fix 1 in 1 file.\n"
-    assert (tmp_path / "agent.py").read_text() == prompt("json.dumps(record)")
+    assert (tmp_path / "agent.py").read_text() == prompt("json.dumps(profile)")
 
 
 def test_status_after_fixing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent.py").write_text(prompt("json.dumps(record)"))
+    (tmp_path / "agent.py").write_text(prompt("json.dumps(profile)"))
     assert main(["agent.py", "--fix"]) == 0
     assert "Fixed 1 in 1 file." in capsys.readouterr().err
 
 
 def test_what_is_selected_out_is_not_fixed(fixed):
-    assert fixed(prompt("json.dumps(record)"), "agent.py", "--ignore", "PC201") == prompt(
-        "json.dumps(record)"
+    assert fixed(prompt("json.dumps(profile)"), "agent.py", "--ignore", "PC201") == prompt(
+        "json.dumps(profile)"
     )
 
 
 def test_json_carries_the_fix(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent.py").write_text(prompt("json.dumps(record)"))
+    (tmp_path / "agent.py").write_text(prompt("json.dumps(profile)"))
     main(["agent.py", "--output-format", "json"])
     (item,) = json.loads(capsys.readouterr().out)
     (edit,) = item["fix"]["edits"]
@@ -226,7 +226,7 @@ def test_every_fix_that_is_offered_works(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.py").write_text(
         prompt(
-            "json.dumps(record) + ' '.join(set(words)) + json.dumps(record.extra) + ' '.join(glob.glob('*'))"
+            "json.dumps(profile) + ' '.join(set(words)) + json.dumps(profile.extra) + ' '.join(glob.glob('*'))"
         )
     )
     before = lint_paths(["agent.py"], Settings(severity=Severity.INFO, fixes=True)).findings
