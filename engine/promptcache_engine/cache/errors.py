@@ -57,3 +57,13 @@ class InvariantError(CacheError):
             f"the cache's bookkeeping is broken: {broken}.", remedy="Please report this as a bug."
         )
         self.broken = broken
+
+
+def require_whole(least: int, **values: int | None) -> None:
+    """Raise CacheConfigError for the first of ``values`` that is no whole number of at least ``least``; None is
+    no value.
+    """
+    for name, value in values.items():
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and (not whole or value < least):
+            raise CacheConfigError(name, value, f"It must be a whole number of at least {least}.")

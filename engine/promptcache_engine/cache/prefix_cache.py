@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from promptcache_engine.cache.admission import Admission
 from promptcache_engine.cache.audit import audit
-from promptcache_engine.cache.errors import CacheConfigError, InvalidTokensError, LeaseError
+from promptcache_engine.cache.errors import (
+    CacheConfigError,
+    InvalidTokensError,
+    LeaseError,
+    require_whole,
+)
 from promptcache_engine.cache.events import CacheEvent
 from promptcache_engine.cache.hints import NO_HINTS, Hints
 from promptcache_engine.cache.lease import Lease
@@ -69,9 +74,11 @@ class PrefixCache:
         event_limit: int = 1_000_000,
         window_pools: Sequence[tuple[int, int]] = (),
     ) -> None:
-        _require(1, num_pages=num_pages, page_size=page_size, window=window, tokens_per_unit=tokens_per_unit)
+        require_whole(
+            1, num_pages=num_pages, page_size=page_size, window=window, tokens_per_unit=tokens_per_unit
+        )
         remembered = 8 * num_pages * page_size if remember_tokens is None else remember_tokens
-        _require(
+        require_whole(
             0,
             lookahead=lookahead,
             recompute=recompute,
@@ -82,7 +89,7 @@ class PrefixCache:
         self.page_size = page_size
         self.share_on_admission = share_on_admission
         for length, pages in window_pools:
-            _require(1, window=length, window_pages=pages)
+            require_whole(1, window=length, window_pages=pages)
         if window_pools and share_on_admission:
             raise CacheConfigError("window_pools", window_pools, "They need share_on_admission=False.")
         self.windows = Windows(window_pools, page_size, num_pages)
@@ -315,10 +322,3 @@ class PrefixCache:
             self._store.free_private(lease)
         self._store.unlock_path(lease.node, keep=keep)
         self._leases.close(lease)
-
-
-def _require(least: int, **values: int | None) -> None:
-    for name, value in values.items():
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if value is not None and (not whole or value < least):
-            raise CacheConfigError(name, value, f"It must be a whole number of at least {least}.")
