@@ -60,8 +60,9 @@ class InvariantError(CacheError):
 
 
 def require_whole(least: int, **values: int | None) -> None:
-    """Raise CacheConfigError for the first of ``values`` that is no whole number of at least ``least``; None is
-    no value.
+    """Raise CacheConfigError for the first of ``values`` that is no whole number of ``least`` or more.
+
+    None passes: it is no value.
     """
     for name, value in values.items():
         whole = isinstance(value, int) and not isinstance(value, bool)

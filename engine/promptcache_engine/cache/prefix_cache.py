@@ -78,13 +78,8 @@ class PrefixCache:
             1, num_pages=num_pages, page_size=page_size, window=window, tokens_per_unit=tokens_per_unit
         )
         remembered = 8 * num_pages * page_size if remember_tokens is None else remember_tokens
-        require_whole(
-            0,
-            lookahead=lookahead,
-            recompute=recompute,
-            remember_tokens=remembered,
-            event_limit=event_limit,
-        )
+        require_whole(0, lookahead=lookahead, recompute=recompute)
+        require_whole(0, remember_tokens=remembered, event_limit=event_limit)
         self.num_pages = num_pages
         self.page_size = page_size
         self.share_on_admission = share_on_admission
