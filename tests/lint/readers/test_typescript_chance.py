@@ -96,3 +96,101 @@ def test_what_is_sent_or_named_is_certain_still():
     assert ("PC101", Severity.ERROR) in {found[:2] for found in _findings(sent, "helper.ts")}
     named = HELPER.replace("function helper", "function systemPrompt")
     assert _findings(named, "helper.ts") == [("PC101", Severity.ERROR, 2)]
+
+
+COUNTERS = {
+    "of the module": ("let turn = 0;", "turn++;", "${turn}"),
+    "added to": ("let turn = 1;", "turn += 1;", "${turn}"),
+    "written out": ("let turn = 0;", "turn = turn + 1;", "${turn}"),
+    "taken as it is counted": ("let calls = 0;", "const turn = ++calls;", "${turn}"),
+}
+
+
+@pytest.mark.parametrize(("begun", "step", "value"), COUNTERS.values(), ids=COUNTERS)
+def test_what_is_counted_up_from_call_to_call_is_a_counter(begun, step, value, codes):
+    assert codes(_sent(value, step) + begun, "agent.ts") == [("PC107", 7)]
+
+
+BOT = """class Bot {
+  private turn = 0;
+  #used = 0;
+  messages: any[] = [];
+  async say(q: string) {
+    this.turn += 1;
+    this.messages.push({ role: "user", content: `[${this.turn}] ${q}` });
+    const r = await openai.chat.completions.create({ model: "m", messages: [
+      { role: "system", content: SYSTEM },
+      ...this.messages ] });
+    this.#used += r.usage.total_tokens;
+    this.messages.push({ role: "assistant", content: r.choices[0].message.content });
+  }
+}
+"""
+
+
+def test_fields_are_counted_up_too(codes):
+    text = _HEAD + BOT.replace("SYSTEM", "`Turn ${this.turn}. Used ${this.#used}. Be kind to all guests.`")
+    assert codes(text, "bot.ts") == [("PC107", 12), ("PC107", 12)]
+
+
+def test_a_number_in_a_message_that_is_kept_is_no_fault(codes):
+    assert codes(_HEAD + BOT.replace("SYSTEM", '"You are a butler. Be kind to all guests."'), "bot.ts") == []
+
+
+STEADY = {
+    "an index of a loop": """
+        export function systemPrompt(rules: string[]) {
+          let n = 0;
+          let out = "You are a butler who keeps to these rules:\\n";
+          for (const rule of rules) { n++; out += `${n}. ${rule}\\n`; }
+          for (let i = 0; i < 3; i++) out += `${i}: more of it\\n`;
+          return out;
+        }
+        """,
+    "a list numbered once": """
+        let n = 0;
+        const LIST = ["Be kind.", "Be brief."].map((rule) => { n++; return `${n}. ${rule}`; }).join("\\n");
+        export const systemPrompt = () => `You are a butler who keeps to rules.\\n${LIST}`;
+        """,
+    "set back for each text": """
+        class Rules {
+          private index = 0;
+          constructor(private rules: string[]) {}
+          systemPrompt() {
+            this.index = 0;
+            return "You are a butler who keeps to rules.\\n" + this.rules.map((rule) => this.one(rule)).join("\\n");
+          }
+          one(rule: string) { this.index++; return `${this.index}. ${rule}`; }
+        }
+        """,
+    "a local of the same name": """
+        let turn = 0;
+        export function next() { turn++; }
+        export function systemPrompt(turns: string[]) {
+          const turn = turns[0];
+          return `You are a butler for ${turn}. Be kind to all guests.`;
+        }
+        """,
+    "a number of the object": """
+        let nextId = 0;
+        class Agent {
+          id: number;
+          constructor() { this.id = nextId++; }
+          systemPrompt() { return `You are agent ${this.id}. Be kind to all guests.`; }
+        }
+        """,
+    "logged": """
+        let turn = 0;
+        export async function ask(q: string) {
+          turn++;
+          console.log(`Turn ${turn}`);
+          return openai.chat.completions.create({ model: "m", messages: [
+            { role: "system", content: "You are a butler." }, { role: "user", content: `${q} (turn ${turn})` }] });
+        }
+        """,
+}
+
+
+@pytest.mark.parametrize("text", STEADY.values(), ids=STEADY)
+def test_other_numbers_are_no_counters(text, codes):
+    assert codes(text, "agent.ts", Severity.INFO) == []

@@ -14,6 +14,7 @@ from promptcache_lint.readers.python.values import (
     traits_of,
 )
 from promptcache_lint.readers.typescript import binding, calls, literals, members, texts
+from promptcache_lint.readers.typescript.counters import counted
 from promptcache_lint.readers.typescript.module import FUNCTIONS, Closure
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def named(machine: Machine, node: Node, frame: Frame) -> Value:
         return Thing(constant="undefined")
     value = frame.find(name)
     if value is not None:
-        return value
+        return counted(machine, value, name, node, frame)
     if name in frame.module.imports:
         return machine.imported(frame.module, name)
     return members.marked(machine, Ref(name), node, frame)
@@ -230,5 +231,5 @@ def _unary(machine: Machine, node: Node, frame: Frame) -> Value:
             return Thing(constant=f"-{value.constant}", settled=True)
         return Thing(frame.module.label(node), traits_of(value))
     if node.type == "update_expression":
-        return Thing(frame.module.label(node))
+        return Thing(frame.module.label(node), tuple(t for t in traits_of(value) if t.mark.code == "PC107"))
     return Thing(frame.module.label(node), settled=True)

@@ -22,6 +22,7 @@ from promptcache_lint.readers.python.values import (
     traits_of,
 )
 from promptcache_lint.readers.typescript import binding, expressions, statements
+from promptcache_lint.readers.typescript.counters import Counters
 from promptcache_lint.readers.typescript.frame import Frame
 from promptcache_lint.readers.typescript.module import Class, Closure
 from promptcache_lint.readers.typescript.objects import Objects
@@ -59,6 +60,7 @@ class Machine:
         self.objects = Objects(self)
         self.relevance = Relevance(self)
         self._modules: dict[Module, Frame] = {}
+        self._counters: dict[Module, Counters] = {}
         self._alone: dict[Function, Frame] = {}
         self._results: dict[tuple[object, ...], tuple[Frame, list[Value]]] = {}
         self._calls = 0
@@ -87,6 +89,12 @@ class Machine:
             frame = self._modules[module] = Frame(module)
             statements.run(self, module.tree.root_node.named_children, frame)
         return frame
+
+    def counters(self, module: Module) -> Counters:
+        """What a module counts up."""
+        if module not in self._counters:
+            self._counters[module] = Counters(module)
+        return self._counters[module]
 
     def imported(self, module: Module, name: str) -> Value:
         """The value of an imported name: a definition of the tree, or a name in a package."""

@@ -18,6 +18,7 @@ from promptcache_lint.readers.python.values import (
     with_traits,
 )
 from promptcache_lint.readers.typescript.clocks import iso_cut, literal, literal_number
+from promptcache_lint.readers.typescript.counters import counted
 from promptcache_lint.readers.typescript.module import Class, Closure, Module, unquoted
 from promptcache_lint.readers.typescript.signs import attribute_mark, normal
 
@@ -73,9 +74,10 @@ def member(machine: Machine, node: Node, frame: Frame) -> Value:
         return Thing()
     name = frame.module.text(key).lstrip("#")
     if target.type == "this":
-        stored = frame.this_frame().names.get(f"this.{name}")
-        if stored is not None:
-            return stored
+        value = frame.this_frame().names.get(f"this.{name}")
+        if value is None:
+            value = member_of(machine, machine.evaluate(target, frame), name, node, frame)
+        return counted(machine, value, f"this.{name}", node, frame)
     return member_of(machine, machine.evaluate(target, frame), name, node, frame)
 
 
