@@ -143,6 +143,8 @@ def _fixing(group: argparse._ArgumentGroup) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes; write 0, 1, 2 …")
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of processes; write 1, 2 …, or leave it out for as many as are worth it"
+        )
     return int(text)

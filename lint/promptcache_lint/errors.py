@@ -7,7 +7,8 @@
     ├── BaselineError         a baseline that is missing or no baseline
     ├── RenderError           `verify` could not render the request
     └── UnreadableFileError   a file that cannot be decoded or parsed (becomes a PC900 finding)
-        └── MissingExtraError it needs an extra that is not installed (a note, once in a run)
+        ├── MissingExtraError it needs an extra that is not installed (a note, once in a run)
+        └── InternalError     the linter itself failed on it
 
 Every error carries the data it speaks of and a ``remedy``.
 """
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BaselineError",
     "ConfigurationError",
+    "InternalError",
     "LintError",
     "MissingExtraError",
     "MissingPathError",
@@ -102,3 +104,17 @@ class MissingExtraError(UnreadableFileError):
         super().__init__(f"{kind} files are skipped: their reader is not installed.")
         self.remedy = f"Install it with `{install}`."
         self.extra = extra
+
+
+class InternalError(UnreadableFileError):
+    """The linter met a fault of its own while it checked a file; ``kind`` is the exception's class.
+
+    The exception's words are left out: they may quote the file.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        kind = type(error).__name__
+        super().__init__(
+            f"Could not be checked: internal error of kind {kind}; please report it. Other files are checked."
+        )
+        self.kind = kind

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.declared import vocabulary_of
 from promptcache_lint.declared_python import prepare_python
-from promptcache_lint.errors import MissingExtraError, UnreadableFileError
+from promptcache_lint.errors import InternalError, MissingExtraError, UnreadableFileError
 from promptcache_lint.faults import one_for_each_fault
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.fixes.trial import Trial
@@ -71,8 +71,17 @@ class FileLinter:
         return FileResult(shown, tuple(findings), source if findings else None, tuple(self.notes))
 
     def lint_source(self, file: InputFile) -> list[Finding]:
-        """The findings in a text, in order of place and code."""
+        """The findings in a text, in order of place and code; a fault of the linter's own is a PC900."""
         settings = self._settings.in_file(file.path)
+        try:
+            findings = self._looked_up(file, settings)
+        except Exception as error:  # noqa: BLE001 - one file that trips a reader or rule must not end the run
+            self.workspace.shared.clear()  # what the readers share may be half done
+            findings = _unreadable(file.source.path, InternalError(error), settings)
+        return list(_grave(findings, settings))
+
+    def _looked_up(self, file: InputFile, settings: Settings) -> list[Finding]:
+        """What the cache knows of a text, or else what is found in it."""
         source = file.source
         reader = choose_reader(file.path, source.path, source.text, asked=file.asked)
         if reader is None:
@@ -84,7 +93,7 @@ class FileLinter:
             findings = self._found(file, reader, settings)
             if cached is not None and self._cache is not None:
                 self._cache.keep(cached, findings)
-        return list(_grave(findings, settings))
+        return findings
 
     def again(self) -> FileLinter:
         """A linter under the same settings that has read nothing yet, for a file that changed."""
