@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from promptcache_lint.prompts import Text, Trait
+from promptcache_lint.prompts import Hole, Text, Trait
+from promptcache_lint.readers.placeholders import date_only
 from promptcache_lint.readers.python import calls, containers, strings, templates
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.program import Class, Function, Module
@@ -24,11 +26,25 @@ from promptcache_lint.readers.python.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from promptcache_lint.places import Place
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
 __all__ = ["dotted_name", "evaluate", "imported_value", "spelling"]
+
+
+_LONGEST = 1_000_000
+"""Characters of a repeated text; a longer one is not written out."""
+_PARTS_OF_A_DATE = {
+    "year": "%Y",
+    "month": "%m",
+    "day": "%d",
+    "tm_year": "%Y",
+    "tm_mon": "%m",
+    "tm_mday": "%d",
+}
+"""Parts of a clock that tick no faster than a date, with the format that writes them."""
 
 
 def spelling(node: ast.expr) -> str:
@@ -175,10 +191,19 @@ def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value
             return value if value is not None else Thing(path or node.attr)
         case Thing() if node.attr in {"tzinfo", "timezone", "resolution"}:
             return Thing(path or node.attr, settled=True)
+        case Thing() if node.attr in _PARTS_OF_A_DATE and base.traits:
+            return _part_of_a_date(machine, node.attr, base)
         case Thing():
             return Thing(path or node.attr, base.traits, settled=base.settled and bool(base.traits))
         case _:
             return Thing(path or node.attr, traits_of(base))
+
+
+def _part_of_a_date(machine: Interpreter, name: str, base: Thing) -> Thing:
+    """What a part of a clock keeps, as if it were written by a format."""
+    marks = ((t, date_only(t.mark, _PARTS_OF_A_DATE[name], machine.vocabulary)) for t in base.traits)
+    kept = tuple(replace(trait, mark=mark) for trait, mark in marks if mark is not None)
+    return Thing(name, kept, settled=not kept)
 
 
 def _module_member(machine: Interpreter, module: Module, dotted: str, name: str, frame: Frame) -> Value:
@@ -202,8 +227,8 @@ def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
                     *strings.parts_of(machine, right, node.right, frame),
                 )
             )
-        case (Str() as text, _) | (_, Str() as text) if isinstance(node.op, ast.Mult):
-            return text
+        case (Str() as text, other) | (other, Str() as text) if isinstance(node.op, ast.Mult):
+            return _repeated(text, other, frame.module.label(node), frame.module.place(node))
         case Seq(), Seq() if isinstance(node.op, ast.Add):
             partial = left.partial or right.partial
             return Seq((*left.items, *right.items)[:200], left.traits + right.traits, left.kind, partial)
@@ -226,6 +251,18 @@ def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
     both = tuple(dict.fromkeys(traits_of(left) + traits_of(right)))
     kept = _arithmetic(both, node.op)
     return Thing(frame.module.label(node), kept, settled=_is_settled(left) and _is_settled(right))
+
+
+def _repeated(text: Str, times: Value, label: str, place: Place) -> Str:
+    """A text repeated; one of unknown or very great length is followed by a hole."""
+    number = times.constant if isinstance(times, Thing) else None
+    once = "".join(part.text for part in text.parts if isinstance(part, Text))
+    plain = all(isinstance(part, Text) for part in text.parts)
+    if number is None or not number.isdecimal() or not plain or len(once) * int(number[:9]) > _LONGEST:
+        return Str((*text.parts, Hole(label, place)))
+    if number == "1":
+        return text
+    return Str((Text(once * int(number), text.parts[0].place if text.parts else place),)) if once else text
 
 
 def _arithmetic(traits: Traits, operator: ast.operator) -> Traits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["as_set", "environment", "known_function"]
 
+_TEMPLATES = ("PromptTemplate", ".from_template", ".from_messages")
+_TEMPLATE = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_(?:template|messages))?")
+"""Templates of LangChain and its like: texts, and lists of messages, that are filled later."""
 _CONSUMING = {
     "len",
     "bool",
@@ -83,8 +87,11 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             return _deferred(machine, made, frame, place)
         case "asyncio.gather":
             return Seq(tuple(made.values), partial=True)
-        case "string.Template" | "Template" | "langchain.PromptTemplate" if isinstance(first, Str):
+        case "string.Template" | "Template" if isinstance(first, Str):
             return first
+        case name if name.endswith(_TEMPLATES) and _TEMPLATE.fullmatch(name):
+            template = made.argument(0, "template") or made.argument(0, "messages")
+            return template if isinstance(template, Str | Seq) else None
         case "open" | "io.open" | "os.path.dirname" | "os.path.basename" if first is not None:
             return Thing(frame.module.label(made.node), order_traits(first), settled=True)
         case "os.getenv" | "os.environ.get":

@@ -6,9 +6,11 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.placeholders import date_only
+from promptcache_lint.readers.placeholders import PLACEHOLDER, date_only
 from promptcache_lint.readers.python import strings, templates
+from promptcache_lint.readers.python.bindings import is_known
 from promptcache_lint.readers.python.merging import merge
+from promptcache_lint.readers.python.modules import Function
 from promptcache_lint.readers.python.values import (
     Map,
     Ref,
@@ -69,7 +71,9 @@ def _of_text(machine: Interpreter, made: Call, receiver: Str, name: str, frame: 
             expression = made.arguments[0][1]
             named |= {key: (value, expression) for key, value in made.values[0].pairs if key is not None}
         dollar = name in {"substitute", "safe_substitute"}
-        return templates.template_fields(machine, receiver, list(made.arguments), named, frame, dollar=dollar)
+        named = _called(machine, named, made, frame) if name == "partial" else named
+        use = templates.Use(machine, made.node, frame)
+        return templates.template_fields(use, receiver, list(made.arguments), named, dollar=dollar)
     if name == "replace" and len(made.arguments) > 1:
         return _replaced(machine, made, receiver, frame)
     if name in _SAME_TEXT:
@@ -79,15 +83,43 @@ def _of_text(machine: Interpreter, made: Call, receiver: Str, name: str, frame: 
     return Thing(frame.module.label(made.node), () if name in _NUMBERS else traits_of(receiver))
 
 
+def _called(
+    machine: Interpreter, named: dict[str, tuple[Value, ast.expr]], made: Call, frame: Frame
+) -> dict[str, tuple[Value, ast.expr]]:
+    """The arguments of ``partial``: a function among them is called when the template is filled."""
+    place = frame.module.place(made.node)
+    return {
+        name: (machine.invoke(value.target, [], {}, frame, place, bound=value.bound)[0], expression)
+        if isinstance(value, Ref) and isinstance(value.target, Function)
+        else (value, expression)
+        for name, (value, expression) in named.items()
+    }
+
+
+def _of_messages(machine: Interpreter, made: Call, receiver: Seq, frame: Frame) -> Seq:
+    """A template of messages, ``[("system", "… {now}"), …]``, filled."""
+
+    def filled(item: Value) -> Value:
+        match item:
+            case Str():
+                return _of_text(machine, made, item, name, frame) or item
+            case Seq(items=(speaker, Str() as text), kind="tuple"):
+                return replace(item, items=(speaker, _of_text(machine, made, text, name, frame) or text))
+            case _:
+                return item
+
+    name = "partial"
+    return replace(receiver, items=tuple(map(filled, receiver.items)))
+
+
 def _replaced(machine: Interpreter, made: Call, receiver: Str, frame: Frame) -> Value:
     """``text.replace("{{time}}", now)``: a template filled by hand."""
     old, (new, expression) = made.values[0], made.arguments[1]
     wanted = "".join(getattr(part, "text", "\0") for part in old.parts) if isinstance(old, Str) else ""
-    if not wanted or not traits_of(new):
+    if not wanted or not (traits_of(new) or PLACEHOLDER.fullmatch(wanted)):
         return receiver
-    parts = templates.replaced(
-        receiver.parts, wanted, strings.parts_of(machine, new, expression, frame), frame.module
-    )
+    filling = templates.Filling(strings.parts_of(machine, new, expression, frame), is_known(new))
+    parts = templates.replaced(templates.Use(machine, made.node, frame), receiver.parts, wanted, filling)
     return with_traits(receiver, traits_of(new)) if parts == receiver.parts else Str(parts)
 
 
@@ -128,6 +160,8 @@ def _of_list(machine: Interpreter, made: Call, receiver: Seq, name: str, frame: 
             return replace(receiver, traits=receiver.traits + inherited, partial=True)
         case "pop" | "popleft":
             return element_of(receiver)
+        case "partial" | "format_messages" | "invoke" | "format_prompt":
+            return _of_messages(machine, made, receiver, frame)
         case _ if name in _NUMBERS:
             return Thing(settled=True)
         case _:

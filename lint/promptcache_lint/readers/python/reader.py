@@ -6,18 +6,21 @@ import io
 import tokenize
 from typing import TYPE_CHECKING
 
+from promptcache_lint.prompts import Text
+from promptcache_lint.readers.placeholders import has_placeholder
 from promptcache_lint.readers.python.conversations.finder import find_practices, may_handle_conversation
 from promptcache_lint.readers.python.interpreter import Interpreter
 from promptcache_lint.readers.python.program import Program, parse_module
 from promptcache_lint.readers.python.relevance import may_hold_prompt
 from promptcache_lint.readers.python.sinks import Sinks
+from promptcache_lint.readers.python.values import Str
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from promptcache_lint.places import Place, Source
     from promptcache_lint.prompts import Prompt
-    from promptcache_lint.readers.python.program import Module
+    from promptcache_lint.readers.python.program import Function, Module
     from promptcache_lint.readers.reading import InputFile, Workspace
 
 __all__ = ["PythonReader"]
@@ -85,4 +88,22 @@ def _prompts(module: Module, machine: Interpreter) -> list[Prompt]:
                 sinks.returned(nested, machine.run_alone_inside(nested, frame))
         except RecursionError:
             continue  # one expression of a thousand terms must not hide the other functions
-    return sinks.take(module.source.path)
+    for function in _filling(module, functions, machine):
+        machine.run_alone(function)
+    return sinks.bindings.judged(sinks.take(module.source.path), module)
+
+
+def _filling(module: Module, functions: list[Function], machine: Interpreter) -> list[Function]:
+    """The functions that say nothing of prompts, and use a template of the module that has open fields."""
+    names = machine.module_frame(module).names
+    templates = {
+        name
+        for name, value in names.items()
+        if isinstance(value, Str)
+        and any(isinstance(p, Text) and p.open and has_placeholder(p.text) for p in value.parts)
+    }
+    return [
+        function
+        for function in functions
+        if templates & machine.relevance.words(function) and not machine.relevance.holds_prompt(function)
+    ]

@@ -15,6 +15,7 @@ from promptcache_lint.exposure import count_words, holds_input
 from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
+from promptcache_lint.readers.python.bindings import Bindings
 from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.requests import SYSTEM_KEYWORDS, Cutter, literal, spoken
 from promptcache_lint.readers.python.speakers import made_message
@@ -57,6 +58,7 @@ class Sinks:
 
     def __init__(self) -> None:
         self.machine: Interpreter | None = None
+        self.bindings = Bindings()
         self.reading = ""
         """The file that is read now: what it hands to another file's prompt is a matter of its own."""
         self._found: dict[str, dict[tuple[object, ...], Prompt]] = {}

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Branch, Hole, Text
 from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python.bindings import is_known
 from promptcache_lint.readers.python.values import Map, Seq, Str
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.program import Module
     from promptcache_lint.readers.python.values import Value
 
-    FillOne = Callable[[re.Match[str]], "tuple[Part, ...] | None"]
+    FillOne = Callable[[re.Match[str]], "Filling | None"]
 
-__all__ = ["fill", "locator", "percent", "replaced", "template_fields"]
+__all__ = ["Filling", "Use", "locator", "percent", "replaced", "template_fields"]
 
 _FIELD = re.compile(
     r"\{\{|\}\}|\{(?P<name>[A-Za-z_]\w*|\d*)(?P<rest>(?:\.\w+|\[[^\]]*\])*)(?:![rsa])?(?::(?P<spec>[^{}]*))?\}"
@@ -34,6 +35,28 @@ _FIELD = re.compile(
 _DOLLAR = re.compile(r"\$\$|\$(?P<name>[A-Za-z_]\w*)|\$\{(?P<braced>[A-Za-z_]\w*)\}")
 _PERCENT = re.compile(r"%%|%(?:\((?P<name>\w+)\))?[-+ #0]*\d*(?:\.\d+)?[sdrfixgaeXc]")
 _MOST_PARTS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What fills a field; ``known``: the program shows what it is."""
+
+    parts: tuple[Part, ...]
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The expression ``node`` that fills a template, where it runs."""
+
+    machine: Interpreter
+    node: ast.expr
+    frame: Frame
+
+    def record(self, literal: Text, field: str, filling: Filling, parts: tuple[Part, ...]) -> None:
+        """Remember what fills a field of a literal."""
+        place = self.frame.module.place(self.node)
+        self.machine.sinks.bindings.record(literal, field, parts, place, self.frame, known=filling.known)
 
 
 def percent(machine: Interpreter, node: ast.BinOp, left: Str, frame: Frame) -> Value:
@@ -44,31 +67,33 @@ def percent(machine: Interpreter, node: ast.BinOp, left: Str, frame: Frame) -> V
     named = right if isinstance(right, Map) else None
     positional = iter(zip(values, elements, strict=False))
 
-    def fill_one(match: re.Match[str]) -> tuple[Part, ...] | None:
+    def filled(value: Value, expression: ast.expr) -> Filling:
+        return Filling(strings.parts_of(machine, value, expression, frame), is_known(value))
+
+    def fill_one(match: re.Match[str]) -> Filling | None:
         if match[0] == "%%":
             return None
         if match["name"]:
             value = named.get(match["name"]) if named is not None else None
-            return strings.parts_of(machine, value, node.right, frame) if value is not None else None
+            return filled(value, node.right) if value is not None else None
         pair = next(positional, None)
-        return strings.parts_of(machine, pair[0], pair[1], frame) if pair is not None else None
+        return filled(*pair) if pair is not None else None
 
-    return Str(fill(left.parts, _PERCENT, fill_one, frame.module))
+    return Str(_fill(left.parts, _PERCENT, fill_one, Use(machine, node, frame)))
 
 
 def template_fields(
-    machine: Interpreter,
+    use: Use,
     receiver: Str,
     arguments: list[tuple[Value, ast.expr]],
     named: dict[str, tuple[Value, ast.expr]],
-    frame: Frame,
     *,
     dollar: bool = False,
 ) -> Value:
     """``text.format(…)``, or ``Template(text).substitute(…)`` with ``dollar``."""
     positional = iter(arguments)
 
-    def fill_one(match: re.Match[str]) -> tuple[Part, ...] | None:
+    def fill_one(match: re.Match[str]) -> Filling | None:
         groups = match.groupdict()
         name = groups.get("name") or groups.get("braced") or ""
         if match[0] in {"{{", "}}", "$$"}:
@@ -79,41 +104,41 @@ def template_fields(
             pair = next(positional, None) if name == "" else pair
         if pair is None:
             return None
-        return strings.formatted(machine, pair[0], pair[1], groups.get("spec") or "", frame)
+        parts = strings.formatted(use.machine, pair[0], pair[1], groups.get("spec") or "", use.frame)
+        return Filling(parts, is_known(pair[0]))
 
-    return Str(fill(receiver.parts, _DOLLAR if dollar else _FIELD, fill_one, frame.module))
+    return Str(_fill(receiver.parts, _DOLLAR if dollar else _FIELD, fill_one, use))
 
 
-def fill(
+def _fill(
     parts: tuple[Part, ...],
     pattern: re.Pattern[str],
     fill_one: FillOne,
-    module: Module,
+    use: Use,
 ) -> tuple[Part, ...]:
     """Replace the fields of ``pattern`` in the texts; what fills a field stands where the field stands."""
     done: list[Part] = []
     for part in parts:
         if isinstance(part, Branch):
-            options = tuple(fill(option, pattern, fill_one, module) for option in part.options)
+            options = tuple(_fill(option, pattern, fill_one, use) for option in part.options)
             done.append(replace(part, options=options))
             continue
         if not isinstance(part, Text):
             done.append(part)
             continue
-        done += _filled_text(part, pattern, fill_one, module)
+        done += _filled_text(part, pattern, fill_one, use)
     return tuple(done[:_MOST_PARTS])
 
 
-def replaced(
-    parts: tuple[Part, ...], wanted: str, filling: tuple[Part, ...], module: Module
-) -> tuple[Part, ...]:
+def replaced(use: Use, parts: tuple[Part, ...], wanted: str, filling: Filling) -> tuple[Part, ...]:
     """The parts after ``str.replace`` of a literal."""
-    return fill(parts, re.compile(re.escape(wanted)), lambda _match: filling, module)
+    return _fill(parts, re.compile(re.escape(wanted)), lambda _match: filling, use)
 
 
-def _filled_text(part: Text, pattern: re.Pattern[str], fill_one: FillOne, module: Module) -> list[Part]:
+def _filled_text(part: Text, pattern: re.Pattern[str], fill_one: FillOne, use: Use) -> list[Part]:
     done: list[Part] = []
     at = 0
+    module = use.frame.module
     locate = locator(part, module)
     for match in pattern.finditer(part.text):
         filling = fill_one(match)
@@ -124,10 +149,12 @@ def _filled_text(part: Text, pattern: re.Pattern[str], fill_one: FillOne, module
         at = match.end()
         place = locate(match.start(), match.end())
         if place.path == module.source.path:
-            done += [_put(inner, place) for inner in filling]
+            stood = tuple(_put(inner, place) for inner in filling.parts)
+            use.record(part, match[0], filling, stood)
+            done += stood
         else:
             # A template of another module is reported there by its names, and here by what really fills it.
-            done += [_without_guesses(inner) for inner in filling]
+            done += [_without_guesses(inner) for inner in filling.parts]
     if at < len(part.text):
         done.append(Text(part.text[at:], part.place, part.open))
     return done
