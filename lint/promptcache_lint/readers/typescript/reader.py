@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import MissingExtraError, UnreadableFileError
+from promptcache_lint.readers.typescript.conversations.finder import find_practices
 from promptcache_lint.readers.typescript.declared import sink_words
 from promptcache_lint.readers.typescript.grammar import comments, first_error, is_installed, parse
 from promptcache_lint.readers.typescript.machine import Machine
@@ -114,7 +115,7 @@ def _machine(workspace: Workspace) -> Machine:
 def _prompts(module: Module, machine: Machine) -> list[Prompt]:
     machine.begin_file()
     _run_functions(machine.module_frame(module), machine)
-    return machine.sinks.take(module.source.path)
+    return [*machine.sinks.take(module.source.path), *find_practices(module)]
 
 
 def _run_functions(outer: Frame, machine: Machine) -> None:

@@ -1,0 +1,214 @@
+"""Which lists of a module are conversations: those that a call of a model API sends."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Practice
+from promptcache_lint.readers.typescript.conversations.names import Names, around, bare
+from promptcache_lint.readers.typescript.module import FUNCTIONS, unquoted
+from promptcache_lint.readers.typescript.requests import API
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+    from promptcache_lint.findings import Severity
+    from promptcache_lint.readers.typescript.conversations.names import Key
+    from promptcache_lint.readers.typescript.module import Module
+
+__all__ = ["LOOPS", "Facts"]
+
+LOOPS = {"for_statement", "for_in_statement", "while_statement", "do_statement"}
+_COUNTING = re.compile(r".*\.(?:countTokens|getGenerativeModel)|getGenerativeModel")
+_OTHER_API = re.compile(r"(?:.*\.)?ollama\.chat")
+_LANGCHAIN = re.compile(r"""from\s*["'](?:@langchain/|langchain)""")
+_ASKS = {"invoke", "stream", "call"}
+_LIST_NAME = re.compile(
+    r"(?:\w*_)?(?:messages|msgs|history|conversation|turns|thread|transcript|dialog(?:ue)?)"
+)
+_CONVERSATION_NAME = re.compile(
+    r"messages?|msgs|history|conversation|turns|thread|transcript|dialog|memory|chat", re.IGNORECASE
+)
+_KEYS = {"messages", "contents", "input", "history", "prompt"}
+_SAME_LIST = {
+    "slice",
+    "map",
+    "filter",
+    "flatMap",
+    "flat",
+    "concat",
+    "reverse",
+    "toReversed",
+    "splice",
+    "toSpliced",
+}
+_CONVERTS = re.compile(r"(?:\w+\.)*\w*[mM]essages\w*|(?:\w+\.)*(?:structuredClone|Array\.from)")
+_FAR = 4
+
+
+class Facts:
+    """One module: ``sent`` maps each list that reaches a model to the calls that send it.
+
+    ``ways`` are the expressions on the way from a list to a call, in which it may be cut.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.names = Names(module)
+        self.module = module
+        self.sent: dict[Key, list[Node]] = {}
+        self.ways: list[tuple[Node, Node]] = []
+        self.calls: list[Node] = []
+        self._seen: set[int] = set()
+        self._langchain = _LANGCHAIN.search(module.source.text) is not None
+        for node in self.names.nodes:
+            if node.type in {"call_expression", "new_expression"}:
+                for value in self._lists_sent(node):
+                    self._follow(value, node, 0)
+        self._grown = self._pushed()
+
+    def is_kept(self, key: Key) -> bool:
+        """Whether a list lives on from turn to turn: a field or a module's variable that is added to."""
+        return key in self._grown and (key[0].startswith("this.") or key[1] == 0)
+
+    def in_turns(self, node: Node) -> Node | None:
+        """The loop around a node in which a model is asked, within its function."""
+        for outer in around(node):
+            if outer.type in FUNCTIONS:
+                return None
+            if outer.type in LOOPS and any(
+                outer.start_byte <= call.start_byte and call.end_byte <= outer.end_byte for call in self.calls
+            ):
+                return outer
+        return None
+
+    def is_conversation(self, node: Node | None) -> bool:
+        """Whether a list, by its name, holds what was said (and not documents, or examples)."""
+        key = self.names.key(node)
+        if key is None or key[0].rpartition(".")[2].isupper():
+            return False
+        return key in self._grown or _CONVERSATION_NAME.search(key[0]) is not None
+
+    def practice(self, code: str, severity: Severity, node: Node, says: str) -> Practice:
+        """A practice at a node."""
+        return Practice(code, severity, self.module.place(node), says.format(f"`{self.module.label(node)}`"))
+
+    def _lists_sent(self, call: Node) -> Iterator[Node]:
+        """The expressions of a call whose lists of messages are sent."""
+        function = call.child_by_field_name("function") or call.child_by_field_name("constructor")
+        arguments = call.child_by_field_name("arguments")
+        given = [child for child in arguments.named_children if child.type != "comment"] if arguments else []
+        if not given:
+            return
+        path = self.names.path(function)
+        if (API.fullmatch(path) or _OTHER_API.fullmatch(path)) and not _COUNTING.fullmatch(path):
+            self.calls.append(call)
+            yield from self._options(given[0], 0)
+        elif path == "JSON.stringify" and self._is_body(call):
+            keys = {name for name, _ in self._pairs(given[0])}
+            if {"model", "messages"} <= keys:
+                self.calls.append(call)
+                yield from self._options(given[0], 0)
+        elif self._langchain and path.rpartition(".")[2] in _ASKS and self._are_messages(given[0]):
+            self.calls.append(call)
+            yield given[0]
+
+    def _is_body(self, node: Node) -> bool:
+        pair = node.parent
+        return (
+            pair is not None
+            and pair.type == "pair"
+            and self.names.text(pair.child_by_field_name("key")) == "body"
+        )
+
+    def _are_messages(self, node: Node) -> bool:
+        """Whether what a model of LangChain is asked with is a list of messages."""
+        node = bare(node) or node
+        if node.type == "array":
+            return re.search(r"new (?:System|Human|AI)Message\(", self.names.text(node)) is not None
+        key = self.names.key(node)
+        return (
+            key is not None
+            and _LIST_NAME.fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key[0].rpartition(".")[2]).lower())
+            is not None
+        )
+
+    def _pairs(self, node: Node | None) -> Iterator[tuple[str, Node]]:
+        """The entries of an object that is written down."""
+        node = bare(node)
+        for child in node.named_children if node is not None and node.type == "object" else ():
+            if child.type == "shorthand_property_identifier":
+                yield self.names.text(child), child
+            elif child.type == "pair":
+                value = child.child_by_field_name("value")
+                if value is not None:
+                    yield unquoted(self.names.text(child.child_by_field_name("key"))), value
+
+    def _options(self, node: Node, depth: int) -> Iterator[Node]:
+        """The lists among the options of a request, which may have a name."""
+        key = self.names.key(node)
+        if key is not None and depth < _FAR:
+            for value in self.names.values.get(key, ()):
+                yield from self._options(value, depth + 1)
+        yield from (value for name, value in self._pairs(node) if name in _KEYS)
+
+    def _follow(self, node: Node, call: Node, depth: int) -> None:
+        """What an expression that is sent is made of."""
+        at = bare(node)
+        if at is None or depth > _FAR * 3:
+            return
+        match at.type:
+            case "identifier" | "member_expression" | "shorthand_property_identifier":
+                key = self.names.key(at)
+                if key is None:
+                    return
+                calls = self.sent.setdefault(key, [])
+                if call not in calls:
+                    calls.append(call)
+                    for value in self.names.values.get(key, ()):
+                        self._follow(value, call, depth + 1)
+            case "array":
+                for child in at.named_children:
+                    if child.type == "spread_element":
+                        self._follow(child, call, depth + 1)
+            case "ternary_expression" | "binary_expression":
+                for field in ("consequence", "alternative", "left", "right"):
+                    inner = at.child_by_field_name(field)
+                    if inner is not None:
+                        self._follow(inner, call, depth + 1)
+            case "call_expression":
+                self._follow_call(at, call, depth)
+
+    def _follow_call(self, at: Node, call: Node, depth: int) -> None:
+        function, arguments = at.child_by_field_name("function"), at.child_by_field_name("arguments")
+        given = arguments.named_children if arguments is not None else []
+        if function is None:
+            return
+        name = self.names.text(function.child_by_field_name("property"))
+        if name in _SAME_LIST:
+            receiver = function.child_by_field_name("object")
+            if at.id not in self._seen:
+                self._seen.add(at.id)
+                self.ways.append((at, call))
+            if receiver is not None:
+                self._follow(receiver, call, depth + 1)
+            if name == "concat":
+                for inner in given:
+                    self._follow(inner, call, depth + 1)
+        elif given and _CONVERTS.fullmatch(self.names.path(function)):
+            self._follow(given[0], call, depth + 1)
+
+    def _pushed(self) -> set[Key]:
+        """The lists to which something is pushed."""
+        found: set[Key] = set()
+        for node in self.names.nodes:
+            function = node.child_by_field_name("function") if node.type == "call_expression" else None
+            if function is None or function.type != "member_expression":
+                continue
+            if self.names.text(function.child_by_field_name("property")) == "push":
+                key = self.names.key(function.child_by_field_name("object"))
+                if key is not None and key in self.sent:
+                    found.add(key)
+        return found

@@ -1,0 +1,41 @@
+"""Runs the recognisers over a module that asks a model."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Prompt
+from promptcache_lint.readers.typescript.conversations.edits import edits
+from promptcache_lint.readers.typescript.conversations.facts import Facts
+from promptcache_lint.readers.typescript.conversations.trims import trims
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.readers.typescript.module import Module
+
+__all__ = ["find_practices"]
+
+_CUTS = re.compile(
+    r"\.slice\(\s*(?:-|Math\.max|[\w.]+\.length)|\.shift\(\)|\.splice\("
+    r"|\.(?:content|text|parts|output)\s*\+?=(?!=)|\[\w+\]\s*=(?!=)"
+)
+_ASKS = re.compile(
+    r"\.(?:create|stream|parse|runTools|generateContent\w*|startChat|invoke|call)\(|ollama\.chat|ConverseStream|Converse"
+    r"|(?:generate|stream)(?:Text|Object|UI)|JSON\.stringify\("
+)
+_LISTS = ("essages", "istory", "contents", "input", "onversation")
+
+
+def find_practices(module: Module) -> Iterator[Prompt]:
+    """One prompt for each practice in a module; ``practices`` holds it."""
+    text = module.source.text
+    if _CUTS.search(text) is None or _ASKS.search(text) is None or not any(word in text for word in _LISTS):
+        return
+    facts = Facts(module)
+    if not facts.calls:
+        return
+    for recognise in (trims, edits):
+        for practice in recognise(facts):
+            yield Prompt("conversation", practice.place, (), practices=(practice,))

@@ -1,0 +1,153 @@
+"""Names in a module's syntax: which scope a variable belongs to, and what it is given."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.typescript.module import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+    from promptcache_lint.readers.typescript.module import Module
+
+__all__ = ["BARE", "Key", "Names", "around", "bare", "function_of", "walk"]
+
+Key = tuple[str, int]
+"""A variable's name and the function that declares it (0: the module), or ``this.name`` and its class."""
+BARE = {
+    *("parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"),
+    *("await_expression", "spread_element", "type_assertion"),
+}
+_CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
+_IDENTIFIERS = {"identifier", "shorthand_property_identifier_pattern"}
+_CALLS = re.compile(r"\([^()]*\)")
+_SPACE = re.compile(r"\s+|[!?](?=\.)")
+
+
+class Names:
+    """The variables of one module; ``values`` maps each to the expressions it is given."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.nodes: list[Node] = list(walk(module.tree.root_node))
+        self.values: dict[Key, list[Node]] = {}
+        self.parameters: set[Key] = set()
+        self._declared: dict[int, set[str]] = {}
+        for node in self.nodes:
+            self._declare(node)
+        for node in self.nodes:
+            self._give(node)
+
+    def text(self, node: Node | None) -> str:
+        """The source of a node."""
+        return self.module.text(node) if node is not None else ""
+
+    def key(self, node: Node | None) -> Key | None:
+        """The variable or field that an expression is; None for anything else."""
+        node = bare(node)
+        if node is None:
+            return None
+        if node.type in {"identifier", "shorthand_property_identifier"}:
+            name = self.text(node)
+            function = function_of(node)
+            while function is not None:
+                if name in self._declared.get(function.id, ()):
+                    return name, function.id
+                function = function_of(function)
+            return name, 0
+        holder = node.child_by_field_name("object") if node.type == "member_expression" else None
+        if holder is not None and holder.type == "this":
+            name = self.text(node.child_by_field_name("property")).lstrip("#")
+            return f"this.{name}", next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
+        return None
+
+    def path(self, node: Node | None) -> str:
+        """The members that lead to what is called, calls on the way left out."""
+        return _SPACE.sub("", _CALLS.sub("", _CALLS.sub("", self.text(node))))
+
+    def function_name(self, node: Node) -> str:
+        """The names of the functions around a node, innermost first."""
+        found = []
+        for outer in around(node):
+            if outer.type in FUNCTIONS:
+                name = outer.child_by_field_name("name")
+                if (
+                    name is None
+                    and outer.parent is not None
+                    and outer.parent.type in {"variable_declarator", "pair"}
+                ):
+                    name = outer.parent.child_by_field_name("name") or outer.parent.child_by_field_name("key")
+                found.append(self.text(name))
+        return " ".join(filter(None, found))
+
+    def _declare(self, node: Node) -> None:
+        pattern: Node | None = None
+        if node.type == "variable_declarator":
+            pattern = node.child_by_field_name("name")
+        elif node.type == "for_in_statement" and node.child_by_field_name("kind") is not None:
+            pattern = node.child_by_field_name("left")
+        elif node.type in FUNCTIONS:
+            names = set()
+            for field in ("parameters", "parameter"):
+                given = node.child_by_field_name(field)
+                names |= self._names_in(given) if given is not None else set()
+            self._declared.setdefault(node.id, set()).update(names)
+            self.parameters |= {(name, node.id) for name in names}
+        function = function_of(node) if pattern is not None else None
+        if pattern is not None and function is not None:
+            self._declared.setdefault(function.id, set()).update(self._names_in(pattern))
+
+    def _names_in(self, pattern: Node) -> set[str]:
+        return {self.text(node) for node in walk(pattern) if node.type in _IDENTIFIERS}
+
+    def _give(self, node: Node) -> None:
+        target: Node | None = None
+        match node.type:
+            case "variable_declarator" | "public_field_definition" | "field_definition":
+                target = node.child_by_field_name("name") or node.child_by_field_name("property")
+                value = node.child_by_field_name("value")
+            case "assignment_expression":
+                target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+            case _:
+                return
+        if target is None or value is None:
+            return
+        key = self.key(target)
+        if "field" in node.type:
+            owner = next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
+            key = (f"this.{self.text(target).lstrip('#')}", owner)
+        if key is not None:
+            self.values.setdefault(key, []).append(value)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all that is in it, in the order of the source."""
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        yield at
+        pending += reversed(at.named_children)
+
+
+def around(node: Node) -> Iterator[Node]:
+    """The nodes around one, innermost first."""
+    at = node.parent
+    while at is not None:
+        yield at
+        at = at.parent
+
+
+def function_of(node: Node) -> Node | None:
+    """The innermost function around a node."""
+    return next((outer for outer in around(node) if outer.type in FUNCTIONS), None)
+
+
+def bare(node: Node | None) -> Node | None:
+    """An expression without what changes only its type or its wait."""
+    while node is not None and node.type in BARE and node.named_children:
+        node = node.named_children[0]
+    return node

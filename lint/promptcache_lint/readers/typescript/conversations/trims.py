@@ -1,0 +1,134 @@
+"""Conversations that lose their oldest messages: ``messages.slice(-10)``, ``shift()``, ``splice(1, 2)``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.typescript.conversations.facts import LOOPS
+from promptcache_lint.readers.typescript.conversations.names import around, function_of
+from promptcache_lint.readers.typescript.module import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+    from promptcache_lint.prompts import Practice
+    from promptcache_lint.readers.typescript.conversations.facts import Facts
+
+__all__ = ["ASIDE", "trims"]
+
+ASIDE = re.compile(
+    r"summar|title|classif|condens|rewrit|rout|compact|extract|preview|debug|suggest|followup|intent|display|log\b",
+    re.IGNORECASE,
+)
+"""Functions beside the conversation, which look at its end, and those that shorten it by a summary."""
+_COMPACTS = re.compile(r"summar|compact|condens", re.IGNORECASE)
+_FROM_END = re.compile(r"-(?P<count>[\w.$]+)|(?:Math\.max\(0,)?[\w.$]+\.length-(?P<left>[\w.$]+)\)?")
+_SYSTEM_TEST = re.compile(r"\[0\].*(?<!!)={2,3}.*(?:system|developer)", re.IGNORECASE)
+_DRAINED = re.compile(r"\(?[\w.$]+\.length(?:>0)?\)?")
+_BULK = 8
+_SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
+
+
+def trims(facts: Facts) -> Iterator[Practice]:
+    """PC501."""
+    for node, call in facts.ways:
+        function = node.child_by_field_name("function")
+        name = facts.names.text(function.child_by_field_name("property")) if function is not None else ""
+        if (
+            name == "slice"
+            and _is_window(node, facts)
+            and not _is_aside(node, facts)
+            and not _is_aside(call, facts)
+        ):
+            yield from _cut(node, function, facts)
+    for node in facts.names.nodes:
+        if node.type == "expression_statement" and node.named_children:
+            yield from _dropped(node.named_children[0], facts)
+
+
+def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
+    holder = function.child_by_field_name("object") if function is not None else None
+    while holder is not None and holder.type == "call_expression":  # ``history.filter(…).slice(-10)``
+        inner = holder.child_by_field_name("function")
+        holder = inner.child_by_field_name("object") if inner is not None else None
+    key = facts.names.key(holder)
+    if key is not None and facts.is_conversation(holder):
+        severity = Severity.ERROR if facts.is_kept(key) or facts.in_turns(node) else Severity.WARNING
+        yield facts.practice("PC501", severity, node, _SAYS)
+
+
+def _arguments(node: Node) -> list[Node]:
+    given = node.child_by_field_name("arguments")
+    return [child for child in given.named_children if child.type != "comment"] if given is not None else []
+
+
+def _is_window(node: Node, facts: Facts) -> bool:
+    """Whether a slice begins so many messages before the end; the last one alone is no window."""
+    given = _arguments(node)
+    match = _FROM_END.fullmatch(re.sub(r"\s+", "", facts.names.text(given[0]))) if len(given) == 1 else None
+    if match is None:
+        return False
+    count = match["count"] or match["left"]
+    return count != "1" and not count.endswith(".length")  # those that were just added
+
+
+def _is_aside(node: Node, facts: Facts) -> bool:
+    """Whether a function has another purpose than the conversation, or shortens it by a summary."""
+    outer = function_of(node)
+    said = facts.names.text(outer) if outer is not None else ""
+    return ASIDE.search(facts.names.function_name(node)) is not None or _COMPACTS.search(said) is not None
+
+
+def _dropped(node: Node, facts: Facts) -> Iterator[Practice]:
+    """``messages.shift();`` and ``messages.splice(1, 2);`` whose results nobody uses."""
+    function = node.child_by_field_name("function") if node.type == "call_expression" else None
+    if function is None or function.type != "member_expression":
+        return
+    name = facts.names.text(function.child_by_field_name("property"))
+    owner = function.child_by_field_name("object")
+    key = facts.names.key(owner)
+    if (
+        name not in {"shift", "splice"}
+        or key is None
+        or key not in facts.sent
+        or not facts.is_conversation(owner)
+    ):
+        return
+    given = [re.sub(r"\s+", "", facts.names.text(argument)) for argument in _arguments(node)]
+    if name == "splice" and not _drops_front(given):
+        return
+    if (name == "shift" and given) or _is_aside(node, facts) or _is_other(node, facts):
+        return
+    kept = facts.is_kept(key) or facts.in_turns(node) is not None
+    seldom = name == "splice" and (not given[1].isdigit() or int(given[1]) >= _BULK)
+    yield facts.practice("PC501", Severity.ERROR if kept and not seldom else Severity.WARNING, node, _SAYS)
+
+
+def _drops_front(given: list[str]) -> bool:
+    """Whether a splice takes away the oldest messages, and puts nothing in their place, nor takes all."""
+    return (
+        len(given) == 2
+        and given[0] in {"0", "1", "2"}
+        and given[1] != "0"
+        and not given[1].endswith(".length")
+    )
+
+
+def _is_other(node: Node, facts: Facts) -> bool:
+    """Whether what goes is the system message, or all of a queue, or the function begins anew."""
+    for outer in around(node):
+        condition = outer.child_by_field_name("condition")
+        said = re.sub(r"\s+", "", facts.names.text(condition))
+        if outer.type in FUNCTIONS:
+            break
+        if outer.type in LOOPS:
+            return outer.type == "while_statement" and _DRAINED.fullmatch(said) is not None
+        if outer.type == "if_statement" and _SYSTEM_TEST.search(said):
+            return True
+        if outer.type == "catch_clause":
+            return True
+    return False

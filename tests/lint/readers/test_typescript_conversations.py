@@ -1,0 +1,218 @@
+"""What TypeScript does to a conversation: PC501, PC502 and PC403, each with what only looks like it."""
+
+# ruff: noqa: E501 - snippets of another language
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tree_sitter_typescript")
+
+from promptcache_lint import Settings, Severity, lint_text
+
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
+_HEAD = """import OpenAI from "openai";
+import { streamText, generateText, convertToModelMessages } from "ai";
+const openai = new OpenAI();
+"""
+
+
+def _found(text: str, name: str = "chat.ts") -> list[tuple[str, Severity, int]]:
+    """(code, severity, row below the head)."""
+    report = lint_text(_HEAD + text.lstrip("\n"), name, Settings(severity=Severity.INFO))
+    return [(found.code, found.severity, found.place.row - 3) for found in report.findings]
+
+
+BOT = """
+class Bot {
+  private messages: any[] = [{ role: "system", content: "You are a clerk of our shop. Be brief." }];
+  async say(q: string, status: string) {
+    this.messages.push({ role: "user", content: q });
+    HERE
+    const r = await openai.chat.completions.create({ model: "m", messages: SENT });
+    this.messages.push(r.choices[0].message);
+    return r;
+  }
+}
+"""
+
+
+def _bot(here: str = "", sent: str = "this.messages") -> str:
+    return BOT.replace("HERE", here).replace("SENT", sent)
+
+
+KEPT = {
+    "shift": ("if (this.messages.length > 20) this.messages.shift();", "PC501", ERROR),
+    "splice behind the system prompt": (
+        "if (this.messages.length > 20) this.messages.splice(1, 2);",
+        "PC501",
+        ERROR,
+    ),
+    "splice of many at once": (
+        "if (this.messages.length > 50) this.messages.splice(1, 30);",
+        "PC501",
+        WARNING,
+    ),
+    "splice down to a size": (
+        "if (this.messages.length > 9) this.messages.splice(1, this.messages.length - 9);",
+        "PC501",
+        WARNING,
+    ),
+    "while too long": ("while (count(this.messages) > 4000) this.messages.splice(1, 1);", "PC501", ERROR),
+    "assigned again": ("this.messages = this.messages.slice(-20);", "PC501", ERROR),
+    "the system prompt": ("this.messages[0].content = `You are a clerk. ${status}`;", "PC403", WARNING),
+    "the system message": (
+        "this.messages[0] = { role: 'system', content: `You are a clerk. ${status}` };",
+        "PC403",
+        WARNING,
+    ),
+    "old ones shortened": (
+        "for (const m of this.messages.slice(1, -4)) m.content = m.content.slice(0, 200);",
+        "PC502",
+        ERROR,
+    ),
+    "old ones shortened by index": (
+        "for (let i = 1; i < this.messages.length - 4; i++) this.messages[i].content = '[cut]';",
+        "PC502",
+        ERROR,
+    ),
+    "old ones shortened with forEach": (
+        "this.messages.slice(0, -4).forEach((m) => { m.content = '[cut]'; });",
+        "PC502",
+        ERROR,
+    ),
+    "a message in the middle": ("this.messages[1].content = q;", "PC502", WARNING),
+}
+
+
+@pytest.mark.parametrize(("here", "code", "severity"), KEPT.values(), ids=KEPT)
+def test_what_is_done_to_a_kept_conversation(here, code, severity):
+    assert _found(_bot(here)) == [(code, severity, 5)]
+
+
+SENT = {
+    "a window": "this.messages.slice(-10)",
+    "a window behind the system prompt": "[{ role: 'system', content: SYSTEM }, ...this.messages.slice(-10)]",
+    "a window written in another form": "[...this.messages.slice(-10).map((m) => ({ role: m.role, content: m.content }))]",
+    "a window of some": "this.messages.filter((m) => m.content).slice(-SIZE)",
+    "a window by its length": "this.messages.slice(Math.max(0, this.messages.length - 10))",
+}
+
+
+@pytest.mark.parametrize("sent", SENT.values(), ids=SENT)
+def test_windows_that_are_sent(sent):
+    assert _found(_bot(sent=sent)) == [("PC501", ERROR, 6)]
+
+
+HARMLESS = {
+    "logged": "console.log(this.messages.slice(-3), this.messages[0].content);",
+    "shown": "this.view.show(this.messages.slice(-10).map((m) => m.content));",
+    "the newest": "this.messages[this.messages.length - 1].content += '\\n' + status;",
+    "the newest, found": "this.messages.at(-1)!.content += status;",
+    "another list": "this.views.splice(1, 2); this.queue.shift(); this.lines = this.lines.slice(-20);",
+    "a queue that is used": "const first = this.pending.shift(); this.show(first);",
+    "cleared": "if (q === '/clear') this.messages.splice(1, this.messages.length);",
+    "the last taken back": "if (status) this.messages.pop();",
+    "the system message taken off": "if (this.messages[0].role === 'system') this.messages.shift();",
+    "a summary in place of the old": "if (this.messages.length > 40) { const old = this.messages.splice(1, 30, await summarize(this.messages)); }",
+    "trimmed after a summary": "if (this.messages.length > 40) { const summary = await this.summarize(); this.messages.splice(1, 30); this.messages.push(summary); }",
+    "fixed text": "this.messages[0].content = 'You are a clerk of our shop.'; this.messages[0].content = SYSTEM_PROMPT;",
+    "a breakpoint": "this.messages[0].content = [{ type: 'text', text: `${SYSTEM}`, cache_control: { type: 'ephemeral' } }];",
+    "a copy": "const copy = this.messages.map((m) => ({ ...m })); copy.forEach((m) => { m.content = ''; });",
+    "a reply to one that failed": "try { await this.ping(); } catch { this.messages.shift(); }",
+    "spaces cut": "for (const m of this.messages.slice(0, -1)) m.content = m.content.trim();",
+}
+
+
+@pytest.mark.parametrize("here", HARMLESS.values(), ids=HARMLESS)
+def test_what_only_looks_like_it(here):
+    assert _found(_bot(here)) == []
+
+
+OTHERS = {
+    "never sent": """
+        class Feed {
+          messages: any[] = [];
+          add(text: string) { this.messages.push({ role: "user", content: text }); if (this.messages.length > 20) this.messages.shift(); }
+        }
+        export const ask = (q: string) => generateText({ model, system: "You are a clerk.", prompt: q });
+        """,
+    "a list of another class": """
+        class Feed { messages: any[] = []; add(t: string) { this.messages.push(t); this.messages.splice(0, 1); } }
+        class Bot { messages: any[] = []; ask() { return generateText({ model, messages: this.messages }); } }
+        """,
+    "documents": """
+        export const ask = (docs: string[], q: string) => generateText({ model, messages: [
+          ...docs.slice(-5).map((content) => ({ role: "user" as const, content })), { role: "user", content: q }] });
+        """,
+    "a title": """
+        export async function generateTitle(messages: any[]) {
+          return generateText({ model, messages: [...messages.slice(-6), { role: "user", content: "Name this chat." }] });
+        }
+        """,
+    "only the newest": """
+        export const ask = (messages: any[]) => generateText({ model, messages: messages.slice(-1) });
+        """,
+    "all but the newest": """
+        export const ask = (messages: any[]) => generateText({ model, messages: [...messages.slice(0, -1), change(messages.at(-1))] });
+        """,
+    "what was just added": """
+        export const ask = (messages: any[], added: any[]) => generateText({ model, messages: messages.slice(-added.length) });
+        """,
+    "tokens counted": """
+        export const count = (messages: any[]) => genai.models.countTokens({ contents: messages.slice(-10) });
+        """,
+    "a list made here": """
+        export async function ask(q: string, status: string) {
+          const messages = [{ role: "system", content: "You are a clerk." }, { role: "user", content: q }];
+          messages[1].content = q + status;
+          return openai.chat.completions.create({ model: "m", messages });
+        }
+        """,
+    "examples": """
+        export const ask = (q: string) => generateText({ model, messages: [...EXAMPLES.slice(-3), { role: "user", content: q }] });
+        """,
+}
+
+
+@pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
+def test_what_is_no_conversation(text):
+    assert [found for found in _found(text) if found[0] in {"PC403", "PC501", "PC502"}] == []
+
+
+def test_a_window_over_what_a_page_sends():
+    text = """
+export async function POST(req: Request) {
+  const { messages } = await req.json();
+  const result = streamText({ model, messages: convertToModelMessages(messages.slice(-10)) });
+  return result.toUIMessageStreamResponse();
+}
+"""
+    assert _found(text, "app/api/chat/route.ts") == [("PC501", WARNING, 3)]
+
+
+def test_a_window_with_a_name():
+    text = """
+const history: any[] = [];
+export async function ask(content: string) {
+  history.push({ role: "user", content });
+  const recent = history.slice(-8);
+  const request = { model: "m", messages: [{ role: "system", content: "You are a clerk." }, ...recent] };
+  return openai.chat.completions.create(request);
+}
+"""
+    assert _found(text) == [("PC501", ERROR, 4)]
+
+
+def test_a_system_prompt_rewritten_between_two_turns_is_certain():
+    text = """
+export async function run(messages: any[], notes: string) {
+  for (;;) {
+    messages[0].content = `You are a clerk. Notes so far: ${notes}`;
+    const answer = await openai.chat.completions.create({ model: "m", messages });
+    messages.push(answer.choices[0].message);
+    notes = answer.choices[0].message.content;
+  }
+}
+"""
+    assert _found(text) == [("PC403", ERROR, 3)]
