@@ -11,13 +11,14 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import jinja2
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
+from promptcache.bounded_jinja import BoundedEnvironment, BoundExceededError, with_budget
 from promptcache.divergence.evidence import common_prefix, excerpt
-from promptcache.errors import TemplateError
+from promptcache.errors import TemplateBoundError, TemplateError
+
+if TYPE_CHECKING:
+    import jinja2
 
 __all__ = ["TemplateReport", "check_chat_template"]
 
@@ -124,15 +125,15 @@ def _reasoning(later: Messages, generated: str) -> list[str]:
 
 
 def _compile(source: str) -> jinja2.Template:
-    """Compile as model servers do: sandboxed, blocks trimmed, ``tojson`` in the given key order."""
-    environment = ImmutableSandboxedEnvironment(
+    """Compile as model servers do: sandboxed, blocks trimmed, ``tojson`` in the given key order; bounded."""
+    environment = BoundedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
-    environment.filters["tojson"] = _tojson
+    environment.add_filter("tojson", _tojson)
     environment.globals["raise_exception"] = _raise
     try:
         return environment.from_string(source)
-    except jinja2.TemplateError as error:
+    except Exception as error:  # a number of 5,000 digits, brackets a thousand deep: Jinja2 lets it through
         raise TemplateError("chat template", f"it does not compile ({error})") from error
 
 
@@ -140,10 +141,13 @@ def _render(
     template: jinja2.Template, messages: Messages, parameters: Mapping[str, Any], *, answer: bool
 ) -> str:
     variables = {"bos_token": "", "eos_token": "", **parameters}
+    variables |= {"messages": messages, "add_generation_prompt": answer}
     try:
-        return template.render(messages=messages, add_generation_prompt=answer, **variables)
+        return template.render(with_budget(variables))
     except TemplateError:
         raise
+    except BoundExceededError as error:
+        raise TemplateBoundError("chat template", str(error.message)) from error
     except Exception as error:  # a template is a program: whatever it runs into is its own fault
         raise TemplateError("chat template", f"it cannot be rendered ({error})") from error
 

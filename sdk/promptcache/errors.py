@@ -11,6 +11,7 @@
     ├── ProviderDataError          a file of facts about providers that cannot be used
     ├── PriceListError             a price list with a value that is no price
     ├── TemplateError              a template that cannot be rendered as declared
+    │   └── TemplateBoundError     a chat template that would take more steps or memory than it may
     ├── VolatileContentError       a value that changes between calls, found in the static part (strict mode)
     ├── MissingExtraError          a command or function whose optional packages are not installed
     └── MalformedRequestError      a request body that is not one of the shapes the SDK can cut
@@ -39,6 +40,7 @@ __all__ = [
     "ProviderDataError",
     "ReplayError",
     "StoredConversationError",
+    "TemplateBoundError",
     "TemplateError",
     "UnknownCauseError",
     "VolatileContentError",
@@ -139,6 +141,10 @@ class TemplateError(PromptCacheError):
         super().__init__(f"Template {template!r}: {problem}.", remedy=remedy)
         self.template = template
         self.problem = problem
+
+
+class TemplateBoundError(TemplateError):
+    """A chat template that was stopped: it computes without end, or makes something huge."""
 
 
 class VolatileContentError(PromptCacheError):

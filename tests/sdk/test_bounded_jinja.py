@@ -1,0 +1,109 @@
+"""Templates that compute without end, or something huge, are stopped; all others render as ever."""
+
+from __future__ import annotations
+
+import jinja2
+import pytest
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from promptcache.bounded_jinja import BoundedEnvironment, BoundExceededError, with_budget
+from promptcache.errors import TemplateBoundError, TemplateError
+from promptcache.templates import is_append_only, render_chat_template
+
+LOOP = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+USER = [{"role": "user", "content": "hi"}]
+NESTED = "{% set n = namespace(s=[1]) %}{% for i in range(40) %}{% set n.s = [n.s, n.s] %}{% endfor %}"
+GROWING = (
+    "{% set n = namespace(s='aaaaaaaaaa') %}{% for i in range(40) %}{% set n.s = n.s OP n.s %}{% endfor %}"
+)
+HUGE = [
+    "{% set x = 9 ** 3000000 %}",
+    "{% set x = 10 ** 2000 %}",
+    "{{ 'a' * 2000000000 }}",
+    "{{ 2000000000 * 'a' }}",
+    "{{ [1] * 2000000000 }}",
+    GROWING.replace("OP", "~"),
+    GROWING.replace("OP", "+"),
+    NESTED + "{{ n.s }}",
+    NESTED + "{% set x = n.s | string %}",
+    NESTED + "{% set x = '%s' | format(n.s) %}",
+    NESTED + "{% set x = n.s ~ '' %}",
+    "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+    "{% for a in range(99999) %}{% for b in range(99999) if b < 0 %}{% endfor %}{% endfor %}",
+    "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+    "{% for x in [1, 2] recursive %}{% if loop.depth < 60 %}{{ loop([1, 2]) }}{% endif %}{% endfor %}",
+    "{% set x %}{% for i in range(99999) %}{{ 'a' * 100000 }}{% endfor %}{% endset %}",
+    "{{ 'a' | center(2000000000) }}",
+    "{{ 'a'.center(2000000000) }}",
+    "{{ '\t'.expandtabs(2000000000) }}",
+    "{{ '%2000000000d' % 1 }}",
+    "{{ '%*d' % (2000000000, 1) }}",
+    "{{ '%2000000000d' | format(1) }}",
+    "{{ '{:2000000000}'.format(1) }}",
+    "{{ '{:{w}}'.format(1, w=2000000000) }}",
+    "{{ (1).to_bytes(2000000000) }}",
+    "{{ lipsum(n=10000000) }}",
+    "{{ range(99999) | join('a' * 99999) }}",
+    "{{ ('a' * 99999) | replace('a', 'b' * 99999) }}",
+    "{{ ('a' * 99999).replace('a', 'b' * 99999) }}",
+    "{{ 'x' | indent(2000000000, true) }}",
+    "{% autoescape 'a' | center(2000000000) %}{% endautoescape %}",
+]
+
+
+@pytest.mark.parametrize("start", HUGE)
+def test_a_template_that_asks_for_too_much_is_stopped(start):
+    with pytest.raises(TemplateBoundError, match="more steps or memory"):
+        render_chat_template(start + LOOP, USER)
+
+
+@pytest.mark.parametrize("start", ["{{ " + "9" * 5000 + " }}", "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}"])
+def test_a_template_that_trips_the_compiler_does_not_compile(start):
+    with pytest.raises(TemplateError, match="does not compile"):
+        is_append_only(start + LOOP, [USER, USER])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        LOOP + "{% if add_generation_prompt %}x{% endif %}",
+        "{{ 'a' ~ 1 ~ none ~ [1, 'b'] }}|{{ 'a' + 'b' }}|{{ 2 ** 5 }}|{{ 7 % 4 }}|{{ 3 * 'ab' }}",
+        "{{ 1.5 * 2 }}|{{ 'a,b'.split(',') }}",
+        "{{ '%s-%03d' % ('a', 7) }}|{{ '%s' | format('b') }}|{{ '{:>4}'.format('c') }}",
+        "{% for k, v in {'a': 1}.items() %}{{ loop.index }}{{ k }}{{ v }}{% else %}none{% endfor %}",
+        "{% for m in messages if m.role == 'user' %}{{ loop.length }}{{ m.content | upper }}{% endfor %}",
+        "{% macro say(x) %}{{ x }}{{ caller() if caller }}{% endmacro %}{% call say(3) %}in{% endcall %}",
+        "{% set ns = namespace(i=0) %}{% for m in messages %}{% set ns.i = ns.i + 1 %}{% endfor %}{{ ns.i }}",
+        "{{ messages | map(attribute='role') | list }}",
+        "{{ messages | length }}{{ messages | selectattr('x') | list }}",
+        "{{ 'b' is in ['a', 'b'] }}{{ x is defined }}{{ missing is none }}{{ 4 is divisibleby(2) }}",
+        "{{ ['b', 'a'] | sort | join(', ') }}{{ 'x\ny' | indent(2) }}",
+        "{{ ' t ' | trim }}{{ 'abc' | replace('b', 'x') }}",
+        "{% filter upper %}loud{% endfilter %}{% set t %}kept{% endset %}{{ t }}{{ '<' | e }}{{ missing }}",
+        "{% for x in [[1, [2]], [3]] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}",
+        "{% block b %}inner{{ messages[0].content }}{% endblock %}{{ self.b() }}",
+        "{% autoescape true %}{{ '<b>' }}{{ '<' ~ 'i' }}{% endautoescape %}",
+    ],
+)
+def test_any_other_template_renders_as_in_the_plain_sandbox(source):
+    variables = {"messages": USER, "x": 1, "add_generation_prompt": True}
+    plain = ImmutableSandboxedEnvironment().from_string(source).render(**variables)
+    assert BoundedEnvironment().from_string(source).render(with_budget(variables)) == plain
+
+
+def test_a_long_conversation_has_a_budget_of_its_length():
+    messages = [{"role": "user", "content": "word " * 2000}] * 1000
+    text = render_chat_template("{% for m in messages %}{{ m.content | trim ~ '' }}{% endfor %}", messages)
+    assert len(text) == 1000 * (5 * 2000 - 1)
+
+
+def test_a_rendering_without_a_budget_is_refused():
+    template = BoundedEnvironment().from_string("{{ x }}")
+    with pytest.raises(BoundExceededError):
+        template.render(x=1)
+
+
+def test_what_is_undefined_stays_an_error_of_jinja2():
+    template = BoundedEnvironment(undefined=jinja2.StrictUndefined).from_string("{{ x.y }}")
+    with pytest.raises(jinja2.UndefinedError):
+        template.render(with_budget({}))
