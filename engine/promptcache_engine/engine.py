@@ -160,7 +160,8 @@ class Engine:
         Raises:
             EmptyPromptError, InvalidTokenError: there is no token, or one outside the vocabulary.
             ContextLengthError: the prompt leaves no room for an answer.
-            ConfigError: ``priority``, ``timeout`` or a token id in ``params`` has no sense.
+            ConfigError: an argument is not of its type, or ``priority``, ``timeout`` or a token id in
+                ``params`` has no sense.
             GrammarError: the answer cannot be constrained as ``params`` say.
             QueueFullError: too many requests wait.
             EngineStoppedError: the engine does not run.
@@ -304,9 +305,10 @@ class Engine:
             prompts: token ids, and the namespace they were submitted in.
 
         Raises:
+            ConfigError, InvalidTokenError: what is asked about are no prompts, or of other tokens.
             EngineStoppedError: the engine does not run.
         """
-        return self._worker.cached_prefixes(prompts)
+        return self._worker.cached_prefixes(self._intake.check_prefixes(prompts))
 
     @property
     def _worker(self) -> Worker:

@@ -7,6 +7,7 @@ import itertools
 import operator
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from promptcache_engine.cache import Hints
 from promptcache_engine.config import SamplingParams
@@ -23,6 +24,9 @@ from promptcache_engine.tokenizer import Tokenizer
 
 MAX_CHOICES = 128
 """Answers to one prompt at most."""
+
+_FOREVER = 1e12
+"""Seconds; a whole number of them may be larger than a float can hold."""
 
 
 class Intake:
@@ -75,11 +79,15 @@ class Intake:
 
         Raises:
             EmptyPromptError, InvalidTokenError, ContextLengthError, GrammarError: see ``Engine.submit``.
-            ConfigError: ``choices``, ``priority`` or ``timeout`` has no sense, or ``params`` name a token
-                that the model does not have.
+            ConfigError: ``choices`` has no sense, or what ``Engine.submit`` says.
         """
+        if not isinstance(params, SamplingParams):
+            raise ConfigError("params", params, "Use SamplingParams, or None")
         prompt = self._check_prompt(tokens, params)
         _check_request(choices, priority, timeout)
+        _check_namespace(namespace)
+        if hints is not None and not isinstance(hints, Hints):
+            raise ConfigError("hints", hints, "Use promptcache_engine.cache.Hints, or None")
         self._check_tokens(params)
         limit = self._info.context_length
         wanted = limit if params.max_tokens is None else len(prompt) + params.max_tokens
@@ -95,7 +103,7 @@ class Intake:
                 use_cache=use_cache,
                 hints=hints,
                 priority=priority,
-                deadline=None if timeout is None else self._clock() + timeout,
+                deadline=None if timeout is None else self._clock() + min(timeout, _FOREVER),
                 parent=parent,
             )
             parent = parent or sequence
@@ -104,6 +112,23 @@ class Intake:
             shaper = self._shaper(params, len(prompt))
             generations.append(Generation(sequence, params, text, Draws(params, choice), tell, shaper))
         return tuple(generations)
+
+    def check_prefixes(self, prompts: Sequence[tuple[Sequence[int], str]]) -> list[tuple[Sequence[int], str]]:
+        """Refuse prompts whose tokens or namespaces are none, before the worker's thread sees them.
+
+        Raises:
+            ConfigError, InvalidTokenError: as ``make`` raises them; an empty prompt is as good as another.
+        """
+        checked: list[tuple[Sequence[int], str]] = []
+        for prompt in _listed("prompts", prompts, "Pass pairs of token ids and a namespace"):
+            try:
+                tokens, namespace = prompt
+            except (TypeError, ValueError):
+                remedy = "Pass pairs of token ids and a namespace"
+                raise ConfigError("prompts", type(prompt).__name__, remedy) from None
+            _check_namespace(namespace)
+            checked.append((self._check_ids(tokens), namespace))
+        return checked
 
     def _shaper(self, params: SamplingParams, prompt_tokens: int) -> Shaper | None:
         if not params.shapes:
@@ -131,17 +156,38 @@ class Intake:
                     raise ConfigError(field, token, remedy)
 
     def _check_prompt(self, tokens: Sequence[int], params: SamplingParams) -> list[int]:
-        prompt = list(map(operator.index, tokens))
+        prompt = self._check_ids(tokens)
         if not prompt:
             raise EmptyPromptError
-        vocab_size = self._info.vocab_size
-        if min(prompt) < 0 or max(prompt) >= vocab_size:
-            position, token = next((i, t) for i, t in enumerate(prompt) if not 0 <= t < vocab_size)
-            raise InvalidTokenError(token, position, vocab_size)
         least_answer = 0 if params.max_tokens == 0 else 1
         if len(prompt) + least_answer > self._info.context_length:
             raise ContextLengthError(len(prompt), self._info.context_length)
         return prompt
+
+    def _check_ids(self, tokens: Sequence[int]) -> list[int]:
+        """The token ids as whole numbers of the vocabulary."""
+        values = _listed("tokens", tokens, "Pass token ids: whole numbers")
+        try:
+            ids = list(map(operator.index, values))
+        except TypeError:
+            # The type of the first that is none, and not its value: that may be somebody's text.
+            wrong = next(value for value in values if not hasattr(value, "__index__"))
+            raise ConfigError("tokens", type(wrong).__name__, "Pass token ids: whole numbers") from None
+        vocab_size = self._info.vocab_size
+        if ids and (min(ids) < 0 or max(ids) >= vocab_size):
+            position, token = next((i, t) for i, t in enumerate(ids) if not 0 <= t < vocab_size)
+            raise InvalidTokenError(token, position, vocab_size)
+        return ids
+
+
+def _listed(field: str, values: Any, remedy: str) -> list[Any]:
+    """``values`` as a list; a text is none."""
+    if not isinstance(values, str | bytes):
+        try:
+            return list(values)
+        except TypeError:
+            pass
+    raise ConfigError(field, type(values).__name__, remedy)
 
 
 def _check_request(choices: int, priority: int, timeout: float | None) -> None:
@@ -149,8 +195,15 @@ def _check_request(choices: int, priority: int, timeout: float | None) -> None:
         raise ConfigError("choices", choices, f"Use a whole number from 1 to {MAX_CHOICES}")
     if isinstance(priority, bool) or not isinstance(priority, int):
         raise ConfigError("priority", priority, "Use a whole number; lower ones come first")
-    if timeout is not None and not timeout > 0:
+    if timeout is None:
+        return
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
         raise ConfigError("timeout", timeout, "Use a number of seconds above 0, or None")
+
+
+def _check_namespace(namespace: object) -> None:
+    if not isinstance(namespace, str):
+        raise ConfigError("namespace", type(namespace).__name__, "Use a text; empty is one, too")
 
 
 def _with_choice(

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from promptcache_engine.cache import InvalidTokensError
 from promptcache_engine.core import EngineCore
 from promptcache_engine.errors import EngineStoppedError, QueueFullError
 from promptcache_engine.events import Admitted, Failed, Finished, GenerationEvent
@@ -159,11 +160,17 @@ class Worker:
         return True
 
     def _obey(self) -> None:
-        """Run the commands that came; one that raises is a fault of the core's, told to both sides."""
+        """Run the commands that came.
+
+        One refused for its input concerns who gave it; any other error is a fault of the core's, told to both
+        sides.
+        """
         while self._commands:
             command, answer = self._commands.popleft()
             try:
                 answer.set_result(command())
+            except InvalidTokensError as error:
+                answer.set_exception(error)
             except Exception as error:
                 answer.set_exception(error)
                 raise

@@ -253,7 +253,7 @@ def test_bad_prompts_are_refused_before_they_are_queued(make_engine: MakeEngine)
     assert (invalid.value.token, invalid.value.position) == (999, 2)
     with pytest.raises(InvalidTokenError):
         engine.generate([-1])
-    with pytest.raises(TypeError):
+    with pytest.raises(ConfigError, match="tokens"):
         engine.generate([1.5])  # type: ignore[list-item]
     with pytest.raises(ContextLengthError) as long:
         engine.generate([1] * 64)

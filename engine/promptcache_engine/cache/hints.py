@@ -1,5 +1,6 @@
 """What a caller knows of a request that its tokens do not say; every hint is optional and only advice."""
 
+import sys
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ class Hints:
     before ended in a tool call, so that the next one comes from a machine and soon. ``priority``: higher
     stays longer (policy ``priority``). ``keep_seconds``: keep the pages that long after their last use
     (policy ``ttl``).
-    Raises CacheConfigError for a turn below 1 or a negative time.
+    Raises CacheConfigError for a turn below 1, a negative time, and what is not of its field's type.
     """
 
     template: str = ""
@@ -25,10 +26,26 @@ class Hints:
     keep_seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.turn is not None and self.turn < 1:
+        if not isinstance(self.template, str):
+            raise CacheConfigError("template", self.template, "Name it by a text.")
+        if self.turn is not None and not (_is_whole(self.turn) and self.turn >= 1):
             raise CacheConfigError("turn", self.turn, "The first turn is 1; use None where it is unknown.")
-        if not self.keep_seconds >= 0:
-            raise CacheConfigError("keep_seconds", self.keep_seconds, "Use 0 for no longer than others.")
+        if not _is_whole(self.priority):
+            raise CacheConfigError("priority", self.priority, "Use a whole number; higher stays longer.")
+        seconds = self.keep_seconds
+        if not _is_duration(seconds):
+            raise CacheConfigError("keep_seconds", seconds, "Use 0 for no longer than others.")
+
+
+def _is_duration(value: object) -> bool:
+    """Whether it is 0 or more seconds, and no whole number larger than a float can hold."""
+    if isinstance(value, float):
+        return value >= 0
+    return isinstance(value, int) and _is_whole(value) and 0 <= value <= sys.float_info.max
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 NO_HINTS = Hints()
