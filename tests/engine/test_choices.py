@@ -62,6 +62,14 @@ def test_choices_in_a_pool_that_does_not_hold_them_all(make_engine: MakeEngine) 
     assert_nothing_held(engine)
 
 
+def test_choices_are_no_preempted_sequences_in_the_statistics(make_engine: MakeEngine) -> None:
+    engine = make_engine()
+    engine.generate_choices([9] * 200, GREEDY, choices=4)
+    stats = engine.stats()
+    assert (stats.prefix_queries, stats.prefix_hits) == (200, 0)
+    assert (stats.preempted_queries, stats.preempted_hits, stats.preemptions) == (0, 0, 0)
+
+
 def test_choices_end_one_by_one_and_count_as_one_that_waits(make_engine: MakeEngine) -> None:
     engine = make_engine(max_waiting=1, max_running=2, max_batch_tokens=8)
     events: SimpleQueue[tuple[int, GenerationEvent]] = SimpleQueue()

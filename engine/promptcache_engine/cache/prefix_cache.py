@@ -116,6 +116,7 @@ class PrefixCache:
         extra_keys: Iterable[ExtraKey] = (),
         *,
         preempted: bool = False,
+        counted: bool = True,
         use_cache: bool = True,
         hints: Hints | None = None,
     ) -> Lease | None:
@@ -123,9 +124,9 @@ class PrefixCache:
 
         At least one token is always left to compute. ``extra_keys`` are
         (position, length, key): what the tokens there stand for (an image's content hash). ``preempted``
-        says that this sequence was admitted before, so that it is not counted twice. Without ``use_cache``
-        nothing is reused, and nothing counted; the sequence's pages are still stored. ``hints`` advise the
-        eviction policy.
+        says that this sequence was admitted before: it is counted apart. A fork is not to be ``counted``.
+        Without ``use_cache`` nothing is reused, and nothing counted; the sequence's pages are still stored.
+        ``hints`` advise the eviction policy.
 
         The lease's ``copies`` must be made before its tokens are computed; their source pages stay
         untouched until ``copied(lease)``, or the lease's end. Raises InvalidTokensError for no tokens, or
@@ -133,14 +134,12 @@ class PrefixCache:
         """
         data = self._encode(tokens, extra_keys)
         if not data:
-            raise InvalidTokensError(
-                "a sequence of no tokens cannot be admitted.", remedy="Pass one at least."
-            )
+            raise InvalidTokensError("a sequence without tokens cannot be admitted.", remedy="Pass one.")
         lease = self._admission.admit(data, namespace, use_cache=use_cache, hints=hints or NO_HINTS)
         if lease is None:
             return None
         self._leases.add(lease)
-        if use_cache:
+        if use_cache and counted:
             self._counter.record(lease.length, lease.hit, shared=lease.reason.shared, preempted=preempted)
         if self.share_on_admission:
             self._publisher.publish(lease, lease.length // self.page_size, merge=False)

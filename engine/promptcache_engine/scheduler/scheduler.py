@@ -243,8 +243,9 @@ class Scheduler:
         lease = self._cache.admit(
             sequence.tokens,
             sequence.namespace,
-            # What a preempted sequence or a fork finds is its own or its parent's work, and no hit.
-            preempted=sequence.cached_tokens is not None,
+            # What a preempted sequence finds may be its own work, what a fork finds is its parent's: no hit.
+            preempted=sequence.preemptions > 0,
+            counted=sequence.cached_tokens is None or sequence.preemptions > 0,
             use_cache=sequence.use_cache,
             hints=sequence.hints,
         )

@@ -27,6 +27,7 @@ def test_the_prompt_is_computed_once_and_its_whole_pages_are_shared() -> None:
     assert len(own) == 4
     stats = bench.cache.stats
     assert (stats.queries, stats.hits) == (22, 0)  # what forks find is no hit
+    assert (stats.preempted_queries, stats.preempted_hits) == (0, 0)
     assert [each.cached_tokens for each in (parent, *forks)] == [0] * 4
 
 
@@ -66,7 +67,12 @@ def test_forks_go_on_without_their_parent(when: str, keep: bool) -> None:
     # At most one of them computes the prompt again, where nothing of it was kept.
     again = len(PROMPT) if when != "after" or not keep else 0
     assert bench.computed - before <= again + 2 * 4 + 4
-    assert bench.cache.stats.held == 0
+    stats = bench.cache.stats
+    assert stats.held == 0
+    assert (stats.queries, stats.preempted_queries) == (
+        len(PROMPT),
+        0,
+    )  # a family asks once, whoever computes
 
 
 def test_forks_of_a_preempted_parent_wait_or_go_on() -> None:
