@@ -12,7 +12,7 @@ RULES = (
     "Answer politely, in the language of the question. Never promise a table. Say so when you do not know."
 )
 TEMPLATES = {
-    "SYS": f"You are the butler of a house. The time is {{now}}. {RULES}",
+    "SYSTEM": f"You are the butler of a house. The time is {{now}}. {RULES}",
     "WHO": f"You are the butler of {{user_name}}, turn {{turn_number}} of {{session_id}}, {{time}}. {RULES}",
     "MUSTACHE": f"You are the butler of a house. The time is {{{{now}}}}. {RULES}",
     "PERCENT": f"You are the butler of a house. The time is %(now)s. {RULES}",
@@ -20,15 +20,15 @@ TEMPLATES = {
 }
 
 QUIET = {
-    "format with a constant": 'SYS.format(now="at noon")',
+    "format with a constant": 'SYSTEM.format(now="at noon")',
     "names that would convict": 'WHO.format(user_name="Anna", turn_number=1, session_id="demo", time="UTC")',
-    "replace by hand": 'SYS.replace("{now}", "noon")',
+    "replace by hand": 'SYSTEM.replace("{now}", "noon")',
     "replace of a doubled brace": 'MUSTACHE.replace("{{now}}", "noon")',
     "percent with a dict": 'PERCENT % {"now": "noon"}',
     "string.Template": 'Template(DOLLAR).substitute(now="noon")',
-    "a dict that is spread": 'SYS.format(**{"now": "noon"})',
-    "what a process knows once": "SYS.format(now=STARTED)",
-    "a text in one step and a placeholder in the next": 'SYS.strip().replace("{now}", "noon").lower()',
+    "a dict that is spread": 'SYSTEM.format(**{"now": "noon"})',
+    "what a process knows once": "SYSTEM.format(now=STARTED)",
+    "a text in one step and a placeholder in the next": 'SYSTEM.strip().replace("{now}", "noon").lower()',
 }
 
 
@@ -65,14 +65,14 @@ def test_known_values_convict_no_name(expression):
 
 
 def test_a_process_constant_is_information_and_nothing_else():
-    assert found(used("SYS.format(now=STARTED)")) == [("PC110", "info", True)]
+    assert found(used("SYSTEM.format(now=STARTED)")) == [("PC110", "info", True)]
 
 
 @pytest.mark.parametrize(
     "expression",
     [
-        "SYS.format(now=datetime.now())",
-        'SYS.replace("{now}", datetime.now().isoformat())',
+        "SYSTEM.format(now=datetime.now())",
+        'SYSTEM.replace("{now}", datetime.now().isoformat())',
         'PERCENT % {"now": datetime.now()}',
         "Template(DOLLAR).substitute(now=datetime.now().isoformat())",
     ],
@@ -81,19 +81,19 @@ def test_a_clock_that_is_seen_has_its_source(expression):
     assert found(used(expression)) == [("PC101", "error", True)]
 
 
-@pytest.mark.parametrize("expression", ["SYS.format(now=moment)", "SYS.format(**moment)", "SYS", "fill(SYS)"])
+@pytest.mark.parametrize("expression", ["SYSTEM.format(now=moment)", "SYSTEM.format(**moment)", "SYSTEM", "fill(SYSTEM)"])
 def test_the_name_speaks_where_the_value_is_unknown(expression):
     assert found(used(expression)) == [("PC101", "error", False)]
 
 
 def test_the_name_speaks_where_one_use_is_not_seen():
-    text = used('SYS.format(now="noon")') + "def other(question):\n    return ask(fill(SYS), question)\n"
+    text = used('SYSTEM.format(now="noon")') + "def other(question):\n    return ask(fill(SYSTEM), question)\n"
     assert found(text) == [("PC101", "error", False)]
 
 
 def test_a_clock_in_one_use_is_found_beside_a_constant_in_another():
     text = (
-        used('SYS.format(now="noon")') + "def other(q):\n    return ask(SYS.format(now=datetime.now()), q)\n"
+        used('SYSTEM.format(now="noon")') + "def other(q):\n    return ask(SYSTEM.format(now=datetime.now()), q)\n"
     )
     assert found(text) == [("PC101", "error", True)]
 

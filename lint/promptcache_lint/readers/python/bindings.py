@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, TypeVar
 from promptcache_lint.prompts import Branch, Hole, Text, flatten
 from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, traits_of, union_of
+from promptcache_lint.readers.wording_only import doubted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptcache_lint.places import Place
-    from promptcache_lint.prompts import Part, Prompt
+    from promptcache_lint.prompts import Part, Prompt, Segment
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.modules import Module
     from promptcache_lint.readers.python.values import Traits, Value
@@ -94,12 +95,11 @@ class Bindings:
                 case _:
                     return part
 
-        return [
-            replace(
-                prompt, segments=tuple(replace(s, parts=tuple(map(put, s.parts))) for s in prompt.segments)
-            )
-            for prompt in prompts
-        ]
+        def judge(prompt: Prompt, segment: Segment) -> Segment:
+            parts = tuple(map(put, segment.parts))
+            return replace(segment, parts=parts if prompt.certain else doubted(parts))
+
+        return [replace(p, segments=tuple(judge(p, segment) for segment in p.segments)) for p in prompts]
 
 
 def is_known(value: Value) -> bool:

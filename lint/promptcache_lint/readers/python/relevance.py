@@ -157,7 +157,10 @@ class Relevance:
         if function not in self._prompts:
             named = role_of_name(function.name) is not None or any(map(role_of_name, function.decorators))
             code = _code(function)
-            self._prompts[function] = found = (named or may_hold_prompt(code)) and _makes_prompt(code)
+            hinted = named or may_hold_prompt(code)
+            self._prompts[function] = found = hinted and _makes_prompt(code)
+            if hinted and not found:
+                self._prompts[function] = found = any(map(self.yields_source, self.called(function)))
             if not found:
                 self._prompts[function] = self._hands_on(function, code)
         return self._prompts[function]

@@ -20,6 +20,7 @@ from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.requests import SYSTEM_KEYWORDS, Cutter, literal, spoken
 from promptcache_lint.readers.python.speakers import made_message
 from promptcache_lint.readers.python.values import Map, Seq, Str
+from promptcache_lint.readers.wording_only import doubted, talks_to_model
 from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
 
 if TYPE_CHECKING:
@@ -110,8 +111,9 @@ class Sinks:
         if role is None or role == "user":
             if not frame.at_module_level or not isinstance(value, Str) or not _opens(value):
                 return
-            role = "system"
-        self._named(name, role, value, node, frame)
+            self._named(name, "system", value, node, frame, certain=False)
+            return
+        self._named(name, role, value, node, frame, certain=True)
 
     def returned(self, function: Function, frame: Frame) -> None:
         """A function was run by itself: what it returns may be a prompt by its name or its wording."""
@@ -137,7 +139,9 @@ class Sinks:
             if found is not None and found != "user":
                 self._emit_at(name, found, value, place, frame, certain=not weak, expand=True)
 
-    def _named(self, name: str, role: Role, value: Value, node: ast.expr, frame: Frame) -> None:
+    def _named(
+        self, name: str, role: Role, value: Value, node: ast.expr, frame: Frame, *, certain: bool
+    ) -> None:
         if isinstance(value, Seq):
             texts = [item for item in value.items if isinstance(item, Str)]
             if not texts or len(texts) < len(value.items):
@@ -149,7 +153,7 @@ class Sinks:
             changed = settled(value)
             assert isinstance(changed, Str)
             value = changed
-        self._emit_at(name, role, value, frame.module.place(node), frame, certain=True, expand=True)
+        self._emit_at(name, role, value, frame.module.place(node), frame, certain=certain, expand=True)
 
     def _tool_class(self, made: Call, frame: Frame) -> None:
         """A tool made by a class of a library: its name and description are sent."""
@@ -214,7 +218,10 @@ class Sinks:
     ) -> None:
         if _static_words(value.parts) < 1 and not any(isinstance(part, Hole) for part in value.parts):
             return
+        if not certain and not talks_to_model(frame.module.source):
+            return
         parts = self._expanded(value.parts, frame) if expand else value.parts
+        parts = parts if certain else doubted(parts)
         if role == "system" and role_of_name(name) != "system" and holds_input(parts):
             role = "prompt"  # only its wording speaks for a system prompt, and it holds the turn's own text
         path = "system" if role == "system" else "messages[0]"

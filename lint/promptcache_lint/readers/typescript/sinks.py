@@ -32,7 +32,7 @@ from promptcache_lint.readers.typescript.requests import (
     conversations_of,
     request_segments,
 )
-from promptcache_lint.readers.typescript.wording_only import doubted, talks_to_model
+from promptcache_lint.readers.wording_only import doubted, talks_to_model
 from promptcache_lint.wording import role_of_name, role_of_speaker
 
 if TYPE_CHECKING:

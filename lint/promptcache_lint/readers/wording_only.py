@@ -21,9 +21,10 @@ __all__ = ["doubted", "talks_to_model"]
 
 _MODELS = re.compile(
     r"""openai|anthropic|\bclaude|\bgpt\b|gpt-\d|gemini|mistral|ollama|langchain|llama_?index|genkit|bedrock"""
+    r"""|vertexai|google\.generativeai|pydantic_ai|crewai|autogen|semantic_kernel|dspy|haystack|transformers|vllm"""
     r"""|@ai-sdk|from\s*["']ai["']|cohere|deepseek|\bgroq|mastra|huggingface|\bllms?\b|language ?model"""
-    r"""|(?:generate|stream)(?:Text|Object)|generateContent|chat\.?completions?|completions\.create"""
-    r"""|\brole["']?\s*:\s*["'](?:system|developer|assistant|user)["']|system_?(?:prompt|message|instruction)""",
+    r"""|(?:generate|stream)(?:Text|Object)|generateContent|chat\.?completions?|completions\.create|(?:messages|responses)\.create|\w+_prompt\b|\bprompt_\w+|generate_content"""
+    r"""|\brole["']?\s*[:=]\s*["'](?:system|developer|assistant|user)["']|system_?(?:prompt|message|instruction)""",
     re.IGNORECASE,
 )
 _PROMPTS = re.compile(r"Prompts?\b|[a-z]Prompt|PROMPT|\b(?:LLM|Llm)")
