@@ -113,6 +113,7 @@ class FileLinter:
             too_deep = UnreadableFileError("The file is nested too deeply to be followed.")
             return _unreadable(source.path, too_deep, settings)
         findings = one_for_each_fault(_checked(prompts, source.path, settings))
+        findings += _unchecked(prompts, settings)
         if MARKER in source.text:
             findings = _suppressed(findings, reader, source, settings)
         findings.sort(key=lambda finding: (finding.place, finding.code))
@@ -178,6 +179,16 @@ def _checked(prompts: Iterable[Prompt], path: str, settings: Settings) -> list[t
         for rule in rules
         for finding in rule.check(prompt)
         if finding.place.path == path
+    ]
+
+
+def _unchecked(prompts: Iterable[Prompt], settings: Settings) -> list[Finding]:
+    """What a reader says it could not judge, beside what it could."""
+    practices = (practice for prompt in prompts for practice in prompt.practices)
+    return [
+        Finding("PC900", practice.severity, practice.says, practice.place)
+        for practice in practices
+        if practice.code == "PC900" and settings.selects("PC900")
     ]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from promptcache_lint import Settings, Severity, lint_text
 from promptcache_lint.places import Place
+from promptcache_lint.readers import chat_turns
 from promptcache_lint.readers.chat_templates import is_chat_template, judge_chat_template
 
 PLACE = Place("chat_template.jinja", 1, 1, 1, 2)
@@ -122,3 +123,48 @@ def test_a_chat_template_that_cannot_be_parsed_has_no_clock():
     broken = "{% for m in messages %}{{ strftime_now('%H') }}{% if add_generation_prompt %}"
     report = lint_text(json.dumps({"chat_template": broken}), "tokenizer_config.json", Settings())
     assert report.findings == ()
+
+
+GROWN = "{% set n = namespace(s=['a']) %}{% for i in range(60) %}{% set n.s = [n.s, n.s] %}{% endfor %}"
+ENDLESS = [
+    "{% for m in messages %}{% set x = 9 ** 3000000 %}{% endfor %}",
+    "{{ 'a' * 2000000000 }}",
+    "{% set n = namespace(s='aa') %}{% for i in range(40) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
+    "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+]
+
+
+@pytest.mark.parametrize("start", ENDLESS)
+def test_a_chat_template_that_computes_without_end_is_told_and_no_more(start):
+    clock = "{{ strftime_now('%H:%M') }}"
+    for name, text in (
+        ("chat_template.jinja", start + clock + PLAIN),
+        ("tokenizer_config.json", json.dumps({"chat_template": start + clock + PLAIN})),
+    ):
+        report = lint_text(text, name, Settings())
+        assert {finding.code for finding in report.findings} == {"PC101", "PC900"}
+        told = next(finding for finding in report.findings if finding.code == "PC900")
+        assert (told.severity, "more steps or memory" in told.message) == (Severity.WARNING, True)
+        silent = lint_text(text, name, Settings(ignore=("PC900",)))
+        assert {finding.code for finding in silent.findings} == {"PC101"}
+
+
+def test_what_no_budget_can_count_is_ended_by_the_system(monkeypatch):
+    pytest.importorskip("resource")
+    monkeypatch.setattr(chat_turns, "SECONDS", 1)
+    equal = GROWN + "{% set first = n.s %}" + GROWN + "{% if first == n.s %}same{% endif %}"
+    assert judged(equal + PLAIN) == {"PC900"}
+
+
+def test_a_module_of_the_folder_we_stand_in_is_not_run(tmp_path, monkeypatch):
+    (tmp_path / "jinja2.py").write_text("raise SystemExit(3)")
+    (tmp_path / "json.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    assert judged(PLAIN) == set()
+
+
+def test_without_processes_it_is_not_judged(monkeypatch):
+    monkeypatch.setattr("sys.executable", "")
+    assert judged("{{ messages | length }}" + PLAIN) == set()
+    monkeypatch.setattr("sys.executable", "/no/such/python")
+    assert judged("{{ messages | length }}" + PLAIN) == set()
