@@ -2,10 +2,11 @@
 
 An object has ``timestamp`` (milliseconds), ``input_length`` (tokens) and ``hash_ids``, one for each 512
 tokens of the prompt; equal numbers are equal tokens after equal tokens. The last, half-filled page is
-dropped, as no cache of whole pages could share it. Source of the format: the repository kvcache-ai/Mooncake.
+dropped, as no cache of whole pages could share it; its number may be missing. Source of the format: the
+repository kvcache-ai/Mooncake.
 """
 
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,8 +41,14 @@ def _request(number: int, line: Mapping[str, Any], per_page: int) -> TraceReques
         raise TraceError("`hash_ids` is no list of page numbers.", remedy="Each is at least 0.", line=number)
     if not isinstance(length, int) or not _is_count(length):
         raise TraceError("`input_length` is no number of tokens.", remedy="It is at least 0.", line=number)
-    if isinstance(time, bool) or not isinstance(time, int | float) or not math.isfinite(time):
+    if isinstance(time, bool) or not isinstance(time, int | float) or not abs(time) <= sys.float_info.max:
         raise TraceError("`timestamp` is no number.", remedy="It is in milliseconds.", line=number)
+    if not length // MOONCAKE_PAGE <= len(ids) <= -(-length // MOONCAKE_PAGE):
+        raise TraceError(
+            f"`hash_ids` has {len(ids)} page numbers, and `input_length` is {length} tokens.",
+            remedy=f"There is one for each {MOONCAKE_PAGE} tokens.",
+            line=number,
+        )
     whole = ids[: length // MOONCAKE_PAGE]
     return TraceRequest(time / 1000, tuple(whole[per_page - 1 :: per_page]), length)
 

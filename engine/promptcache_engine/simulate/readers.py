@@ -58,7 +58,7 @@ def _objects(path: Path) -> tuple[list[tuple[int, Mapping[str, Any]]], int]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, line

@@ -24,13 +24,15 @@ class Capacity:
         try:
             if text.endswith("%"):
                 share = float(text[:-1]) / 100
-                if share > 0:
+                if 0 < share <= 1:
                     return cls(text, share=share)
             elif int(text) > 0:
                 return cls(text, pages=int(text))
         except (ValueError, OverflowError):
             pass
-        raise CapacityError(f"capacity {text!r} cannot be used.", remedy="Give pages (1708) or a share (5%).")
+        raise CapacityError(
+            f"capacity {text!r} cannot be used.", remedy="Give pages (1708) or a share (5%, at most 100%)."
+        )
 
     def of(self, footprint: int) -> int:
         """Return the pages, rounded down, one at least."""
@@ -95,7 +97,9 @@ def simulate(trace: Trace, capacities: Sequence[Capacity], policies: Sequence[st
     rows = []
     for capacity in capacities:
         pages = capacity.of(footprint)
-        hits = {policy: replay(trace, pages, policy) for policy in policies}
+        # What is never filled changes nothing, and need not be allocated.
+        filled = min(pages, max(1, trace.num_pages))
+        hits = {policy: replay(trace, filled, policy) for policy in policies}
         rows.append(Row(capacity.text, pages, hits, optimum(trace, pages)))
     return Report(
         page_size=trace.page_size,

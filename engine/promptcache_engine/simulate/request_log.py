@@ -6,6 +6,7 @@ tokenizer: hit rates then are those of equal text, lengths are estimates. Nothin
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from promptcache_engine.simulate.errors import TraceError
 from promptcache_engine.simulate.trace import TraceRequest
 
 _BYTES_PER_TOKEN = 4
@@ -32,24 +34,34 @@ class RequestLog:
 def read_request_log(objects: Sequence[tuple[int, Mapping[str, Any]]], page_size: int) -> RequestLog:
     """Return the requests of (line, object) pairs, cut into pages of ``page_size`` tokens.
 
-    Without times, requests are a second apart in the order of the file.
+    Without times, requests are a second apart in the order of the file; one without stands a second behind
+    the one before it. What is nested too deeply to be read counts as no request. Raises TraceError for a time
+    beyond all clocks, and for a Mooncake request among the log's.
     """
     numbers = _PageNumbers(page_size)
     requests: list[TraceRequest] = []
-    approximate, skipped = False, 0
-    for _, line in objects:
+    approximate, skipped, time = False, 0, -1.0
+    for number, line in objects:
         body = _body(line)
         prompt = _prompt(body)
         if prompt is None:
+            if "hash_ids" in line:
+                raise TraceError(
+                    "is in Mooncake's format, and the first line is not.",
+                    remedy="Give each format a file of its own.",
+                    line=number,
+                )
             skipped += 1
             continue
         packed, estimated = prompt
         approximate |= estimated
-        namespace = str(body.get("model") or "")
-        time = _time(line)
+        model = body.get("model")
+        namespace = model if isinstance(model, str) else ""
+        said = _time(line, number)
+        time = time + 1 if said is None else said
         requests.append(
             TraceRequest(
-                float(len(requests)) if time is None else time,
+                time,
                 numbers.of(packed, namespace),
                 len(packed) // _BYTES_PER_TOKEN,
                 namespace,
@@ -90,7 +102,10 @@ def _prompt(body: Mapping[str, Any]) -> tuple[bytes, bool] | None:
         ids = body.get(key)
         if isinstance(ids, list) and ids and all(type(i) is int and 0 <= i < 2**31 for i in ids):
             return np.array(ids, dtype=np.int32).tobytes(), False
-    parts = list(_parts(body))
+    try:
+        parts = list(_parts(body))
+    except RecursionError:
+        return None
     return ("\n".join(parts).encode("utf-8", "surrogatepass"), True) if parts else None
 
 
@@ -130,14 +145,16 @@ def _text(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _time(line: Mapping[str, Any]) -> float | None:
+def _time(line: Mapping[str, Any], number: int) -> float | None:
     """Return when the request came, in seconds; None where the line does not say."""
     value = next((line[key] for key in _TIMES if line.get(key) is not None), None)
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf"):
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not abs(value) <= sys.float_info.max:
+            raise TraceError("the time is no number.", remedy="Give seconds or milliseconds.", line=number)
         return value / 1000 if value > _MILLISECONDS else float(value)
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()
-        except ValueError:
+        except (ValueError, OverflowError, OSError):  # before the clock's first year
             return None
     return None

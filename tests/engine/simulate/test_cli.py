@@ -45,7 +45,7 @@ def test_json(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [["--capacity", "many"], ["--page-size", "100"], ["--capacity", "0%"]],
+    [["--capacity", "many"], ["--page-size", "100"], ["--capacity", "0%"], ["--capacity", "inf%"]],
     ids=lambda wrong: wrong[1],
 )
 def test_what_cannot_run_is_one_sentence_and_two(

@@ -43,6 +43,10 @@ def test_mooncake_in_larger_and_smaller_pages(tmp_path: Path) -> None:
         {"hash_ids": [1]},
         {"hash_ids": [1], "input_length": -1},
         {"hash_ids": [1], "input_length": 1, "timestamp": "noon"},
+        {"hash_ids": [1], "input_length": 512, "timestamp": int("9" * 400)},
+        {"hash_ids": [1], "input_length": 512, "timestamp": float("inf")},
+        {"hash_ids": [1, 2], "input_length": 99_999},
+        {"hash_ids": [1, 2, 3], "input_length": 1_024},
     ],
 )
 def test_a_line_that_is_no_mooncake_request_is_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
@@ -135,3 +139,44 @@ def test_a_file_without_a_request_is_refused(tmp_path: Path, lines: tuple[Any, .
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"none\.jsonl"):
         read_trace(tmp_path / "none.jsonl")
+
+
+def test_the_last_page_of_a_mooncake_request_may_have_a_number_or_none(tmp_path: Path) -> None:
+    trace = read_trace(written(tmp_path, mooncake(0, 1_100, 7, 8, 9), mooncake(1, 1_100, 7, 8)))
+    assert [request.pages for request in trace] == [(7, 8), (7, 8)]
+
+
+@pytest.mark.parametrize("line", [mooncake(0, 512, 1), {"prompt": "x" * 80}])
+def test_a_byte_order_mark_costs_no_request(tmp_path: Path, line: dict[str, Any]) -> None:
+    file = written(tmp_path, line, line)
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    trace = read_trace(file)
+    assert (len(trace), trace.skipped) == (2, 0)
+
+
+def test_two_formats_in_one_file_are_refused(tmp_path: Path) -> None:
+    body = {"messages": [{"role": "user", "content": "x" * 200}]}
+    with pytest.raises(TraceError, match=r"line 2: .*Mooncake"):
+        read_trace(written(tmp_path, body, mooncake(0, 512, 1)))
+    with pytest.raises(TraceError, match="line 2: `hash_ids`"):
+        read_trace(written(tmp_path, mooncake(0, 512, 1), body))
+
+
+@pytest.mark.parametrize("time", [int("9" * 400), -int("9" * 400), float("inf"), float("nan")])
+def test_a_time_beyond_all_clocks_is_named(tmp_path: Path, time: float) -> None:
+    with pytest.raises(TraceError, match="line 2: the time"):
+        read_trace(written(tmp_path, {"prompt": "x" * 80}, {"prompt": "x" * 80, "time": time}))
+
+
+def test_a_request_without_a_time_stands_behind_the_one_before_it(tmp_path: Path) -> None:
+    lines = [{"prompt": "x" * 80, **time} for time in ({"ts": 5}, {}, {"ts": "noon"}, {"ts": 9})]
+    assert [request.time for request in read_trace(written(tmp_path, *lines))] == [5, 6, 7, 9]
+
+
+def test_what_is_nested_too_deeply_is_skipped_and_counted(tmp_path: Path) -> None:
+    lists = "[" * 900 + "]" * 900
+    deep = f'{{"messages": [{{"role": "user", "content": {lists}}}]}}'
+    trace = read_trace(written(tmp_path, {"prompt": "x" * 80}, deep))
+    assert (len(trace), trace.skipped) == (1, 1)
+    with pytest.raises(TraceError, match="no request"):
+        read_trace(written(tmp_path, deep))

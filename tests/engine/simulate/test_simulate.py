@@ -134,10 +134,20 @@ def test_a_report_says_it_in_rates() -> None:
     assert 0 < answer["results"][1]["optimum"] <= answer["infinite"] <= 1
 
 
-@pytest.mark.parametrize("text", ["", "0", "-3", "x", "0%", "x%", "nan%", "1.5"])
+@pytest.mark.parametrize(
+    "text", ["", "0", "-3", "x", "0%", "x%", "nan%", "1.5", "inf%", "1e400%", "101%", "9" * 5000]
+)
 def test_a_capacity_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(CapacityError):
         Capacity.parse(text)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_a_cache_of_any_size_takes_no_more_memory_than_the_trace(policy: str) -> None:
+    trace = chat_trace(7, 50)
+    report = simulate(trace, [Capacity.parse("99999999999999")], [policy])
+    (row,) = report.rows
+    assert (row.pages, row.hits[policy], row.optimum) == (99_999_999_999_999, endless(trace), endless(trace))
 
 
 REFERENCE = {
