@@ -226,7 +226,7 @@ def test_every_fix_that_is_offered_works(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.py").write_text(
         prompt(
-            "json.dumps(profile) + ' '.join(set(words)) + json.dumps(profile.extra) + ' '.join(glob.glob('*'))"
+            "json.dumps(profile) + ' '.join(set(words)) + json.dumps(profile.more) + ' '.join(glob.glob('*'))"
         )
     )
     before = lint_paths(["agent.py"], Settings(severity=Severity.INFO, fixes=True)).findings

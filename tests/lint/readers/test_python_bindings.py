@@ -81,19 +81,24 @@ def test_a_clock_that_is_seen_has_its_source(expression):
     assert found(used(expression)) == [("PC101", "error", True)]
 
 
-@pytest.mark.parametrize("expression", ["SYSTEM.format(now=moment)", "SYSTEM.format(**moment)", "SYSTEM", "fill(SYSTEM)"])
+@pytest.mark.parametrize(
+    "expression", ["SYSTEM.format(now=moment)", "SYSTEM.format(**moment)", "SYSTEM", "fill(SYSTEM)"]
+)
 def test_the_name_speaks_where_the_value_is_unknown(expression):
     assert found(used(expression)) == [("PC101", "error", False)]
 
 
 def test_the_name_speaks_where_one_use_is_not_seen():
-    text = used('SYSTEM.format(now="noon")') + "def other(question):\n    return ask(fill(SYSTEM), question)\n"
+    text = (
+        used('SYSTEM.format(now="noon")') + "def other(question):\n    return ask(fill(SYSTEM), question)\n"
+    )
     assert found(text) == [("PC101", "error", False)]
 
 
 def test_a_clock_in_one_use_is_found_beside_a_constant_in_another():
     text = (
-        used('SYSTEM.format(now="noon")') + "def other(q):\n    return ask(SYSTEM.format(now=datetime.now()), q)\n"
+        used('SYSTEM.format(now="noon")')
+        + "def other(q):\n    return ask(SYSTEM.format(now=datetime.now()), q)\n"
     )
     assert found(text) == [("PC101", "error", True)]
 

@@ -7,6 +7,7 @@ import tokenize
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Text
+from promptcache_lint.readers.clients import imports_client
 from promptcache_lint.readers.placeholders import has_placeholder
 from promptcache_lint.readers.python.conversations.finder import find_practices, may_handle_conversation
 from promptcache_lint.readers.python.interpreter import Interpreter
@@ -37,7 +38,7 @@ class PythonReader:
         if module is None:
             text = file.source.text
             hinted = may_hold_prompt(text) or may_handle_conversation(text)
-            if not hinted and not file.asked:
+            if not hinted and not file.asked and not imports_client(text):
                 return []  # in a large tree most files end here, unparsed
             module = parse_module(file.path, file.source)
             if not hinted:
