@@ -163,6 +163,14 @@ STEADY = {
           one(rule: string) { this.index++; return `${this.index}. ${rule}`; }
         }
         """,
+    "an object that writes a text": """
+        export class Builder {
+          private n = 0;
+          systemPrompt = "You are a butler who keeps to rules.";
+          add(rule: string) { this.n++; this.systemPrompt += `\\n${this.n}. ${rule} and nothing else`; }
+          rulesSection(rule: string) { this.n++; return `## ${this.n}. ${rule} and nothing else`; }
+        }
+        """,
     "a local of the same name": """
         let turn = 0;
         export function next() { turn++; }

@@ -120,6 +120,7 @@ HARMLESS = {
     "a breakpoint": "this.messages[0].content = [{ type: 'text', text: `${SYSTEM}`, cache_control: { type: 'ephemeral' } }];",
     "a copy": "const copy = this.messages.map((m) => ({ ...m })); copy.forEach((m) => { m.content = ''; });",
     "a reply to one that failed": "try { await this.ping(); } catch { this.messages.shift(); }",
+    "a result without its call": "while (this.messages.length && this.messages[0].role !== 'user') this.messages.shift();",
     "spaces cut": "for (const m of this.messages.slice(0, -1)) m.content = m.content.trim();",
 }
 
@@ -169,6 +170,38 @@ OTHERS = {
           return openai.chat.completions.create({ model: "m", messages });
         }
         """,
+    "an answer for each of several": """
+        export async function each(items: string[], status: string) {
+          for (const item of items) {
+            const messages = [{ role: "system", content: "You are a clerk." }, { role: "user", content: item }];
+            messages[1].content += " (short)";
+            messages[0].content = `You are a clerk. ${item}`;
+            await generateText({ model, messages });
+          }
+        }
+        """,
+    "a script over several": """
+        for (const item of items) {
+          const messages: any[] = [{ role: "system", content: "You are a clerk." }];
+          messages.push({ role: "user", content: item });
+          messages[0].content = `You are a clerk. ${item}`;
+          await generateText({ model, messages });
+        }
+        """,
+    "a request that was too long": """
+        export async function ask(messages: any[]) {
+          while (true) {
+            try { return await generateText({ model, messages }); } catch (error) { if (isTooLong(error)) messages.splice(1, 2); }
+          }
+        }
+        """,
+    "shown on a page": """
+        export function Page({ messages }: { messages: any[] }) {
+          const last = messages.slice(-10);
+          const ask = () => generateText({ model, messages });
+          return <List items={last} onClick={ask} />;
+        }
+        """,
     "examples": """
         export const ask = (q: string) => generateText({ model, messages: [...EXAMPLES.slice(-3), { role: "user", content: q }] });
         """,
@@ -177,7 +210,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
 def test_what_is_no_conversation(text):
-    assert [found for found in _found(text) if found[0] in {"PC403", "PC501", "PC502"}] == []
+    assert [found for found in _found(text, "page.tsx") if found[0] in {"PC403", "PC501", "PC502"}] == []
 
 
 def test_a_window_over_what_a_page_sends():
@@ -189,6 +222,17 @@ export async function POST(req: Request) {
 }
 """
     assert _found(text, "app/api/chat/route.ts") == [("PC501", WARNING, 3)]
+
+
+def test_a_window_in_a_script_over_several_is_no_error():
+    text = """
+for (const item of items) {
+  const messages: any[] = load(item);
+  messages.push({ role: "user", content: item });
+  await generateText({ model, messages: messages.slice(-10) });
+}
+"""
+    assert _found(text) == [("PC501", WARNING, 4)]
 
 
 def test_a_window_with_a_name():

@@ -29,6 +29,11 @@ __all__ = ["Counters", "counted"]
 _GOING_THROUGH = {"forEach", "map", "flatMap", "filter", "reduce", "some", "every", "find", "sort", "replace"}
 _CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
 _FIELDS = {"public_field_definition", "field_definition"}
+_ASKS = re.compile(
+    r"\.(?:create|stream|parse|invoke|chat|complete|send|ask|generate\w*)\(|(?:generate|stream)(?:Text|Object)|fetch\("
+    r"|\brole[\"']?\s*:\s*[\"'](?:user|assistant)"
+)
+"""An object that asks nobody may be one that writes a text, and numbers what it writes."""
 _RESETS = re.compile(r"(?:reset|clear|restart|dispose|new)", re.IGNORECASE)
 _COUNTS = re.compile(r"\+\+|\+=|\+ ?\d")
 _NUMBERS_THINGS = re.compile(r"(?:id|key|version|revision)$", re.IGNORECASE)
@@ -48,7 +53,10 @@ def counted(machine: Machine, value: Value, name: str, node: Node, frame: Frame)
         return value
     if name.startswith("this."):
         owner = frame.this_frame().function
-        scope = owner.owner.node.id if owner is not None and owner.owner is not None else -1
+        cls = owner.owner if owner is not None else None
+        if cls is None or _ASKS.search(cls.module.text(cls.node)) is None:
+            return value
+        scope = cls.node.id
     else:
         scope = 0 if frame.home(name).at_module_level else -1
     step = counters.step(name, scope, frame.function.node)

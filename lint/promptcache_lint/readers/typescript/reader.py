@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import MissingExtraError, UnreadableFileError
+from promptcache_lint.readers.clients import imports_client
 from promptcache_lint.readers.typescript.conversations.finder import find_practices
 from promptcache_lint.readers.typescript.declared import sink_words
 from promptcache_lint.readers.typescript.grammar import comments, first_error, is_installed, parse
@@ -42,6 +43,8 @@ class TypeScriptReader:
         `UnreadableFileError` for a file with so little valid syntax that nothing was found in it.
         """
         if not self.may_hold_prompt(file, workspace):
+            if imports_client(file.source.text) and is_installed():
+                _refuse_broken(parse_module(file.path, file.source), file)
             return []  # in a large tree most files end here, unparsed
         if not is_installed():
             return self._skipped(workspace)
@@ -51,10 +54,8 @@ class TypeScriptReader:
             module = parse_module(file.path, file.source)
             machine.program.add(module)
         prompts = _prompts(module, machine)
-        error = first_error(module.tree.root_node)
-        if error is not None and not prompts and _is_broken(module):
-            place = module.place(error)
-            raise UnreadableFileError(f"Not valid {_language(file)}.", row=place.row, column=place.column)
+        if not prompts:
+            _refuse_broken(module, file)
         return prompts
 
     @staticmethod
@@ -82,6 +83,13 @@ class TypeScriptReader:
         module = Module(Path(source.path), source, tree, data)
         for node in comments(tree.root_node):
             yield module.place(node), module.text(node)
+
+
+def _refuse_broken(module: Module, file: InputFile) -> None:
+    error = first_error(module.tree.root_node)
+    if error is not None and _is_broken(module):
+        place = module.place(error)
+        raise UnreadableFileError(f"Not valid {_language(file)}.", row=place.row, column=place.column)
 
 
 def _is_broken(module: Module) -> bool:

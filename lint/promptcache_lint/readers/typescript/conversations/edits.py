@@ -74,13 +74,12 @@ def _by_index(edit: Node, message: Node, field: str, value: Node, *, facts: Fact
     if key is None or key not in facts.sent or not facts.is_conversation(owner) or _is_cleaned(value, facts):
         return
     index = facts.names.text(message.child_by_field_name("index"))
-    turns = facts.in_turns(edit)
-    if _is_fresh(key, edit, facts) and turns is None:
+    if _is_fresh(key, edit, facts):
         return
     if index == "0":
         yield from _first(edit, key, value, facts, whole=not field)
     elif index.isdigit():
-        if facts.is_kept(key) or turns is not None:
+        if facts.lives(key, edit):
             yield facts.practice("PC502", Severity.WARNING, edit, _EARLIER)
     elif field and _is_aged(edit, facts):
         yield facts.practice("PC502", _weight(key, edit, facts), edit, _EARLIER)
@@ -153,14 +152,14 @@ def _by_loop(left: Node, message: Node, value: Node, facts: Facts) -> Iterator[P
         known = key is not None and key in facts.sent and facts.is_conversation(owner)
         if key is None or not known or not (aged or _is_aged(left, facts)) or _is_cleaned(value, facts):
             return
-        if not _is_fresh(key, left, facts) or facts.in_turns(left):
+        if not _is_fresh(key, left, facts):
             yield facts.practice("PC502", _weight(key, left, facts), left, _EARLIER)
         return
 
 
 def _weight(key: Key, node: Node, facts: Facts) -> Severity:
     """An edit of a list that is kept from turn to turn costs for certain; another may prepare a copy."""
-    return Severity.ERROR if facts.is_kept(key) or facts.in_turns(node) else Severity.WARNING
+    return Severity.ERROR if facts.lives(key, node) else Severity.WARNING
 
 
 def _is_aged(node: Node, facts: Facts) -> bool:
@@ -182,13 +181,17 @@ def _is_cleaned(value: Node, facts: Facts) -> bool:
 
 
 def _is_fresh(key: Key, at: Node, facts: Facts) -> bool:
-    """Whether the list was made in this very function, so that nothing of it has been sent yet."""
-    if key[0].startswith("this.") or key[1] == 0:
+    """Whether the list was made in this very function, or turn of it, so that nothing has been sent yet."""
+    if key[0].startswith("this.") or (key[1] == 0 and function_of(at) is not None):
         return False
-    function = function_of(at)
     made = [bare(value) for value in facts.names.values.get(key, ())]
-    return (
-        function is not None
-        and key not in facts.names.parameters
-        and any(value is not None and value.type in {"array", "call_expression"} for value in made)
+    loop = facts.in_turns(at)
+    if loop is not None:
+        made = [
+            value
+            for value in made
+            if value is not None and loop.start_byte <= value.start_byte <= at.start_byte
+        ]
+    return key not in facts.names.parameters and any(
+        value is not None and value.type in {"array", "call_expression"} for value in made
     )

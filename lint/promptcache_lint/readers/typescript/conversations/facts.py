@@ -69,9 +69,21 @@ class Facts:
                     self._follow(value, node, 0)
         self._grown = self._pushed()
 
-    def is_kept(self, key: Key) -> bool:
-        """Whether a list lives on from turn to turn: a field or a module's variable that is added to."""
-        return key in self._grown and (key[0].startswith("this.") or key[1] == 0)
+    def lives(self, key: Key, node: Node) -> bool:
+        """Whether a list that changes at ``node`` is sure to be sent again.
+
+        It is added to, and is a field, a variable of the module, or older than the loop of turns around it.
+        """
+        if key not in self._grown or key[0].startswith("this."):
+            return key in self._grown
+        given = self.names.values.get(key, ())
+        declared = [value for value in given if value.parent and value.parent.type == "variable_declarator"]
+        if key[1] == 0 and not any(outer.type in LOOPS for value in declared for outer in around(value)):
+            return True
+        loop = self.in_turns(node)
+        return loop is not None and not any(
+            loop.start_byte <= value.start_byte < loop.end_byte for value in declared
+        )
 
     def in_turns(self, node: Node) -> Node | None:
         """The loop around a node in which a model is asked, within its function."""

@@ -27,7 +27,8 @@ ASIDE = re.compile(
 """Functions beside the conversation, which look at its end, and those that shorten it by a summary."""
 _COMPACTS = re.compile(r"summar|compact|condens", re.IGNORECASE)
 _FROM_END = re.compile(r"-(?P<count>[\w.$]+)|(?:Math\.max\(0,)?[\w.$]+\.length-(?P<left>[\w.$]+)\)?")
-_SYSTEM_TEST = re.compile(r"\[0\].*(?<!!)={2,3}.*(?:system|developer)", re.IGNORECASE)
+_FIRST_TEST = re.compile(r"(?:\[0\]|\.at\(0\))[!?]*\.(?:role|type)|isSystem|first\w*\.role", re.IGNORECASE)
+"""What goes is the system message, or a result that a cut has left without its call: no turn is lost."""
 _DRAINED = re.compile(r"\(?[\w.$]+\.length(?:>0)?\)?")
 _BULK = 8
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
@@ -57,7 +58,7 @@ def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
         holder = inner.child_by_field_name("object") if inner is not None else None
     key = facts.names.key(holder)
     if key is not None and facts.is_conversation(holder):
-        severity = Severity.ERROR if facts.is_kept(key) or facts.in_turns(node) else Severity.WARNING
+        severity = Severity.ERROR if facts.lives(key, node) else Severity.WARNING
         yield facts.practice("PC501", severity, node, _SAYS)
 
 
@@ -103,9 +104,10 @@ def _dropped(node: Node, facts: Facts) -> Iterator[Practice]:
         return
     if (name == "shift" and given) or _is_aside(node, facts) or _is_other(node, facts):
         return
-    kept = facts.is_kept(key) or facts.in_turns(node) is not None
     seldom = name == "splice" and (not given[1].isdigit() or int(given[1]) >= _BULK)
-    yield facts.practice("PC501", Severity.ERROR if kept and not seldom else Severity.WARNING, node, _SAYS)
+    yield facts.practice(
+        "PC501", Severity.ERROR if facts.lives(key, node) and not seldom else Severity.WARNING, node, _SAYS
+    )
 
 
 def _drops_front(given: list[str]) -> bool:
@@ -125,10 +127,10 @@ def _is_other(node: Node, facts: Facts) -> bool:
         said = re.sub(r"\s+", "", facts.names.text(condition))
         if outer.type in FUNCTIONS:
             break
+        if outer.type in {"if_statement", "while_statement"} and _FIRST_TEST.search(said):
+            return True
         if outer.type in LOOPS:
             return outer.type == "while_statement" and _DRAINED.fullmatch(said) is not None
-        if outer.type == "if_statement" and _SYSTEM_TEST.search(said):
-            return True
         if outer.type == "catch_clause":
             return True
     return False
