@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptcache_lint import run_file
+from promptcache_lint import lint_paths, run_file
 from promptcache_lint.cli import main
 from promptcache_lint.fixes import rewrite
 from promptcache_lint.formats import FORMATS
@@ -215,3 +215,27 @@ def test_a_number_of_processes_that_is_none(tree, capsys, jobs):
         main([".", "-j", jobs])
     assert stopped.value.code == 2
     assert "--jobs" in capsys.readouterr().err
+
+
+BROKEN = {
+    "old.py": 'import openai\nprint "hello"\n',
+    "nul.py": "from anthropic import Anthropic\nx = 1\0\n",
+    "open.ts": "import OpenAI from 'openai'\nconst x = `abc ${y\n",
+    "other.py": 'import os\nprint "hello"\n',
+    "other.ts": "import fs from 'node:fs'\nconst x = `abc ${y\n",
+    "sound.py": "import openai\n\nprint('hello')\n",
+    "sound.ts": "import OpenAI from 'openai'\nexport const x = 1\n",
+}
+
+
+def test_a_broken_file_that_imports_a_client_is_told_in_a_folder_too(tmp_path, monkeypatch):
+    pytest.importorskip("tree_sitter_typescript")
+    monkeypatch.chdir(tmp_path)
+    for name, text in BROKEN.items():
+        (tmp_path / name).write_text(text)
+    found = lint_paths(["."]).findings
+    assert [(finding.code, finding.place.path) for finding in found] == [
+        ("PC900", "nul.py"),
+        ("PC900", "old.py"),
+        ("PC900", "open.ts"),
+    ]

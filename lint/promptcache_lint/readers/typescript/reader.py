@@ -43,7 +43,8 @@ class TypeScriptReader:
         `UnreadableFileError` for a file with so little valid syntax that nothing was found in it.
         """
         if not self.may_hold_prompt(file, workspace):
-            if imports_client(file.source.text) and is_installed():
+            shipped = file.asked or is_shipped(file.source.path, file.source.text)
+            if shipped and imports_client(file.source.text) and is_installed():
                 _refuse_broken(parse_module(file.path, file.source), file)
             return []  # in a large tree most files end here, unparsed
         if not is_installed():
