@@ -35,7 +35,7 @@ class EngineConfig:
         eviction_policy: which cached prefix goes first when pages run out.
         max_batch_tokens: tokens computed in one step, over all sequences; a longer prompt is cut in chunks.
         max_running: sequences computed together.
-        max_waiting: requests queued beyond those; one more is refused.
+        max_waiting: requests that may be there beyond those; one more is refused.
         scheduling_policy: ``fewest-missing``: prompts of which the cache lacks the fewest tokens come first,
             those that wait gain on them; ``fcfs``: the order of arrival.
         preemption: a sequence that must give way leaves its pages in the cache until others need them

@@ -163,7 +163,7 @@ class Engine:
             ConfigError: an argument is not of its type, or ``priority``, ``timeout`` or a token id in
                 ``params`` has no sense.
             GrammarError: the answer cannot be constrained as ``params`` say.
-            QueueFullError: too many requests wait.
+            QueueFullError: ``max_running`` and ``max_waiting`` requests together have not ended yet.
             EngineStoppedError: the engine does not run.
         """
         (generation,) = self.submit_choices(
@@ -196,7 +196,7 @@ class Engine:
 
         ``on_event`` gets a choice's number and what ``submit`` would tell; all report the prompt's tokens, so
         usage takes these once and sums up ``output_tokens``. A seed draws the first as if it stood alone.
-        They count as one request that waits. Else as ``submit``.
+        They count as one request, until the last has ended. Else as ``submit``.
         """
         generations = self._intake.make(
             tokens,

@@ -158,7 +158,7 @@ def make_worker(
         windows=cache.windows.pools,
     )
     core = EngineCore(scheduler, runner, eos_token_ids=loaded.tokenizer.eos_token_ids)
-    return Worker(core, max_waiting=config.max_waiting, on_death=on_death)
+    return Worker(core, max_running=config.max_running, max_waiting=config.max_waiting, on_death=on_death)
 
 
 def _device(name: str) -> torch.device:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from promptcache_engine.cache import InvalidTokensError
 from promptcache_engine.core import EngineCore
 from promptcache_engine.errors import EngineStoppedError, QueueFullError
-from promptcache_engine.events import Admitted, Failed, Finished, GenerationEvent
+from promptcache_engine.events import Failed, Finished, GenerationEvent
 from promptcache_engine.generation import Generation
 from promptcache_engine.info import EngineStats
 
@@ -29,20 +29,28 @@ class Worker:
 
     Args:
         core: touched by this thread only, once it runs.
-        max_waiting: requests that may wait for their first admission.
+        max_running: sequences the core computes together.
+        max_waiting: requests that may be there beyond those.
         on_death: called by the thread as its last deed if it ends otherwise than by ``close``.
     """
 
     def __init__(
-        self, core: EngineCore, *, max_waiting: int, on_death: Callable[[], None] = lambda: None
+        self,
+        core: EngineCore,
+        *,
+        max_running: int,
+        max_waiting: int,
+        on_death: Callable[[], None] = lambda: None,
     ) -> None:
         self._core = core
         self._on_death = on_death
+        self._max_running = max_running
         self._max_waiting = max_waiting
         self._condition = threading.Condition()
         self._inbox: deque[Generation] = deque()
         self._commands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._queued: set[str] = set()
+        self._unfinished = 0
+        self._choices: dict[str, set[str]] = {}  # each generation's request, as those of it that go on
         self._stopped: str | None = None
         self._closing = False
         self._stats = core.stats()
@@ -68,17 +76,20 @@ class Worker:
         return self._stopped
 
     def submit(self, generations: Sequence[Generation]) -> None:
-        """Queue a request: one generation, or several for one prompt, which count as one that waits.
+        """Queue a request: one generation, or several for one prompt, which count as one to the last.
 
         Raises:
             EngineStoppedError: the thread is not running, or ending.
-            QueueFullError: ``max_waiting`` requests wait.
+            QueueFullError: ``max_waiting`` requests are there beyond the ``max_running`` first.
         """
         with self._condition:
             self._require_running()
-            if len(self._queued) >= self._max_waiting:
-                raise QueueFullError(len(self._queued), self._max_waiting)
-            self._queued.add(generations[0].id)
+            waiting = self._unfinished - self._max_running
+            if waiting >= self._max_waiting:
+                raise QueueFullError(waiting, self._max_waiting)
+            self._unfinished += 1
+            choices = {generation.id for generation in generations}
+            self._choices.update((each, choices) for each in choices)
             self._inbox.extend(generations)
             self._condition.notify()
 
@@ -177,10 +188,15 @@ class Worker:
 
     def _deliver(self, events: Iterable[tuple[Generation, GenerationEvent]]) -> None:
         for generation, event in events:
-            if isinstance(event, Admitted | Finished | Failed):
-                with self._condition:
-                    self._queued.discard(generation.id)
+            if isinstance(event, Finished | Failed):
+                self._note_end(generation)  # before the event: who is told may send the next request
             generation.emit(event)
+
+    def _note_end(self, generation: Generation) -> None:
+        with self._condition:
+            choices = self._choices.pop(generation.id)
+            choices.discard(generation.id)
+            self._unfinished -= not choices
 
     def _fail_pending(self, reason: str) -> None:
         """Tell everyone who waits for anything that nothing more will come."""

@@ -94,8 +94,8 @@ def test_asking_about_what_is_no_prompt_concerns_the_asker_only(
     busy: Engine, prompts: Any, error: type[EngineError]
 ) -> None:
     with pytest.raises(error):
-        busy.cached_prefixes([([1, 2], ""), *prompts] if isinstance(prompts, list) else prompts)
-    assert busy.cached_prefixes([([1, 2], ""), ([], "")]) == [0, 0]
+        busy.cached_prefixes([([2, 1], ""), *prompts] if isinstance(prompts, list) else prompts)
+    assert busy.cached_prefixes([([2, 1], ""), ([], "")]) == [0, 0]
 
 
 def test_a_command_refused_for_its_input_is_told_to_who_asked_only(busy: Engine) -> None:

@@ -70,7 +70,7 @@ def test_choices_are_no_preempted_sequences_in_the_statistics(make_engine: MakeE
     assert (stats.preempted_queries, stats.preempted_hits, stats.preemptions) == (0, 0, 0)
 
 
-def test_choices_end_one_by_one_and_count_as_one_that_waits(make_engine: MakeEngine) -> None:
+def test_choices_end_one_by_one_and_count_as_one_request(make_engine: MakeEngine) -> None:
     engine = make_engine(max_waiting=1, max_running=2, max_batch_tokens=8)
     events: SimpleQueue[tuple[int, GenerationEvent]] = SimpleQueue()
     generations = engine.submit_choices(
@@ -81,7 +81,7 @@ def test_choices_end_one_by_one_and_count_as_one_that_waits(make_engine: MakeEng
     )
     while not isinstance(events.get()[1], Admitted):
         pass
-    other = submit(engine, PROMPT)  # there is room in the queue for one request
+    others = [submit(engine, PROMPT) for _ in range(2)]  # three requests have room, and five choices are one
     with pytest.raises(QueueFullError):
         submit(engine, PROMPT)
     for generation in generations:
@@ -92,7 +92,7 @@ def test_choices_end_one_by_one_and_count_as_one_that_waits(make_engine: MakeEng
         if isinstance(event, Finished):
             assert event.finish_reason == "cancelled"
             ended.add(choice)
-    assert isinstance(other.wait(), Finished)
+    assert [type(other.wait()) for other in others] == [Finished, Finished]
     assert_nothing_held(engine)
 
 
