@@ -67,7 +67,7 @@ class Generation:
             return
         try:
             self._on_event(event)
-        except Exception as error:  # noqa: BLE001 - the caller's code must not stop others' requests
+        except BaseException as error:  # noqa: BLE001 - the caller's code, SystemExit too, must not stop others
             logger.warning("request %s: its event callback raised %s", self.id, type(error).__name__)
             self._on_event = None
             self.sequence.cancelled = True

@@ -59,11 +59,12 @@ def test_leaving_a_stream_early_cancels_it(make_engine: MakeEngine) -> None:
     assert_nothing_held(engine)
 
 
-def test_a_raising_callback_ends_its_own_request_only(make_engine: MakeEngine) -> None:
-    engine = make_engine()
+@pytest.mark.parametrize("error", [RuntimeError("loop is closed"), SystemExit(3), KeyboardInterrupt()])
+def test_a_raising_callback_ends_its_own_request_only(make_engine: MakeEngine, error: BaseException) -> None:
+    engine = make_engine(max_restarts=0)
 
     def raising(event: GenerationEvent) -> None:
-        raise RuntimeError("loop is closed")
+        raise error
 
     engine.submit(PROMPT, SamplingParams(ignore_eos=True), on_event=raising)
     assert submit(engine, PROMPT[1:]).wait() == Finished("length", len(PROMPT) - 1, 0, 12)
