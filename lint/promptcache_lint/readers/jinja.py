@@ -40,6 +40,10 @@ __all__ = ["JinjaReader", "is_jinja", "parse_template"]
 _STATEMENT = re.compile(r"\{%[-+]?\s*[a-z]\w*")
 _UNKNOWN_TAG = re.compile(r"unknown tag '(\w+)'", re.IGNORECASE)
 _MOST_UNKNOWN_TAGS = 20
+_TAG = re.compile(r"\{\{[^\n]*?\}\}|\{%[^\n]*?%\}")
+_DJANGO_FILTER = re.compile(r"""(\|\s*\w+):("[^"]*"|'[^']*'|-?[\w.]+)""")
+_TRANS = re.compile(r"\{%[-+]?\s*trans\b")
+_END_TRANS = re.compile(r"\{%[-+]?\s*endtrans\b")
 
 
 def is_jinja(text: str) -> bool:
@@ -64,15 +68,25 @@ def _tolerate(tag: str, *, closed: bool) -> type[Extension]:
     return type(f"Tolerate_{tag}", (Extension,), {"tags": {tag}, "parse": parse})
 
 
+def _called_filters(tag: re.Match[str]) -> str:
+    """A tag with its filters' arguments, as Django writes them, in parentheses: ``|date:"Y"``."""
+    return _DJANGO_FILTER.sub(r"\1(\2)", tag[0])
+
+
 def parse_template(text: str) -> tuple[jinja2.Environment, nodes.Template]:
     """Parse a template; raises `UnreadableFileError` where it is not valid Jinja2."""
-    extensions: list[str | type[Extension]] = ["jinja2.ext.do", "jinja2.ext.loopcontrols", "jinja2.ext.i18n"]
+    extensions: list[str | type[Extension]] = ["jinja2.ext.do", "jinja2.ext.loopcontrols"]
+    if _END_TRANS.search(text) or not _TRANS.search(text):
+        extensions.append("jinja2.ext.i18n")  # Django's ``trans`` has no end: an unknown tag
     for _ in range(_MOST_UNKNOWN_TAGS):
         environment = jinja2.Environment(extensions=extensions, autoescape=False, keep_trailing_newline=True)  # noqa: S701 - parsed, never rendered
         try:
             return environment, environment.parse(text)
         except jinja2.TemplateSyntaxError as error:
             unknown = _UNKNOWN_TAG.search(error.message or "")
+            if unknown is None and (adapted := _TAG.sub(_called_filters, text)) != text:
+                text = adapted  # the tree says lines only, and these stay
+                continue
             if unknown is None or unknown[1].startswith("end"):
                 raise UnreadableFileError(
                     f"Not a valid Jinja2 template: {error.message}", row=error.lineno

@@ -25,6 +25,18 @@ FOUND = {
     "loop": ("{% for r in rules %}\n- {{ r }} {{ uuid4() }}{% endfor %}", ("PC102", 2)),
     "unknown tag": ("{% chat 'x' %}\n{{ now() }}{% endchat %}", ("PC101", 2)),
     "unknown filter": ("{{ now() | shiny(3) }}", ("PC101", 1)),
+    "Django's filter": ("{{ foo|weird_filter:3 }}\n{{ now() }}", ("PC101", 2)),
+    "Django's filters in a row": (
+        "{{ y|default:'a:b'|upper }} {{ now()|add:x.y|shiny:\"1\" }}",
+        ("PC101", 1),
+    ),
+    "Django's loop": (
+        "{% for r in rules|slice:':3' %}{{ r|shiny:-1 }}\n{{ now() }}{% endfor %}",
+        ("PC101", 2),
+    ),
+    "Django's tags": ("{% load i18n %}{% trans \"Be kind\" %}{% url 'x' y=1 %}\n{{ now() }}", ("PC101", 2)),
+    "empty loop": ("{% for r in rules %}{{ r }}{% empty %}none{% endfor %}\n{{ now() }}", ("PC101", 2)),
+    "slices beside Django's filters": ("{{ x[a|int:b] }} {{ y|date:'Y' }}\n{{ now() }}", ("PC101", 2)),
     "whitespace control": ("a {%- if y -%}\n  b\n{%- endif -%}\n\n{{- now() -}}", ("PC101", 5)),
 }
 
@@ -88,3 +100,8 @@ def test_chat_template_with_a_date(codes):
         "{% for message in messages %}{{ message.role }}: {{ message.content }}{% endfor %}"
     )
     assert codes(text, "chat_template.jinja") == [("PC109", 1)]
+
+
+def test_the_place_of_a_value_behind_filters_of_django():
+    report = lint_text("{{ foo|weird_filter:3 }} {{ now() }}" + STATIC, "system.j2")
+    assert [(finding.code, finding.place.column) for finding in report.findings] == [("PC101", 26)]
