@@ -151,6 +151,28 @@ OTHERS = {
           return generateText({ model, messages: [...messages.slice(-6), { role: "user", content: "Name this chat." }] });
         }
         """,
+    "a list that is only sent for a title": """
+        class Chat {
+          messages: any[] = [];
+          add(m: any) { this.messages.push(m); if (this.messages.length > 20) this.messages.shift(); }
+          generateTitle() { return generateText({ model, messages: this.messages }); }
+        }
+        """,
+    "a window that is shown, from a function": """
+        function recent(messages: any[]) { return messages.slice(-12); }
+        export const ask = (messages: any[]) => { render(recent(messages)); return generateText({ model, messages }); };
+        """,
+    "changed by its user": """
+        class Chat {
+          messages: any[] = [];
+          constructor(name: string) { this.messages[0] = { role: "system", content: `You are ${name}.` }; }
+          setSystem(s: string) { this.messages[0].content = `You are a clerk. ${s}`; }
+          edit(i: number, s: string) { this.messages[i].content = s; this.messages.splice(i + 1); }
+          stream(text: string) { const i = this.messages.length - 1; this.messages[i].content += text; }
+          undo() { this.messages.splice(-2, 2); this.messages = this.messages.slice(0, -2); }
+          ask() { this.messages.push({ role: "user", content: "" }); return generateText({ model, messages: this.messages }); }
+        }
+        """,
     "only the newest": """
         export const ask = (messages: any[]) => generateText({ model, messages: messages.slice(-1) });
         """,
@@ -246,6 +268,30 @@ export async function ask(content: string) {
 }
 """
     assert _found(text) == [("PC501", ERROR, 4)]
+
+
+HELPERS = {
+    "a function": "function fit(messages: any[]) { return messages.slice(-12); }",
+    "a function that drops": "const fit = (messages: any[]) => { while (size(messages) > 9) messages.splice(1, 1); return messages; };",
+}
+
+
+@pytest.mark.parametrize("helper", HELPERS.values(), ids=HELPERS)
+def test_what_a_function_of_the_module_cuts_before_it_is_sent(helper):
+    asked = "export const ask = (messages: any[]) => generateText({ model, messages: fit(messages) });"
+    assert _found(f"{helper}\n{asked}\n") == [("PC501", WARNING, 1)]
+
+
+def test_what_a_method_cuts():
+    text = """
+class Bot {
+  private history: any[] = [];
+  private window() { return this.history.slice(-10); }
+  add(message: any) { this.history.push(message); }
+  ask() { return generateText({ model, messages: this.window() }); }
+}
+"""
+    assert _found(text) == [("PC501", ERROR, 3)]
 
 
 def test_a_system_prompt_rewritten_between_two_turns_is_certain():

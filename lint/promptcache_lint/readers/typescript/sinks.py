@@ -15,6 +15,7 @@ from promptcache_lint.prompts import Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.values import Map, Seq, Str
+from promptcache_lint.readers.routing_keys import key_practices
 from promptcache_lint.readers.typescript import filling
 from promptcache_lint.readers.typescript.absolution import absolved_in, without
 from promptcache_lint.readers.typescript.clocks import literal
@@ -195,7 +196,12 @@ class Sinks:
             if any(segment.breakpoint for segment in message_segments(messages, node, frame)):
                 self._forget(messages)
         segments = request_segments(self._machine(), given, node, frame)
-        self._add("request", segments, frame.module.place(made.node), frame, strength=3)
+        place = frame.module.place(made.node)
+        self._add("request", segments, place, frame, strength=3)
+        keys = key_practices(given, place)
+        if keys:
+            prompt = Prompt("request", place, (), practices=keys)
+            self._found.setdefault(place.path, {}).setdefault((place, "keys"), (prompt, True))
 
     def _declared(self, made: Call, frame: Frame) -> None:
         """A call that a project declares to send a prompt: its texts, its options, its messages."""

@@ -73,6 +73,8 @@ def _by_index(edit: Node, message: Node, field: str, value: Node, *, facts: Fact
     key = facts.names.key(owner)
     if key is None or key not in facts.sent or not facts.is_conversation(owner) or _is_cleaned(value, facts):
         return
+    if all(ASIDE.search(facts.names.function_name(call)) for call in facts.sent[key]):
+        return
     index = facts.names.text(message.child_by_field_name("index"))
     if _is_fresh(key, edit, facts):
         return

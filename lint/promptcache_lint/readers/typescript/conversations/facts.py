@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Practice
-from promptcache_lint.readers.typescript.conversations.names import Names, around, bare
+from promptcache_lint.readers.typescript.conversations.names import Names, around, bare, function_of, walk
 from promptcache_lint.readers.typescript.module import FUNCTIONS, unquoted
 from promptcache_lint.readers.typescript.requests import API
 
@@ -209,7 +209,11 @@ class Facts:
             if name == "concat":
                 for inner in given:
                     self._follow(inner, call, depth + 1)
-        elif given and _CONVERTS.fullmatch(self.names.path(function)):
+            return
+        own = self.names.functions.get(self.names.key(function) or ("", 0))
+        for result in _results(own) if own is not None else ():
+            self._follow(result, call, depth + 1)
+        if given and (own is not None or _CONVERTS.fullmatch(self.names.path(function))):
             self._follow(given[0], call, depth + 1)
 
     def _pushed(self) -> set[Key]:
@@ -224,3 +228,17 @@ class Facts:
                 if key is not None and key in self.sent:
                     found.add(key)
         return found
+
+
+def _results(function: Node) -> Iterator[Node]:
+    """The expressions that a function returns."""
+    body = function.child_by_field_name("body")
+    if body is None:
+        return
+    if body.type != "statement_block":
+        yield body
+        return
+    for node in walk(body):
+        mine = node.type == "return_statement" and function_of(node) == function
+        if mine and node.named_children and node.named_children[0].type != "comment":
+            yield node.named_children[0]

@@ -36,6 +36,7 @@ class Names:
         self.nodes: list[Node] = list(walk(module.tree.root_node))
         self.values: dict[Key, list[Node]] = {}
         self.parameters: set[Key] = set()
+        self.functions: dict[Key, Node] = {}
         self._declared: dict[int, set[str]] = {}
         for node in self.nodes:
             self._declare(node)
@@ -104,7 +105,19 @@ class Names:
     def _names_in(self, pattern: Node) -> set[str]:
         return {self.text(node) for node in walk(pattern) if node.type in _IDENTIFIERS}
 
+    def _define(self, node: Node) -> None:
+        """Remember a function or method by the key under which it is called."""
+        name = node.child_by_field_name("name")
+        if node.type == "method_definition" and name is not None:
+            owner = next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
+            self.functions[f"this.{self.text(name).lstrip('#')}", owner] = node
+        elif name is not None:
+            outer = function_of(node)
+            self.functions[self.text(name), outer.id if outer is not None else 0] = node
+
     def _give(self, node: Node) -> None:
+        if node.type in FUNCTIONS:
+            self._define(node)
         target: Node | None = None
         match node.type:
             case "variable_declarator" | "public_field_definition" | "field_definition":
@@ -122,6 +135,8 @@ class Names:
             key = (f"this.{self.text(target).lstrip('#')}", owner)
         if key is not None:
             self.values.setdefault(key, []).append(value)
+            if value.type in {"arrow_function", "function_expression"}:
+                self.functions[key] = value
 
 
 def walk(node: Node) -> Iterator[Node]:

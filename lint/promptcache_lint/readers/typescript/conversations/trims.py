@@ -104,6 +104,8 @@ def _dropped(node: Node, facts: Facts) -> Iterator[Practice]:
         return
     if (name == "shift" and given) or _is_aside(node, facts) or _is_other(node, facts):
         return
+    if all(_is_aside(call, facts) for call in facts.sent[key]):
+        return
     seldom = name == "splice" and (not given[1].isdigit() or int(given[1]) >= _BULK)
     yield facts.practice(
         "PC501", Severity.ERROR if facts.lives(key, node) and not seldom else Severity.WARNING, node, _SAYS
