@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from promptcache_engine.generation import Generation
     from promptcache_engine.grammars import Grammar
+    from promptcache_engine.hub import check_model_name
     from promptcache_engine.info import EngineInfo, EngineStats
 
 _HOMES = {
@@ -64,6 +65,7 @@ _HOMES = {
     ),
     "generation": ("Generation",),
     "grammars": ("Grammar",),
+    "hub": ("check_model_name",),
     "info": ("EngineInfo", "EngineStats"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -95,6 +97,7 @@ __all__ = [
     "SamplingParams",
     "TokenDelta",
     "TokenLogprob",
+    "check_model_name",
 ]
 
 

@@ -235,6 +235,12 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
     option("--kv-cache-tokens", to="kv_cache_tokens", type=_whole, metavar="N", help="tokens the cache holds")
     option("--eviction-policy", to="eviction_policy", metavar="NAME", help="which prefix goes first (lru)")
     option(
+        "--enable-prefix-caching",
+        to="enable_prefix_caching",
+        action="store_true",
+        help="reuse prefixes, as it does anyway",
+    )
+    option(
         "--no-enable-prefix-caching",
         "--disable-radix-cache",
         to="enable_prefix_caching",

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from promptcache_gateway.arguments import make_settings, parse_arguments
 from promptcache_gateway.errors import GatewayError, StartupError
 from promptcache_gateway.logs import configure
+from promptcache_gateway.upstreams import check_upstreams
 
 if TYPE_CHECKING:
+    import argparse
     import socket
     from collections.abc import Callable, Coroutine, Sequence
 
@@ -30,17 +32,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``promptcache serve`` with ``argv`` (what follows the command); the exit status."""
     arguments = parse_arguments(argv)
     try:
-        settings = make_settings(arguments)
+        settings = _read(arguments)
         if arguments.check:
             print(f"The settings are fine: {_subject(settings)} on {_address(settings.host, settings.port)}.")
             return 0
-        _serve(settings, partial(make_settings, arguments))
+        _serve(settings, partial(_read, arguments))
     except GatewayError as error:
         print(f"promptcache serve: {error}", file=sys.stderr)
         return CANNOT_START
     except KeyboardInterrupt:
         return 0
     return 0
+
+
+def _read(arguments: argparse.Namespace) -> Settings:
+    """The settings, judged as far as they can be while nothing is started."""
+    settings = make_settings(arguments)
+    check_upstreams(settings)
+    return settings
 
 
 def _serve(settings: Settings, read_again: Callable[[], Settings]) -> None:

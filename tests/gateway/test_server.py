@@ -225,3 +225,67 @@ def test_check_starts_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert "fine" in capsys.readouterr().out
     assert not (tmp_path / "none").exists()
     assert main(["--check", "--host", "0.0.0.0"]) == 2
+
+
+REFUSED = [
+    ("--page-size 0", "page_size=0"),
+    ("--page-size -1", "page_size=-1"),
+    ("--eviction-policy fifo", "Choose one of learned, lfu, lru"),
+    ("--dtype fp8", "float32, bfloat16, float16"),
+    ("--kv-cache-tokens 0", "kv_cache_tokens=0"),
+    ("--max-waiting 0", "max_waiting=0"),
+    ("--max-running 0", "max_running=0"),
+    ("--max-batch-tokens 4", "at least max_running (16)"),
+    ("--preemption foo", "keep, recompute"),
+    ("--scheduling-policy foo", "fewest-missing, fcfs"),
+    ("--deterministic --decode-kernel native", "decode_kernel='native'"),
+    ("--model none.gguf", "no such file"),
+    ("--model ~no-such-user-here/none.gguf", "cannot start"),
+    ("--model hf:nobody", "hf:owner/name"),
+]
+
+
+@pytest.mark.parametrize("check", [["--check"], []], ids=["check", "serve"])
+@pytest.mark.parametrize(("options", "said"), REFUSED, ids=[options for options, _ in REFUSED])
+def test_what_the_engine_refuses_is_said_before_anything_is_opened(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, check: list[str], options: str, said: str
+) -> None:
+    data = tmp_path / "none"
+    assert main([*check, "--port", "0", "--data-dir", str(data), *options.split()]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("promptcache serve: The built-in engine cannot start: ")
+    assert captured.err.count("\n") == 1
+    assert said in captured.err
+    assert not data.exists()
+
+
+def test_check_judges_the_file_and_an_engine_among_others(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "promptcache.toml"
+    there = "[upstreams.there]\nurl = 'http://127.0.0.1:9'\n"
+    here = "[upstreams.here]\nkind = 'engine'\nmodels = ['tiny']\n"
+    engine = "[engine]\npage_size = 0\n"
+    for tables in (engine, engine + here, engine + here + there):
+        file.write_text(tables)
+        assert "page_size=0" in run("--check", "--config", str(file), capsys=capsys)
+    file.write_text(engine + there)
+    assert main(["--check", "--config", str(file)]) == 0
+
+
+def test_an_engine_whose_packages_are_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mock: MockUpstream
+) -> None:
+    monkeypatch.setitem(sys.modules, "promptcache_gateway.upstreams.local", None)
+    assert "pip install 'promptcache[engine]'" in run("--check", capsys=capsys)
+    assert main(["--check", "--upstream", mock.url]) == 0
+
+
+def test_the_check_loads_no_torch() -> None:
+    code = (
+        "import sys; from promptcache_gateway.cli import main; "
+        "print(main(['--check']), 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-2:] == ["0", "False"]

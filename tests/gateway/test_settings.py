@@ -245,3 +245,23 @@ def test_only_this_machine_reaches_loopback(host: str) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.com", "localhost.example.com", ""])
 def test_others_reach_everything_else(host: str) -> None:
     assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("argv", "on"),
+    [
+        ([], True),
+        (["--enable-prefix-caching"], True),
+        (["--no-enable-prefix-caching"], False),
+        (["--disable-radix-cache"], False),
+        (["--enable-prefix-caching", "--disable-radix-cache"], False),
+        (["--no-enable-prefix-caching", "--enable-prefix-caching"], True),
+    ],
+)
+def test_prefix_caching_in_the_words_of_other_servers(argv: list[str], on: bool) -> None:
+    assert settings(*argv).engine.enable_prefix_caching is on
+
+
+@pytest.mark.parametrize("name", ["--page-size", "--block-size", "--kv-cache-page-size"])
+def test_the_page_size_in_the_words_of_other_servers(name: str) -> None:
+    assert settings(name, "32").engine.page_size == 32

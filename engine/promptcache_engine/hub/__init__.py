@@ -2,6 +2,13 @@
 
 from promptcache_engine.hub.catalogue import PACKAGED_MODELS, PackagedModel
 from promptcache_engine.hub.errors import ModelUnavailableError
-from promptcache_engine.hub.resolve import model_cache_dir, resolve_model
+from promptcache_engine.hub.resolve import check_model_name, model_cache_dir, resolve_model
 
-__all__ = ["PACKAGED_MODELS", "ModelUnavailableError", "PackagedModel", "model_cache_dir", "resolve_model"]
+__all__ = [
+    "PACKAGED_MODELS",
+    "ModelUnavailableError",
+    "PackagedModel",
+    "check_model_name",
+    "model_cache_dir",
+    "resolve_model",
+]

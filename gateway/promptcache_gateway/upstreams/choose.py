@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.upstreams.engine_wording import cannot_start
 from promptcache_gateway.upstreams.switchboard import Switchboard
 
 if TYPE_CHECKING:
@@ -28,6 +29,20 @@ def create_switchboard(
         known.get(line) or (create_upstream(line, settings, on_progress), line) for line in settings.lines
     ]
     return Switchboard(made, settings.models)
+
+
+def check_upstreams(settings: Settings) -> None:
+    """Judge what can be judged of the upstreams without starting one; raises `StartupError`.
+
+    Only where the built-in engine is one of them, and then the engine's packages are loaded, no model.
+    """
+    if not any(line.kind == "engine" for line in settings.lines):
+        return
+    try:
+        from promptcache_gateway.upstreams.local import check  # noqa: PLC0415
+    except ImportError as error:
+        raise cannot_start(error) from error
+    check(settings.engine)
 
 
 def create_upstream(

@@ -53,9 +53,15 @@ def cannot_start(error: Exception) -> StartupError:
     return StartupError(problem, remedy=_ended(_remedy(error)))
 
 
-def no_room(setting: str, holds: int, least: int) -> SettingsError:
-    """The cache holds not even the shortest chat: every request would be answered with an error."""
-    return SettingsError(
+def check_room(holds: int, least: int, *, cache_sized: bool) -> None:
+    """Raise `SettingsError` where not even the shortest chat fits: every request would end in an error.
+
+    ``cache_sized``: whether it is the cache's own size that was set.
+    """
+    if least <= holds:
+        return
+    setting = "--kv-cache-tokens" if cache_sized else "--max-context"
+    raise SettingsError(
         setting,
         f"the context holds {holds} tokens, and the shortest chat of this model needs {least}.",
         remedy=f"Leave {setting} out, or give it thousands.",

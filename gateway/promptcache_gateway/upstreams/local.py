@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from promptcache_engine import (
     Admitted,
@@ -22,6 +22,7 @@ from promptcache_engine import (
     Hints,
     SamplingParams,
     TokenDelta,
+    check_model_name,
 )
 from promptcache_gateway.errors import ApiError, invalid_request, too_many_tokens, unknown_model
 from promptcache_gateway.upstreams.answers import make_answer, models_body
@@ -32,7 +33,7 @@ from promptcache_gateway.upstreams.engine_prefixes import KnownPrompt, LatestPro
 from promptcache_gateway.upstreams.engine_prompt import prompt_tokens, wishes_of
 from promptcache_gateway.upstreams.engine_run import EngineRun
 from promptcache_gateway.upstreams.engine_tokens import detokenized, tokenized
-from promptcache_gateway.upstreams.engine_wording import api_error, cannot_start, no_room, sentence
+from promptcache_gateway.upstreams.engine_wording import api_error, cannot_start, check_room, sentence
 from promptcache_gateway.upstreams.parameters import Parameters, namespace, parameters_of, prompt_field
 from promptcache_gateway.upstreams.pieces import End, Piece
 from promptcache_gateway.upstreams.tool_formats import format_of, grammar
@@ -44,10 +45,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call, Dialect, EngineFacts
     from promptcache_gateway.settings import EngineSettings
     from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
-    from promptcache_gateway.upstreams.output_shape import OutputShape
     from promptcache_gateway.upstreams.tool_formats import ToolFormat
-
-Progress: TypeAlias = "Callable[[str], None]"
 
 _LONG_BODY = 16_384  # bytes from which rendering and tokenizing are worth a thread of their own
 
@@ -61,7 +59,11 @@ class LocalUpstream:
     granularity: int | None = 1  # the engine copies the matching part of a page: hits end at the token
 
     def __init__(
-        self, settings: EngineSettings, engine: Engine | None = None, *, on_progress: Progress | None = None
+        self,
+        settings: EngineSettings,
+        engine: Engine | None = None,
+        *,
+        on_progress: Callable[[str], None] | None = None,
     ) -> None:
         self._settings = settings
         self._engine = engine
@@ -100,9 +102,8 @@ class LocalUpstream:
         style = self._tool_style(parameters)
         params = await self._sampling(parameters, style)
         run = self._submit(call, tokens, parameters, params)
-        answer = make_answer(
-            call, self.engine.info.model_name, wishes_of(self.engine.prompts, call, parameters, tokens)
-        )
+        wishes = wishes_of(self.engine.prompts, call, parameters, tokens)
+        answer = make_answer(call, self.engine.info.model_name, wishes)
         try:
             facts = await run.admission()
             if call.stream:
@@ -220,7 +221,8 @@ class LocalUpstream:
 
     def _constrained(self, parameters: Parameters, style: ToolFormat | None) -> SamplingParams:
         shape, control = parameters.shape, self.engine.prompts.control_token
-        made = None if shape is None else _grammar(shape)
+        # The engine's kinds of constraints are named as the shapes are.
+        made: Grammar | None = None if shape is None else getattr(Grammar, shape.kind)(shape.value)
         if shape is not None and made is not None:
             self._prepare(made, shape.path)
         shown = None
@@ -248,14 +250,14 @@ class LocalUpstream:
         limit = self.engine.info.context_length
         if parameters.wants_exactly and len(tokens) + (parameters.max_tokens or 0) > limit:
             raise too_many_tokens(len(tokens), parameters.max_tokens or 0, limit, field)
-        run = EngineRun(parameters.choices)
+        run, space = EngineRun(parameters.choices), namespace(call.tenant, parameters.cache_salt)
         try:
             run.generations = self.engine.submit_choices(
                 tokens,
                 params,
                 choices=parameters.choices,
                 priority=parameters.priority,
-                namespace=namespace(call.tenant, parameters.cache_salt),
+                namespace=space,
                 use_cache=call.use_cache,
                 hints=Hints(**hints_of(call)),
                 on_event=lambda choice, event: run.put(_translated(event, choice, self.engine, field)),
@@ -263,9 +265,7 @@ class LocalUpstream:
         except EngineError as error:
             raise api_error(error, field) from error
         if call.use_cache:
-            self.latest_prompts.add(
-                call.id, call.tenant, namespace(call.tenant, parameters.cache_salt), tokens
-            )
+            self.latest_prompts.add(call.id, call.tenant, space, tokens)
         return run
 
 
@@ -275,8 +275,7 @@ def _translated(
     """One of the engine's events in the gateway's words."""
     match event:
         case TokenDelta():
-            chances = chances_of(engine.tokenizer, event.logprobs)
-            return Piece(choice, event.text, event.token_ids, chances)
+            return Piece(choice, event.text, event.token_ids, chances_of(engine.tokenizer, event.logprobs))
         case Admitted():
             return facts_of(event)
         case Finished():
@@ -286,13 +285,15 @@ def _translated(
             return api_error(event.error, field)
 
 
-def _grammar(shape: OutputShape) -> Grammar:
-    """The engine's constraint of that kind: its kinds are named as the shapes are."""
-    made: Grammar = getattr(Grammar, shape.kind)(shape.value)
-    return made
+def check(settings: EngineSettings) -> None:
+    """Judge what can be without loading the model; raises `StartupError` for what the engine refuses."""
+    try:
+        check_model_name(_engine_config(settings).model)
+    except Exception as error:
+        raise cannot_start(error) from error
 
 
-def _load(settings: EngineSettings, on_progress: Progress | None) -> Engine:
+def _load(settings: EngineSettings, on_progress: Callable[[str], None] | None) -> Engine:
     """Load the model; every way in which that can fail becomes one clear `StartupError`."""
     try:
         from promptcache_engine import Engine  # noqa: PLC0415 - loads torch
@@ -308,10 +309,7 @@ def _check_room(engine: Engine, settings: EngineSettings) -> None:
         least = len(engine.tokenizer.encode(engine.render_chat([{"role": "user", "content": "Hi"}]))) + 1
     except EngineError:  # a model without a chat template completes prompts
         least = 2
-    holds = engine.info.context_length
-    if least > holds:
-        setting = "--max-context" if settings.kv_cache_tokens is None else "--kv-cache-tokens"
-        raise no_room(setting, holds, least)
+    check_room(engine.info.context_length, least, cache_sized=settings.kv_cache_tokens is not None)
 
 
 def _engine_config(settings: EngineSettings) -> EngineConfig:

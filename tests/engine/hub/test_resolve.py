@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from promptcache_engine.hub import PACKAGED_MODELS, ModelUnavailableError, PackagedModel, resolve_model
+from promptcache_engine.hub import (
+    PACKAGED_MODELS,
+    ModelUnavailableError,
+    PackagedModel,
+    check_model_name,
+    resolve_model,
+)
 from promptcache_engine.hub import resolve as resolve_module
 from promptcache_engine.hub.download import pip_fetch
 
@@ -114,3 +120,19 @@ def test_pip_s_own_words_reach_the_user(tmp_path: Path) -> None:
 
 def test_the_default_model_is_in_the_catalogue() -> None:
     assert "smollm2-135m-instruct" in PACKAGED_MODELS
+
+
+def test_a_name_can_be_judged_without_fetching_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROMPTCACHE_CACHE_DIR", str(tmp_path / "cache"))
+    file = tmp_path / "some.gguf"
+    file.write_bytes(b"GGUF")
+    for name in ("Tiny", "hf:owner/name", "hf:owner/name@main:file.gguf", str(file)):
+        check_model_name(name)
+    for name in (str(tmp_path / "none.gguf"), str(tmp_path), "hf:owner", "hf:", ""):
+        with pytest.raises(ModelUnavailableError) as caught:
+            check_model_name(name)
+        assert caught.value.model == name
+        assert caught.value.remedy
+    assert not (tmp_path / "cache").exists()
