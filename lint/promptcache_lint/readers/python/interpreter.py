@@ -15,6 +15,7 @@ from promptcache_lint.prompts import Text, flatten
 from promptcache_lint.readers.python import expressions, statements
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.objects import Objects, settled
+from promptcache_lint.readers.python.parameters import unbound_parameter
 from promptcache_lint.readers.python.relevance import Relevance
 from promptcache_lint.readers.python.traces import Traces
 from promptcache_lint.readers.python.values import (
@@ -242,8 +243,10 @@ class Interpreter:
                 frame.names[name] = Instance(function.owner)
             elif default is not None and called:
                 frame.names[name] = settled(self.evaluate(default, Frame(function.module, function)))
-            else:
+            elif called:
                 frame.names[name] = Thing(name)
+            else:
+                frame.names[name] = unbound_parameter(parameter, function, self.vocabulary)
         if parameters.vararg:
             frame.names[parameters.vararg.arg] = bindings.get(
                 parameters.vararg.arg, Thing(parameters.vararg.arg)

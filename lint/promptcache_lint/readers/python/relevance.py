@@ -119,7 +119,7 @@ _LIKELY_SOURCES = frozenset(
     }
 )
 """Words that are sources when they are called, and otherwise only words."""
-_SET_DISPLAY = re.compile(r"[=(\[,]\s*\{\s*[\"'\w][^:{}]*[,}]")
+_SET_DISPLAY = re.compile(r"(?:[=(\[,]|\bfor\s[\w, ()]{1,80}\sin|\breturn)\s*\{\s*[\"'\w][^:{}]*[,}]")
 _WORD = re.compile(r"\w+")
 _MAKES_TEXT = re.compile(r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=")
 _PUTS_TOGETHER = re.compile(

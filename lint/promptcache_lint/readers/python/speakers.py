@@ -58,6 +58,10 @@ def _by_argument(made: Call) -> tuple[Role | None, Value | None, bool]:
         if content is None and made.arguments and made.path != "dict":
             content = made.arguments[0][0]
         return (role, content, False) if content is not None else (None, None, False)
+    if made.path.endswith((".from_str", ".from_text")):
+        role = _role(*made.arguments[1]) if len(made.arguments) > 1 else None
+        content = content or made.argument(0, "content")
+        return (role, content, False) if content is not None else (None, None, False)
     if made.arguments and made.path != "dict":
         role = _role(*made.arguments[0])
         content = content or made.argument(1, "content")

@@ -10,12 +10,20 @@ from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.calls import call
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
-from promptcache_lint.readers.python.values import Map, Seq, Thing, element_of, map_traits
+from promptcache_lint.readers.python.values import (
+    Map,
+    Seq,
+    Thing,
+    element_of,
+    map_traits,
+    order_traits,
+    with_traits,
+)
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
-    from promptcache_lint.readers.python.values import Value
+    from promptcache_lint.readers.python.values import Traits, Value
 
 __all__ = ["assign", "run"]
 
@@ -60,7 +68,9 @@ def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # n
             iterable = machine.evaluate(node.iter, frame)
             counted = _counter(machine, node, frame)
             assign(machine, node.target, counted or element_of(iterable), frame)
+            before = dict(frame.names)
             run(machine, node.body, frame)
+            _grown(frame, before, order_traits(iterable))
             run(machine, node.orelse, frame)
         case ast.While():
             machine.evaluate(node.test, frame)
@@ -87,6 +97,21 @@ def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # n
         case _:
             return False
     return False
+
+
+def _grown(frame: Frame, before: dict[str, Value], order: Traits) -> None:
+    """Lists that grew in a loop have the order of what it went through."""
+    if not order:
+        return
+    for name, value in frame.names.items():
+        old = before.get(name)
+        if (
+            isinstance(old, Seq)
+            and isinstance(value, Seq)
+            and value.kind != "set"
+            and value.items != old.items
+        ):
+            frame.names[name] = with_traits(value, order)
 
 
 def _for_its_effect(machine: Interpreter, node: ast.expr, frame: Frame) -> None:

@@ -1,0 +1,72 @@
+"""What is known of a parameter when its function is run by itself: from its annotation, and its callers.
+
+A parameter annotated as a set of texts has a set's order. One that gets a literal from each call in its
+module is no unknown, so its name suggests nothing. Binding arguments in real calls is left to `interpreter`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Trait
+from promptcache_lint.readers.python.values import Seq, Thing
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.modules import Function
+    from promptcache_lint.readers.python.values import Value
+    from promptcache_lint.rulebook import Vocabulary
+
+__all__ = ["unbound_parameter"]
+
+_SET = re.compile(
+    r"(?:Optional\[)?(?:\w+\.)*(?:set|Set|frozenset|FrozenSet|AbstractSet|MutableSet)\[str\]\]?(?: \| None)?"
+)
+
+
+def unbound_parameter(parameter: ast.arg, function: Function, vocabulary: Vocabulary) -> Value:
+    """The value of a parameter that nobody is known to bind."""
+    name, place = parameter.arg, function.module.place(parameter)
+    mark = vocabulary.call("set")
+    if (
+        parameter.annotation is not None
+        and mark is not None
+        and _SET.fullmatch(ast.unparse(parameter.annotation))
+    ):
+        return Seq((Thing(settled=True),), (Trait(mark, place, name),), "set", partial=True)
+    return Thing(name, settled=_gets_literals(name, function))
+
+
+def _gets_literals(name: str, function: Function) -> bool:
+    """Whether each use of a function in its module is a call that gives this parameter a literal."""
+    if function.owner is not None or function.module.functions.get(function.name) is not function:
+        return False
+    arguments = function.node.args
+    positional = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]
+    index = positional.index(name) if name in positional else None
+    uses = calls = 0
+    for node in ast.walk(function.module.tree):
+        if isinstance(node, ast.Name) and node.id == function.name:
+            uses += 1
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function.name:
+            given = next((keyword.value for keyword in node.keywords if keyword.arg == name), None)
+            if given is None and index is not None and index < len(node.args):
+                given = node.args[index]
+            calls += given is not None and _is_literal(given)
+    return 0 < uses == calls
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether an expression is written out to the last item, in an order of its own."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.List() | ast.Tuple():
+            return all(map(_is_literal, node.elts))
+        case ast.Dict():
+            return all(key is not None and _is_literal(key) for key in node.keys) and all(
+                map(_is_literal, node.values)
+            )
+        case _:
+            return False
