@@ -20,6 +20,7 @@ from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.requests import SYSTEM_KEYWORDS, Cutter, literal, spoken
 from promptcache_lint.readers.python.speakers import made_message
 from promptcache_lint.readers.python.values import Map, Seq, Str
+from promptcache_lint.readers.routing_keys import key_practices
 from promptcache_lint.readers.wording_only import doubted, talks_to_model
 from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
 
@@ -192,6 +193,10 @@ class Sinks:
         if segments:
             model = made.argument(0, "model") if "model" in made.named else None
             self._add("request", segments, frame.module.place(made.node), certain=True, model=literal(model))
+        place = frame.module.place(made.node)
+        keys = key_practices(Map(tuple((name, value) for name, (value, _) in made.named.items())), place)
+        if keys:
+            self._keep(place.path, Prompt("request", place, (), practices=keys))
 
     def _cutter(self, frame: Frame) -> Cutter:
         return Cutter(self._machine(), frame)
