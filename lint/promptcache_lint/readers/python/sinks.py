@@ -110,7 +110,7 @@ class Sinks:
         """A value got a name, or was stored under a key or in an attribute."""
         role = role_of_name(name)
         if role is None or role == "user":
-            if not frame.at_module_level or not isinstance(value, Str) or not _opens(value):
+            if not frame.at_module_level or not isinstance(value, Str) or not _is_worded(value, frame):
                 return
             self._named(name, "system", value, node, frame, certain=False)
             return
@@ -134,7 +134,7 @@ class Sinks:
             weak = role is None
             found: Role | None = role
             if found is None and (
-                _opens(value) or (_SECTION_NAME.fullmatch(name) and _HEADING.match(_start(value)))
+                _is_worded(value, frame) or (_SECTION_NAME.fullmatch(name) and _HEADING.match(_start(value)))
             ):
                 found = "system"
             if found is not None and found != "user":
@@ -223,8 +223,6 @@ class Sinks:
     ) -> None:
         if _static_words(value.parts) < 1 and not any(isinstance(part, Hole) for part in value.parts):
             return
-        if not certain and not talks_to_model(frame.module.source):
-            return
         parts = self._expanded(value.parts, frame) if expand else value.parts
         parts = parts if certain else doubted(parts)
         if role == "system" and role_of_name(name) != "system" and holds_input(parts):
@@ -292,8 +290,9 @@ def _is_notice(value: Str) -> bool:
     return start.startswith(("you are ", "you're ")) and not opens_like_prompt(start)
 
 
-def _opens(value: Str) -> bool:
-    return opens_like_prompt(_start(value))
+def _is_worded(value: Str, frame: Frame) -> bool:
+    """Whether a text begins like a prompt, in a module that has to do with models."""
+    return opens_like_prompt(_start(value)) and talks_to_model(frame.module.source)
 
 
 def _brought(parts: tuple[Part, ...], path: str) -> tuple[Part, ...]:
