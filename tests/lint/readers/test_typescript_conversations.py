@@ -282,6 +282,18 @@ def test_what_a_function_of_the_module_cuts_before_it_is_sent(helper):
     assert _found(f"{helper}\n{asked}\n") == [("PC501", WARNING, 1)]
 
 
+def test_the_trimming_of_langchain():
+    text = """
+import { trimMessages } from "@langchain/core/messages";
+export async function ask(messages: any[]) {
+  const history = await trimMessages(messages, { maxTokens: 900 });
+  return llm.invoke(history);
+}
+"""
+    assert _found(text) == [("PC501", WARNING, 3)]
+    assert _found(text.replace("invoke(history)", "invoke(messages)")) == []
+
+
 def test_what_a_method_cuts():
     text = """
 class Bot {

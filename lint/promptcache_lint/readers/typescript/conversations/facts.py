@@ -210,6 +210,9 @@ class Facts:
                 for inner in given:
                     self._follow(inner, call, depth + 1)
             return
+        if self._langchain and self.names.path(function) == "trimMessages" and at.id not in self._seen:
+            self._seen.add(at.id)
+            self.ways.append((at, call))
         own = self.names.functions.get(self.names.key(function) or ("", 0))
         for result in _results(own) if own is not None else ():
             self._follow(result, call, depth + 1)

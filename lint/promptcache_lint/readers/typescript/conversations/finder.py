@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["find_practices"]
 
 _CUTS = re.compile(
-    r"\.slice\(\s*(?:-|Math\.max|[\w.]+\.length)|\.shift\(\)|\.splice\("
+    r"\.slice\(\s*(?:-|Math\.max|[\w.]+\.length)|\.shift\(\)|\.splice\(|trimMessages\("
     r"|\.(?:content|text|parts|output)\s*\+?=(?!=)|\[\w+\]\s*=(?!=)"
 )
 _ASKS = re.compile(

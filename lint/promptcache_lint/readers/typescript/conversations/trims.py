@@ -46,6 +46,8 @@ def trims(facts: Facts) -> Iterator[Practice]:
             and not _is_aside(call, facts)
         ):
             yield from _cut(node, function, facts)
+        elif function is not None and facts.names.path(function) == "trimMessages":
+            yield facts.practice("PC501", Severity.WARNING, node, _SAYS)
     for node in facts.names.nodes:
         if node.type == "expression_statement" and node.named_children:
             yield from _dropped(node.named_children[0], facts)
