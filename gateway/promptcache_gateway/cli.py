@@ -32,8 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``promptcache serve`` with ``argv`` (what follows the command); the exit status."""
     arguments = parse_arguments(argv)
     try:
-        settings = _read(arguments)
+        settings = make_settings(arguments)
         if arguments.check:
+            check_upstreams(settings)
             print(f"The settings are fine: {_subject(settings)} on {_address(settings.host, settings.port)}.")
             return 0
         _serve(settings, partial(_read, arguments))
@@ -60,6 +61,7 @@ def _serve(settings: Settings, read_again: Callable[[], Settings]) -> None:
             f"The gateway needs packages that are not installed ({error.name}).",
             remedy="pip install 'promptcache[gateway]'",
         ) from error
+    check_upstreams(settings)
     configure(settings.log_format, settings.log_level)
     with server.bind(settings.host, settings.port) as bound:
         # Where machines read the log, what is otherwise printed is a part of it.

@@ -57,6 +57,9 @@ def test_a_stream_goes_on_and_the_next_request_goes_elsewhere(mock: MockUpstream
                 write(file, "[upstreams.b]\nurl = 12")
                 started.send_signal(signal.SIGHUP)
                 assert "everything is as it was" in said_until(started, "as it was")
+                write(file, *start, "[upstreams.c]\nkind = 'engine'", "[engine]\npage_size = 0")
+                started.send_signal(signal.SIGHUP)
+                assert "page_size=0" in said_until(started, "as it was")
 
                 write(
                     file,
