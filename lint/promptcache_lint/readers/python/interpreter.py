@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.exposure import count_words
 from promptcache_lint.prompts import Text, flatten
 from promptcache_lint.readers.python import expressions, statements
+from promptcache_lint.readers.python.counters import Counters
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.objects import Objects, settled
 from promptcache_lint.readers.python.parameters import unbound_parameter
@@ -63,6 +64,7 @@ class Interpreter:
         self.relevance = Relevance(program)
         self.traces = Traces(self)
         self.objects = Objects(self)
+        self.counters = Counters(vocabulary)
 
     def begin_file(self) -> None:
         """A file of its own is read next: it gets a new allowance of calls."""
@@ -76,6 +78,7 @@ class Interpreter:
         self.objects.forget()
         self.relevance.forget()
         self.traces = Traces(self)
+        self.counters = Counters(self.vocabulary)
         self.program.clear()
 
     @property
@@ -124,7 +127,7 @@ class Interpreter:
         value = self.module_frame(module).names.get(name)
         if value is None or (frame.at_module_level and frame.module is module):
             return value
-        return settled(value)
+        return self.counters.of_module(module).get(name) or settled(value)
 
     def invoke(
         self,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python.counters import ENDLESS
 from promptcache_lint.readers.python.dumping import dumped
 from promptcache_lint.readers.python.program import Function
 from promptcache_lint.readers.python.values import (
@@ -63,6 +64,11 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             return without_order(_as_list(first))
         case "list" | "tuple" | "reversed" | "collections.deque" | "iter" | "itertools.chain" | "filter":
             return _as_list(made.arguments[-1][0] if made.dotted == "filter" and made.arguments else first)
+        case "itertools.count":
+            kept = frame.at_module_level or frame.owner is not None
+            return Thing(frame.module.label(made.node), type=ENDLESS if kept else "", settled=True)
+        case "next" if isinstance(first, Thing) and first.type == ENDLESS:
+            return machine.counters.next_of(made.node, frame)
         case "enumerate":
             return _pairs(Thing(constant="1", settled=True), element_of(first or Thing()), first)
         case "zip":

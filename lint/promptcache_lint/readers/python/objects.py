@@ -89,7 +89,7 @@ class Objects:
             if "property" in method.decorators or "cached_property" in method.decorators:
                 return self._machine.invoke(method, [], {}, frame, place, bound=instance)[0]
             return Ref(f"{cls.name}.{name}", method, instance)
-        return self._stored(cls, name)
+        return self._machine.counters.of_class(cls).get(name) or self._stored(cls, name)
 
     def _stored(self, cls: Class, name: str, depth: int = 0) -> Value | None:
         key = (cls, name)

@@ -170,7 +170,8 @@ def _store_item(machine: Interpreter, target: ast.Subscript, value: Value, frame
 def _augment(machine: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
     left = ast.copy_location(_loading(node.target), node.target)
     combined = ast.copy_location(ast.BinOp(left=left, op=node.op, right=node.value), node)
-    assign(machine, node.target, machine.evaluate(combined, frame), frame)
+    value = machine.counters.stepped(node, machine.evaluate(combined, frame), frame)
+    assign(machine, node.target, value, frame)
 
 
 def _loading(target: ast.expr) -> ast.expr:

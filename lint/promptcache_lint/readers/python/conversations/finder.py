@@ -18,6 +18,7 @@ from promptcache_lint.readers.python.conversations.summaries import summaries
 from promptcache_lint.readers.python.conversations.switches import switches
 from promptcache_lint.readers.python.conversations.trims import trims
 from promptcache_lint.readers.python.conversations.unmarked import unmarked_twins
+from promptcache_lint.readers.python.walking import stored_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,6 +114,7 @@ def find_practices(module: Module) -> Iterator[Prompt]:
     if not may_hold_practice(text):
         return
     about_models = _LIBRARIES.search(text) is not None
+    told: set[str] = set()
     for group in _groups(module):
         facts = [
             Facts(module, node, getattr(node, "name", ""), about_models=about_models)
@@ -122,8 +124,17 @@ def find_practices(module: Module) -> Iterator[Prompt]:
         # What one method shows of an attribute, all methods of its class know.
         shared = {name for known in facts for name in known.sure if name.startswith("self.")}
         for known in facts:
-            known.sure |= shared
+            known.sure |= told if isinstance(known.node, _Body) else shared
+            told |= _of_module(known)
             yield from _run(known)
+
+
+def _of_module(facts: Facts) -> set[str]:
+    """The variables of the module that a function shows to hold messages."""
+    given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)}
+    shared = {name for node in facts.of(ast.Global) if isinstance(node, ast.Global) for name in node.names}
+    own = (stored_names(facts.node) | given) - shared
+    return {name for name in facts.sure if "." not in name} - own
 
 
 def _run(facts: Facts) -> Iterator[Prompt]:

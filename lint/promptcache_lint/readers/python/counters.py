@@ -1,0 +1,114 @@
+"""Counters that are seen to count: ``next(numbers)``, ``global calls; calls += 1``, ``self.turn += 1``.
+
+What is called a counter, without being seen to count, is left to the rules' names.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.prompts import Trait
+from promptcache_lint.readers.python.values import Str, Thing, traits_of
+from promptcache_lint.readers.python.walking import walk
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.frame import Frame
+    from promptcache_lint.readers.python.modules import Class, Function, Module
+    from promptcache_lint.readers.python.values import Value
+    from promptcache_lint.rulebook import Vocabulary
+
+__all__ = ["ENDLESS", "Counters"]
+
+ENDLESS = "itertools.count"
+"""The type of an endless count that outlives the call it is used in."""
+
+
+class Counters:
+    """Knows what the functions and classes of a program count up from call to call."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._mark = vocabulary.mark("PC107")
+        self._of_module: dict[Module, dict[str, Value]] = {}
+        self._of_class: dict[Class, dict[str, Value]] = {}
+
+    def next_of(self, node: ast.expr, frame: Frame) -> Value:
+        """What ``next`` gives of an endless count."""
+        return self._value(node, frame.module.label(node), frame.module, Severity.ERROR) or Thing()
+
+    def stepped(self, node: ast.AugAssign, value: Value, frame: Frame) -> Value:
+        """The value a target has after ``+=``: a counter, if it is kept for the next call."""
+        function = frame.function
+        if (
+            function is None
+            or isinstance(value, Str)
+            or (traits_of(value) and not _is_own(value, self._mark))
+        ):
+            return value
+        if not _counts(node, function):
+            return value
+        always = not isinstance(function.node, ast.Lambda) and node in function.node.body
+        severity = Severity.ERROR if always else Severity.WARNING
+        return self._value(node, ast.unparse(node.target), frame.module, severity) or value
+
+    def of_module(self, module: Module) -> dict[str, Value]:
+        """The variables that functions of a module count up."""
+        known = self._of_module.get(module)
+        if known is None:
+            known = self._of_module[module] = {}
+            if "global " in module.source.text:
+                for function in module.functions.values():
+                    known |= self._counted_in(function, module)
+        return known
+
+    def of_class(self, cls: Class) -> dict[str, Value]:
+        """The attributes that methods of a class count up, by their names."""
+        known = self._of_class.get(cls)
+        if known is None:
+            known = self._of_class[cls] = {}
+            for method in cls.methods.values():
+                for name, value in self._counted_in(method, method.module).items():
+                    if name.startswith("self."):
+                        known[name[5:]] = value
+        return known
+
+    def _counted_in(self, function: Function, module: Module) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        for node in walk(function.node):
+            if isinstance(node, ast.AugAssign) and _counts(node, function):
+                name = ast.unparse(node.target)
+                value = self._value(node, name, module, Severity.WARNING)
+                if value is not None:
+                    found[name] = value
+        return found
+
+    def _value(self, node: ast.AST, label: str, module: Module, severity: Severity) -> Thing | None:
+        if self._mark is None:
+            return None
+        mark = replace(self._mark, severity=min(severity, self._mark.severity))
+        return Thing(label, (Trait(mark, module.place(node), label),))
+
+
+def _is_own(value: Value) -> bool:
+    """Whether nothing but its being a counter is known of a value."""
+    return all(trait.mark.code == "PC107" for trait in traits_of(value))
+
+
+def _counts(node: ast.AugAssign, function: Function) -> bool:
+    """Whether ``node`` adds a number to what is kept between calls, and the function does not reset it."""
+    match node:
+        case ast.AugAssign(op=ast.Add() | ast.Sub(), value=ast.Constant(value=int())):
+            name = ast.unparse(node.target)
+        case _:
+            return False
+    if isinstance(node.target, ast.Name):
+        if not any(isinstance(n, ast.Global | ast.Nonlocal) and name in n.names for n in walk(function.node)):
+            return False
+    elif not name.startswith("self.") or name.count(".") > 1 or function.name == "__init__":
+        return False
+    return not any(
+        isinstance(inner, ast.Assign) and any(ast.unparse(target) == name for target in inner.targets)
+        for inner in walk(function.node)
+    )
