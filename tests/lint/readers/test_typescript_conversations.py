@@ -173,6 +173,27 @@ OTHERS = {
           ask() { this.messages.push({ role: "user", content: "" }); return generateText({ model, messages: this.messages }); }
         }
         """,
+    "one text": """
+        export const ask = (history: string, size: number) => openai.responses.create({ model: "m", input: history.slice(-size) });
+        export const end = (transcript) => streamText({ model, prompt: transcript.slice(-4000) });
+        """,
+    "messages that wait": """
+        class Worker {
+          private pendingMessages: any[] = [];
+          add(message: any) { this.pendingMessages.push(message); }
+          async run() { await generateText({ model, messages: this.pendingMessages.slice(-5) }); this.pendingMessages.splice(0, 5); }
+        }
+        """,
+    "written examples": """
+        export const ask = (q: string, chatExamples: any[]) =>
+          generateText({ model, messages: [...chatExamples.slice(-3), { role: "user", content: q }] });
+        """,
+    "the rest of another list": """
+        export async function ask(threadMessages: any[]) {
+          const copies = threadMessages.map((m, i) => (i < threadMessages.length - 3 ? { ...m, content: strip(m.content) } : m));
+          return generateText({ model, messages: copies });
+        }
+        """,
     "only the newest": """
         export const ask = (messages: any[]) => generateText({ model, messages: messages.slice(-1) });
         """,

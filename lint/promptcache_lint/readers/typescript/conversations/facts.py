@@ -32,6 +32,11 @@ _LIST_NAME = re.compile(
 _CONVERSATION_NAME = re.compile(
     r"messages?|msgs|history|conversation|turns|thread|transcript|dialog|memory|chat", re.IGNORECASE
 )
+_NO_CONVERSATION = re.compile(
+    r"buffer|queue|pending|inbox|backlog|unread|example|few_?shot|shots|sample|demo|template|string|(?<!con)text",
+    re.IGNORECASE,
+)
+"""Messages that wait, or that somebody has written down, or one text."""
 _KEYS = {"messages", "contents", "input", "history", "prompt"}
 _SAME_LIST = {
     "slice",
@@ -99,7 +104,9 @@ class Facts:
     def is_conversation(self, node: Node | None) -> bool:
         """Whether a list, by its name, holds what was said (and not documents, or examples)."""
         key = self.names.key(node)
-        if key is None or key[0].rpartition(".")[2].isupper():
+        if key is None or key[0].rpartition(".")[2].isupper() or key in self.names.texts:
+            return False
+        if _NO_CONVERSATION.search(key[0]) is not None:
             return False
         return key in self._grown or _CONVERSATION_NAME.search(key[0]) is not None
 

@@ -37,6 +37,7 @@ class Names:
         self.values: dict[Key, list[Node]] = {}
         self.parameters: set[Key] = set()
         self.functions: dict[Key, Node] = {}
+        self.texts: set[Key] = set()
         self._declared: dict[int, set[str]] = {}
         for node in self.nodes:
             self._declare(node)
@@ -98,9 +99,17 @@ class Names:
                 names |= self._names_in(given) if given is not None else set()
             self._declared.setdefault(node.id, set()).update(names)
             self.parameters |= {(name, node.id) for name in names}
+            self.texts |= {(name, node.id) for name in self._texts_in(node.child_by_field_name("parameters"))}
         function = function_of(node) if pattern is not None else None
         if pattern is not None and function is not None:
             self._declared.setdefault(function.id, set()).update(self._names_in(pattern))
+
+    def _texts_in(self, parameters: Node | None) -> Iterator[str]:
+        """The parameters that are declared to be a text."""
+        for each in parameters.named_children if parameters is not None else ():
+            said = self.text(each.child_by_field_name("type")).lstrip(": ")
+            if said.startswith("string") and not said.endswith("[]"):
+                yield self.text(each.child_by_field_name("pattern"))
 
     def _names_in(self, pattern: Node) -> set[str]:
         return {self.text(node) for node in walk(pattern) if node.type in _IDENTIFIERS}

@@ -31,6 +31,7 @@ _FIRST_TEST = re.compile(r"(?:\[0\]|\.at\(0\))[!?]*\.(?:role|type)|isSystem|firs
 """What goes is the system message, or a result that a cut has left without its call: no turn is lost."""
 _DRAINED = re.compile(r"\(?[\w.$]+\.length(?:>0)?\)?")
 _BULK = 8
+_MOST_MESSAGES = 300
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
 
 
@@ -76,6 +77,8 @@ def _is_window(node: Node, facts: Facts) -> bool:
     if match is None:
         return False
     count = match["count"] or match["left"]
+    if count.isdigit() and int(count) > _MOST_MESSAGES:
+        return False  # so many are characters of a text
     return count != "1" and not count.endswith(".length")  # those that were just added
 
 
