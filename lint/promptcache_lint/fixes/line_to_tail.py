@@ -105,7 +105,10 @@ def _physical(source: Source, start: int, end: int, tail: int, *, is_data: bool)
     tail_row = source.position(tail)[0]
     if row != last or tail_row <= row or "{%" in line or not _balanced(source.text, start, tail):
         return None
-    if is_data and (_is_key(line) or _is_key(source.line(tail_row))):
+    if is_data and source.text[tail - 1] == '"' and _in_quotes(source, tail - 1, is_data):
+        tail -= 1  # before the quote that ends a scalar
+    quoted = is_data and source.text[tail : tail + 1] == '"' and _in_quotes(source, tail, is_data)
+    if is_data and (_is_key(line) or (_is_key(source.line(tail_row)) and not quoted)):
         return (
             None  # the text shares its row with its key: there is no line to move, or none to move it behind
         )
@@ -115,6 +118,8 @@ def _physical(source: Source, start: int, end: int, tail: int, *, is_data: bool)
         return None
     indent = re.match(r"\s*", source.line(tail_row))
     content = f"\n{indent[0] if indent else ''}{line.strip()}"
+    if quoted:  # a scalar in double quotes takes the line with its break written out
+        content = "\\n" + line.strip().replace("\\", "\\\\").replace('"', '\\"')
     return _moved(source, (source.offset(row, 1), source.offset(row + 1, 1)), tail, content)
 
 

@@ -6,6 +6,7 @@ import json
 from textwrap import dedent
 
 import pytest
+import yaml
 
 from promptcache_lint import Settings, Severity, lint_paths
 from promptcache_lint.cli import main
@@ -248,3 +249,30 @@ def test_orders_in_templates(fixed, loop):
     inner = "\n- {{ name }}: {{ text }}\n{% endfor %}\nAlways answer in the language of the user.\n"
     after = fixed(f"{RULES}\n{loop}{inner}", "prompt.j2")
     assert after == f"{RULES}\n{TEMPLATES[loop]}{inner}"
+
+
+QUOTED = """\
+messages:
+- role: system
+  content: |
+    You are a clerk.
+{}    Be brief.
+- role: user
+  content: {}
+"""
+
+
+def test_a_line_moves_behind_a_scalar_in_double_quotes(fixed):
+    line = '    It is {{now}} in "C:\\dir".\n'
+    before = QUOTED.format(line, '"{{question}}"')
+    assert fixed(before, "a.yaml") == before
+    after = fixed(before, "a.yaml", "--unsafe-fixes")
+    assert after == QUOTED.format("", '"{{question}}\\nIt is {{now}} in \\"C:\\\\dir\\"."')
+    said = yaml.safe_load(after)["messages"][1]["content"]
+    assert said == "{{question}}\n" + line.strip()
+
+
+@pytest.mark.parametrize("scalar", ["'{{question}}'", "Answer {{question}}"])
+def test_no_line_moves_behind_another_scalar_in_the_row_of_its_key(fixed, scalar):
+    before = QUOTED.format("    It is {{now}}.\n", scalar)
+    assert fixed(before, "a.yaml", "--unsafe-fixes") == before
