@@ -41,13 +41,7 @@ class Counters:
     def stepped(self, node: ast.AugAssign, value: Value, frame: Frame) -> Value:
         """The value a target has after ``+=``: a counter, if it is kept for the next call."""
         function = frame.function
-        if (
-            function is None
-            or isinstance(value, Str)
-            or (traits_of(value) and not _is_own(value, self._mark))
-        ):
-            return value
-        if not _counts(node, function):
+        if function is None or isinstance(value, Str) or not _is_own(value) or not _counts(node, function):
             return value
         always = not isinstance(function.node, ast.Lambda) and node in function.node.body
         severity = Severity.ERROR if always else Severity.WARNING
