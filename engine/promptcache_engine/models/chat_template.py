@@ -11,15 +11,20 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from jinja2 import Environment, TemplateError, nodes
+from jinja2 import Environment, TemplateError, TemplateRuntimeError, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from promptcache_engine.models.errors import ChatTemplateError
 
 _FAULTS = (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """What a template's own expressions can raise on messages they do not expect."""
+_LONGEST = 10_000_000
+"""Characters or items that a template's ``*`` may make: more than any prompt holds."""
+_WIDEST = 4096
+"""Bits of the largest whole number that a template's ``*`` and ``**`` may make."""
 
 
 class ChatTemplate:
@@ -43,7 +48,7 @@ class ChatTemplate:
             environment.globals["strftime_now"] = strftime_now
         try:
             self._template = environment.from_string(source)
-        except (TemplateError, RecursionError) as error:
+        except (*_FAULTS, SyntaxError, MemoryError) as error:  # numbers too long, brackets too deep
             line = f" (line {lineno})" if (lineno := getattr(error, "lineno", None)) else ""
             raise ChatTemplateError(
                 f"the chat template does not compile{line}: {error}",
@@ -79,9 +84,37 @@ class _GenerationTag(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """The sandbox, in which no product is huge: not of a template that runs, and not while it is compiled."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Multiply, or raise to a power, what makes no huge value. Raises TemplateRuntimeError for others."""
+        if operator == "**":
+            wide = _bits(left) * abs(right) if isinstance(right, int) else 0
+        else:
+            wide = _bits(left) + _bits(right)
+        if wide > _WIDEST or (operator == "*" and max(_copied(left, right), _copied(right, left)) > _LONGEST):
+            raise TemplateRuntimeError(f"the result of {operator} is larger than any prompt needs")
+        return super().call_binop(context, operator, left, right)
+
+
+def _bits(value: Any) -> int:
+    return value.bit_length() if isinstance(value, int) else 0
+
+
+def _copied(sequence: Any, times: Any) -> int:
+    """How long a text or list is when it is repeated; 0 for anything else."""
+    return len(sequence) * times if isinstance(sequence, str | list | tuple) and isinstance(times, int) else 0
+
+
 def _environment() -> Environment:
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, "jinja2.ext.loopcontrols"]
+    environment = _Sandbox(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        optimized=False,
+        extensions=[_GenerationTag, "jinja2.ext.loopcontrols"],
     )
     environment.filters["tojson"] = _tojson
     environment.globals["raise_exception"] = _raise_exception

@@ -110,3 +110,28 @@ def test_no_clock_unless_given() -> None:
     with pytest.raises(ChatTemplateError, match="strftime_now"):
         render("{{ strftime_now('%Y') }}")
     assert ChatTemplate(source, strftime_now=lambda layout: f"<{layout}>").render(HELLO) == "<%Y>"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% set x = 9 ** 3000000 %}",
+        "{{ 'a' * 2000000000 }}",
+        "{{ 2000000000 * [1] }}",
+        "{{ 2 ** 4000 * 2 ** 4000 }}",
+    ],
+)
+def test_a_template_makes_nothing_huge(source: str) -> None:
+    template = ChatTemplate(source)  # and nothing is computed yet
+    with pytest.raises(ChatTemplateError, match="larger than any prompt needs"):
+        template.render(HELLO)
+
+
+def test_products_of_common_size() -> None:
+    assert render("{{ '-' * 3 }}{{ 2 * 'ab' }}{{ 2 ** 10 }}{{ 1.5 * 2 }}{{ 2 ** -1 }}") == "---abab10243.00.5"
+
+
+@pytest.mark.parametrize("inner", ["9" * 5000, "(" * 5000 + "1" + ")" * 5000])
+def test_what_trips_the_compiler_does_not_compile(inner: str) -> None:
+    with pytest.raises(ChatTemplateError, match="does not compile"):
+        ChatTemplate("{{ " + inner + " }}")
