@@ -136,25 +136,36 @@ def eight_at_once(engine: Engine, first_tail: list[int]) -> tuple[list[Recorder]
     return recorders, generations
 
 
-@pytest.mark.parametrize("page_size", [1, 16, 128])
+@pytest.mark.parametrize("page_size", [1, 16, 128, 256, 2048])
 def test_eight_equal_prefixes_at_once_are_computed_once(
     roomy: LoadedModel, make_engine: MakeEngine, page_size: int
 ) -> None:
-    engine = make_engine(loaded=roomy, kv_cache_tokens=16_384, page_size=page_size, max_batch_tokens=256)
+    engine = make_engine(loaded=roomy, kv_cache_tokens=32_768, page_size=page_size, max_batch_tokens=256)
     recorders, _ = eight_at_once(engine, [0])
     ends = [recorder.wait() for recorder in recorders]
-    whole = len(PREFIX) - len(PREFIX) % page_size
-    assert sorted(end.cached_tokens for end in ends)[:2] == [0, whole]
-    assert engine.stats().prefill_tokens == 2001 + 7 * (2001 - whole)
+    assert sorted(end.cached_tokens for end in ends) == [0, *[2000] * 7]
+    stats = engine.stats()
+    assert (stats.prefill_tokens, stats.prefix_hits) == (2001 + 7, 7 * 2000)
+    alone = make_engine(loaded=roomy, enable_prefix_caching=False)
+    for i in (0, 5):
+        assert recorders[i].token_ids == list(alone.generate([*PREFIX, i], GREEDY).token_ids)
+    assert_nothing_held(engine)
 
 
+@pytest.mark.parametrize("page_size", [16, 2048])
 @pytest.mark.parametrize("how", ["cancelled", "failed"])
-def test_the_leader_is_lost_on_the_way(roomy: LoadedModel, make_engine: MakeEngine, how: str) -> None:
+def test_the_leader_is_lost_on_the_way(
+    roomy: LoadedModel, make_engine: MakeEngine, how: str, page_size: int
+) -> None:
     loaded = roomy
     if how == "failed":
         loaded = LoadedModel(**{**fields_of(roomy), "model": Fragile(roomy.model, poison=255)})
     engine = make_engine(
-        loaded=loaded, kv_cache_tokens=16_384, max_batch_tokens=128, scheduling_policy="fcfs"
+        loaded=loaded,
+        kv_cache_tokens=32_768,
+        page_size=page_size,
+        max_batch_tokens=128,
+        scheduling_policy="fcfs",
     )
     recorders, generations = eight_at_once(engine, [255])
     if how == "cancelled":

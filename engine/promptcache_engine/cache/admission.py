@@ -3,6 +3,8 @@
 Until it is decided that there is room, nothing is changed.
 """
 
+from dataclasses import replace
+
 from promptcache_engine.cache.hints import NO_HINTS, Hints, Use
 from promptcache_engine.cache.lease import AdmissionReason, Lease, PageCopy
 from promptcache_engine.cache.namespaces import Namespace
@@ -11,7 +13,7 @@ from promptcache_engine.cache.node import Node
 from promptcache_engine.cache.plan import Plan, make_plan, pages_of
 from promptcache_engine.cache.rules import Rules
 from promptcache_engine.cache.store import PageStore
-from promptcache_engine.cache.tokens import UNIT
+from promptcache_engine.cache.tokens import UNIT, shared_bytes
 from promptcache_engine.cache.tree import Match
 
 
@@ -25,9 +27,18 @@ class Admission:
         self._neighbours = Neighbours()
 
     def admit(
-        self, data: bytes, namespace: str | Namespace, *, use_cache: bool, hints: Hints = NO_HINTS
+        self,
+        data: bytes,
+        namespace: str | Namespace,
+        *,
+        use_cache: bool,
+        hints: Hints = NO_HINTS,
+        running: tuple[Lease, int] | None = None,
     ) -> Lease | None:
-        """Return a lease on pages for all of ``data``; None, and nothing changed, when there are too few."""
+        """Return a lease on pages for all of ``data``; None, and nothing changed, when there are too few.
+
+        ``running``: a running sequence and its computed tokens, to copy what the cache does not have yet.
+        """
         store, rules = self._store, self._rules
         total, size = len(data) // UNIT, rules.page_size
         match = store.tree.find(store.tree.roots.get(namespace), data)
@@ -47,19 +58,49 @@ class Admission:
         if store.windows.pools and not self._windows_have_room(match, plan, hit):
             return None
         if use_cache:
-            elsewhere = self._longest_elsewhere(match, namespace, data)
-            reason = rules.reason(match, hit, total, elsewhere)
+            copied = self._in_common(running, namespace, data) if running is not None else 0
+            known = match
+            if copied > hit:
+                reach = copied * UNIT
+                known = replace(match, stored=max(match.stored, reach), known=max(match.known, reach))
+            elsewhere = self._longest_elsewhere(known, namespace, data)
+            reason = rules.reason(known, max(hit, copied), total, elsewhere)
         else:
             reason = AdmissionReason(reused=0, shared=match.stored // UNIT)
         self._neighbours.seen(namespace, data)
         # One more than the turn that ended where this prompt leaves what is known, if one did.
         turn = hints.turn or (1 if match.end is None or not match.end.turn else match.end.turn + 1)
         lease = self._grant(plan, need, namespace, data, reason, take_over=short > 0)
+        if lease.hit > hit and running is not None:
+            self._copy_running(lease, running[0], hit)
         new = (total - match.known // UNIT) * self._tokens_per_unit
         lease.use = Use(turn, new, plan.shared, (total - rules.recompute) // size, hints)
         if store.windows.pools:
             store.windows.begin(lease, plan.shared)
         return lease
+
+    def _in_common(self, running: tuple[Lease, int], namespace: str | Namespace, data: bytes) -> int:
+        """Return how many tokens of ``data`` can be copied from the pages of a running sequence.
+
+        0 where a window may have left them, or where only whole pages are to be reused.
+        """
+        other, computed = running
+        rules = self._rules
+        if rules.windows or rules.window is not None or rules.lookahead or not rules.partial_pages:
+            return 0
+        if other.namespace != namespace:
+            return 0
+        common = shared_bytes(other.settle()[: computed * UNIT], data) // UNIT
+        return max(min(common, len(data) // UNIT - rules.recompute), 0)
+
+    def _copy_running(self, lease: Lease, other: Lease, have: int) -> None:
+        """Have what ``lease`` reuses beyond ``have`` tokens copied from ``other``, which waits for that."""
+        size = self._rules.page_size
+        lease.copies = [
+            PageCopy(other.pages[index], lease.pages[index], min(size, lease.hit - index * size))
+            for index in range(have // size, -(-lease.hit // size))
+        ]
+        lease.parent = other
 
     def _windows_have_room(self, match: Match, plan: Plan, hit: int) -> bool:
         pages = pages_of(match)[: plan.shared]

@@ -9,12 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from promptcache_engine.cache.admission import Admission
 from promptcache_engine.cache.audit import audit
-from promptcache_engine.cache.errors import (
-    CacheConfigError,
-    InvalidTokensError,
-    LeaseError,
-    require_whole,
-)
+from promptcache_engine.cache.errors import CacheConfigError, InvalidTokensError, LeaseError, require_whole
 from promptcache_engine.cache.events import CacheEvent
 from promptcache_engine.cache.hints import NO_HINTS, Hints
 from promptcache_engine.cache.lease import Lease
@@ -119,6 +114,7 @@ class PrefixCache:
         counted: bool = True,
         use_cache: bool = True,
         hints: Hints | None = None,
+        running: tuple[Lease, int] | None = None,
     ) -> Lease | None:
         """Give a sequence pages for all of ``tokens``; None, and nothing changed, when there are too few.
 
@@ -126,16 +122,19 @@ class PrefixCache:
         (position, length, key): what the tokens there stand for (an image's content hash). ``preempted``
         says that this sequence was admitted before: it is counted apart. A fork is not to be ``counted``.
         Without ``use_cache`` nothing is reused, and nothing counted; the sequence's pages are still stored.
-        ``hints`` advise the eviction policy.
+        ``hints`` advise the eviction policy. ``running``: a running sequence and how many of its tokens are
+        computed; what it shares beyond the cached pages is copied from its own, which it must keep so long.
 
-        The lease's ``copies`` must be made before its tokens are computed; their source pages stay
-        untouched until ``copied(lease)``, or the lease's end. Raises InvalidTokensError for no tokens, or
-        what is not a token.
+        The lease's ``copies`` must be made before its tokens are computed; their source pages stay untouched
+        until ``copied(lease)``, or its end. Raises InvalidTokensError for no tokens, or what is not a token.
         """
         data = self._encode(tokens, extra_keys)
         if not data:
             raise InvalidTokensError("a sequence without tokens cannot be admitted.", remedy="Pass one.")
-        lease = self._admission.admit(data, namespace, use_cache=use_cache, hints=hints or NO_HINTS)
+        if running is not None:
+            self._leases.check(*running)
+        hints = hints or NO_HINTS
+        lease = self._admission.admit(data, namespace, use_cache=use_cache, hints=hints, running=running)
         if lease is None:
             return None
         self._leases.add(lease)

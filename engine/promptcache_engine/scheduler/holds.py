@@ -1,12 +1,14 @@
 """Whom to hold back: a request whose missing prefix another sequence is computing right now.
 
-Of eight equal cold prompts that arrive together one is computed; seven start when its pages are stored. Forks
-wait for their parent's prompt in the same way. A hold never outlives its leader's prompt.
+Of eight equal cold prompts that arrive together one is computed; seven start when it has come to the end of
+what they share: whole pages are stored by then, and the part of the page behind them is copied from the
+leader's own (``donor``). Where windows rule that out they wait for whole pages. Forks wait for their parent's
+prompt in the same way. A hold never outlives its leader's prompt.
 """
 
 from collections.abc import Iterable
 
-from promptcache_engine.cache import PrefixCache
+from promptcache_engine.cache import Lease, PrefixCache
 from promptcache_engine.scheduler.sequence import Sequence
 
 # Below this many tokens computing them twice costs less than waiting.
@@ -46,17 +48,45 @@ class Holds:
         sequence.leader = leader
         return True
 
+    def donor(self, sequence: Sequence, running: Iterable[Sequence]) -> tuple[Lease, int] | None:
+        """The running sequence that has computed most of what ``sequence`` shares with it, and how far it is.
+
+        None where nothing can be copied from any; one whose own copies are not made yet has nothing to give.
+        """
+        if self._cache.windows or not sequence.use_cache:
+            return None
+        best: tuple[Lease, int] | None = None
+        most = 0
+        for other in running:
+            if other.lease is None or other.copies or not _may_share(sequence, other):
+                continue
+            computed = min(other.computed, other.prompt_tokens)
+            if computed > most and min(self._shared(sequence, other), computed) > most:
+                most = min(self._shared(sequence, other), computed)
+                best = other.lease, computed
+        return best
+
     def _unstored(self, sequence: Sequence, leader: Sequence) -> int:
-        """Tokens of whole pages at the front of both, if ``leader`` will have stored them soon; else 0."""
+        """Tokens at the front of both, if ``leader`` will have computed them soon for others, too; else 0."""
         ended = leader.lease is None or leader.decoding
-        if ended or not leader.use_cache or leader.namespace != sequence.namespace:
+        if ended or not _may_share(sequence, leader):
             return 0
-        shared = sequence.shared_with.get(leader.id)
+        shared, ready = self._shared(sequence, leader), leader.computed
+        if self._cache.windows:
+            shared, ready = shared - shared % self._cache.page_size, leader.stored
+        return shared if shared > ready else 0
+
+    def _shared(self, sequence: Sequence, other: Sequence) -> int:
+        """Tokens at the front of both, of which ``sequence`` has at least one more."""
+        shared = sequence.shared_with.get(other.id)
         if shared is None:
-            shared = min(_common_prefix(sequence.tokens, leader.tokens), len(sequence.tokens) - 1)
-            shared -= shared % self._cache.page_size
-            sequence.shared_with[leader.id] = shared
-        return shared if shared > leader.stored else 0
+            shared = min(_common_prefix(sequence.tokens, other.tokens), len(sequence.tokens) - 1)
+            sequence.shared_with[other.id] = shared
+        return shared
+
+
+def _may_share(sequence: Sequence, other: Sequence) -> bool:
+    return other.use_cache and other.namespace == sequence.namespace
 
 
 def _common_prefix(first: list[int], second: list[int]) -> int:

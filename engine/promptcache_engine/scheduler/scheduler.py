@@ -248,6 +248,7 @@ class Scheduler:
             counted=sequence.cached_tokens is None or sequence.preemptions > 0,
             use_cache=sequence.use_cache,
             hints=sequence.hints,
+            running=self._holds.donor(sequence, self._running),
         )
         if lease is None:
             return False

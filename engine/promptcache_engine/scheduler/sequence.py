@@ -37,7 +37,7 @@ class Sequence:
         ended: whether it was taken out for good.
         cancelled: set by any thread; obeyed before the next step.
         leader: the running sequence it is held back for.
-        shared_with: tokens of whole pages it shares with running sequences, by their ids.
+        shared_with: tokens at the front that it shares with running sequences, by their ids.
     """
 
     id: str

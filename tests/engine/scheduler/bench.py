@@ -3,7 +3,7 @@
 from itertools import count
 
 from promptcache_engine.cache import PrefixCache
-from promptcache_engine.scheduler import Scheduler, SchedulingPolicy, Sequence, StepPlan
+from promptcache_engine.scheduler import Chunk, Scheduler, SchedulingPolicy, Sequence, StepPlan
 
 _ids = count()
 
@@ -39,6 +39,7 @@ class Bench:
         self.budget = budget
         self.computed = 0
         self._check = check
+        self._slots: dict[int, int] = {}  # what lies where: a digest of the tokens up to there
 
     def add(self, *sequences: Sequence) -> None:
         for each in sequences:
@@ -48,7 +49,10 @@ class Bench:
         plan = self.scheduler.plan()
         assert sum(chunk.length for chunk in plan.chunks) <= self.budget
         self.computed += sum(chunk.length for chunk in plan.chunks)
+        self._copy(plan)
         self.scheduler.copied(plan.admitted)
+        for chunk in plan.chunks if self._check else ():
+            self._compute(chunk)
         sampling = [chunk for chunk in plan.chunks if chunk.samples]
         for chunk in plan.chunks:
             self.scheduler.advance(chunk)
@@ -57,6 +61,25 @@ class Bench:
         if self._check:
             self.cache.check()
         return plan
+
+    def _copy(self, plan: StepPlan) -> None:
+        """Make the step's copies as a runner may: all at once, none before another."""
+        size, before = self.cache.page_size, dict(self._slots)
+        for copy in (copy for each in plan.admitted for copy in each.copies):
+            for i in range(copy.tokens if self._check else 0):
+                self._slots[copy.dst * size + i] = before[copy.src * size + i]
+
+    def _compute(self, chunk: Chunk) -> None:
+        """Read what lies before a chunk, which must be its own sequence's, and write the chunk."""
+        assert chunk.sequence.lease is not None
+        pages, size, digest = chunk.sequence.lease.pages, self.cache.page_size, 0
+        for i, token in enumerate(chunk.sequence.tokens[: chunk.end]):
+            digest = hash((digest, token))
+            slot = pages[i // size] * size + i % size
+            if i < chunk.start:
+                assert self._slots[slot] == digest
+            else:
+                self._slots[slot] = digest
 
     def run(self, *, answer: int = 1) -> None:
         """Step until nothing is left; a sequence ends with ``answer`` tokens of answer."""
