@@ -48,6 +48,15 @@ class RetrievalBeforeInstructions(LayoutRule):
     signs = (
         Sign(
             Mark("PC402", Severity.WARNING, Stability.TURN),
+            python=(
+                ".similarity_search",
+                ".asimilarity_search",
+                ".similarity_search_with_score",
+                ".similarity_search_with_relevance_scores",
+                ".max_marginal_relevance_search",
+                ".get_relevant_documents",
+                ".aget_relevant_documents",
+            ),
             names=(
                 (
                     r"(?:retrieved_?|relevant_?|source_?|context_?)?"

@@ -38,6 +38,8 @@ __all__ = ["as_set", "environment", "known_function"]
 _TEMPLATES = ("PromptTemplate", ".from_template", ".from_messages")
 _TEMPLATE = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_(?:template|messages))?")
 """Templates of LangChain and its like: texts, and lists of messages, that are filled later."""
+_OF_VECTORS = {"query_texts", "query_embeddings", "query_vector"}
+"""What a store of vectors is asked with."""
 _CONSUMING = {
     "len",
     "bool",
@@ -115,6 +117,10 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             return _shuffle(machine, made, frame, place)
         case "getattr":
             return Thing(frame.module.label(made.node), traits_of(first) if first is not None else ())
+        case _ if made.path.endswith(".query") and _OF_VECTORS & made.named.keys():
+            mark = machine.vocabulary.mark("PC402")
+            label = frame.module.label(made.node)
+            return Thing(label, (Trait(mark, place, label),) if mark is not None else ())
         case _ if made.dotted in _CONSUMING:
             return Thing(frame.module.label(made.node), _values_only(made), settled=False)
         case _:

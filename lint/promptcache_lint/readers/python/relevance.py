@@ -96,6 +96,13 @@ _SURE_SOURCES = frozenset(
             "environ",
         ),
         *("NamedTemporaryFile", "TemporaryDirectory", "getenv", "getlocale", "frozenset", "iglob", "listdir"),
+        *(
+            "similarity_search",
+            "asimilarity_search",
+            "similarity_search_with_score",
+            "get_relevant_documents",
+        ),
+        *("max_marginal_relevance_search", "query_texts", "query_embeddings"),
         *("scandir", "iterdir", "rglob", "as_completed", "imap_unordered", "dumps"),
     }
 )
