@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NotebookReader"]
 
-_MAGIC = re.compile(r"^(\s*)(?:[%!]|\?)[^\n]*|^(\s*)[^\n#'\"]*\?\??\s*$", re.MULTILINE)
+_MAGIC = re.compile(r"^([ \t]*)(?:[%!]|\?)[^\n]*|^([ \t]*)[^\n#'\"]*\?\??[ \t]*$", re.MULTILINE)
 _FOREIGN = re.compile(r"\s*%%(?!time\b|timeit\b|capture\b|prun\b)\w+")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
@@ -157,7 +157,7 @@ def _is_pair(spelled: str, escape: re.Match[str]) -> bool:
 def _readable(lines: list[_Line]) -> list[_Line]:
     """The lines without magics; none of a cell that is written in another language or is no Python."""
     text = "\n".join(line.code for line in lines)
-    if _FOREIGN.match(text):
+    if not lines or _FOREIGN.match(text):
         return []
     text = _MAGIC.sub(lambda match: f"{match[1] or match[2] or ''}pass", text)
     try:

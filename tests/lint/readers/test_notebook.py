@@ -73,3 +73,11 @@ def test_what_is_no_notebook_is_said_once():
     for text in ("[]", "{", '"prompt"'):
         assert [finding.code for finding in found(text)] == ["PC900"]
     assert found('{"cells": 3, "worksheets": [1, {"cells": {}}]}') == ()
+
+
+@pytest.mark.parametrize(
+    "before", [[], "", ["frame?\n", "\n", "\n", "x = 1"], ["\n", "\n", "  %time x\n", "\n"]]
+)
+def test_lines_stay_where_they_are_beside_empty_cells_and_magics(before):
+    findings = found(notebook(before, CELL, indent=None))
+    assert [finding.code for finding in findings] == ["PC101"]
