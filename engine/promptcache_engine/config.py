@@ -4,7 +4,8 @@ What the values mean for memory is in ``memory``; what they do is the scheduler'
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -19,6 +20,8 @@ SCHEDULING_POLICIES: tuple[SchedulingPolicy, ...] = ("fewest-missing", "fcfs")
 PREEMPTION_MODES = ("keep", "recompute")
 MAX_STOP_STRINGS = 16
 MAX_LOGPROBS = 20
+MAX_PENALTY = 1e6
+"""Beyond it, up or down, a penalty or bias changes no choice, but leaves what float32 can hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,14 +162,13 @@ class SamplingParams:
         for name, least, most in (
             ("temperature", 0.0, math.inf),
             ("min_p", 0.0, 1.0),
-            ("frequency_penalty", -math.inf, math.inf),
-            ("presence_penalty", -math.inf, math.inf),
+            ("frequency_penalty", -MAX_PENALTY, MAX_PENALTY),
+            ("presence_penalty", -MAX_PENALTY, MAX_PENALTY),
+            ("repetition_penalty", 1 / MAX_PENALTY, MAX_PENALTY),
         ):
             _require_number(name, getattr(self, name), least, most)
         if not (_is_number(self.top_p) and 0 < self.top_p <= 1):
             raise ConfigError("top_p", self.top_p, "Use a number above 0 and at most 1")
-        if not (_is_number(self.repetition_penalty) and self.repetition_penalty > 0):
-            raise ConfigError("repetition_penalty", self.repetition_penalty, "Use a number above 0")
         for name in ("top_k", "min_tokens"):
             _require_count(name, getattr(self, name), least=0)
         for name in ("max_tokens", "logprobs"):
@@ -178,6 +180,10 @@ class SamplingParams:
             raise ConfigError("seed", self.seed, "Use a whole number, or None")
         object.__setattr__(self, "logit_bias", _biases(self.logit_bias))
         object.__setattr__(self, "stop", _stop_strings(self.stop))
+        for name in ("stop_token_ids", "shown_tokens"):
+            object.__setattr__(self, name, _token_ids(name, getattr(self, name)))
+        if self.grammar is not None and not isinstance(self.grammar, Grammar):
+            raise ConfigError("grammar", type(self.grammar).__name__, "Use a Grammar, or None")
 
     @property
     def greedy(self) -> bool:
@@ -204,14 +210,32 @@ def _require_number(field: str, value: object, least: float, most: float) -> Non
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether it is a number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def _biases(biases: Mapping[Any, Any]) -> dict[int, float]:
+    if not isinstance(biases, Mapping):
+        raise ConfigError("logit_bias", biases, "Map token ids to numbers")
     for token, bias in biases.items():
-        if isinstance(token, bool) or not isinstance(token, int) or token < 0 or not _is_number(bias):
-            raise ConfigError("logit_bias", {token: bias}, "Map token ids to finite numbers")
+        if not _is_token(token) or not _is_number(bias) or abs(bias) > MAX_PENALTY:
+            remedy = f"Map token ids to numbers from -{MAX_PENALTY:g} to {MAX_PENALTY:g}"
+            raise ConfigError("logit_bias", {token: bias}, remedy)
     return dict(biases)
+
+
+def _token_ids(field: str, tokens: object) -> tuple[int, ...]:
+    if not isinstance(tokens, str | bytes) and isinstance(tokens, Iterable):
+        ids = tuple(tokens)
+        if all(map(_is_token, ids)):
+            return ids
+    raise ConfigError(field, tokens, "List token ids: whole numbers from 0")
+
+
+def _is_token(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _stop_strings(stop: object) -> tuple[str, ...]:

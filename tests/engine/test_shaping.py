@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptcache_engine import ConfigError, EngineConfig, SamplingParams
+from promptcache_engine.config import MAX_PENALTY
 from promptcache_engine.engine import Engine
 from promptcache_engine.models.testing import tiny_model
 from promptcache_engine.sampling import sample
@@ -26,6 +27,19 @@ def test_penalties_follow_their_formulas() -> None:
     params = SamplingParams(repetition_penalty=2.0, frequency_penalty=0.5, presence_penalty=0.25)
     got = shaped(params, [4.0, -4.0, 4.0, -4.0, 1.0], prompt=[0, 1], answer=[2, 2, 3])
     assert got == [2.0, -8.0, 2.0 - 2 * 0.5 - 0.25, -8.0 - 0.5 - 0.25, 1.0]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_values_leave_every_logit_finite(sign: int) -> None:
+    edge = sign * MAX_PENALTY
+    params = SamplingParams(
+        repetition_penalty=MAX_PENALTY**sign,
+        frequency_penalty=edge,
+        presence_penalty=edge,
+        logit_bias={0: edge, 1: -edge},
+    )
+    got = shaped(params, [4e3, -4e3, 4e3, 0.0], prompt=[0, 1], answer=[2] * 5000)
+    assert all(map(math.isfinite, got))
 
 
 def test_frequency_and_presence_leave_the_prompt_alone() -> None:

@@ -59,12 +59,8 @@ class InvariantError(CacheError):
         self.broken = broken
 
 
-def require_whole(least: int, **values: int | None) -> None:
-    """Raise CacheConfigError for the first of ``values`` that is no whole number of ``least`` or more.
-
-    None passes: it is no value.
-    """
+def require_whole(least: int, **values: object) -> None:
+    """Raise CacheConfigError for the first of ``values`` that is no whole number of ``least`` or more."""
     for name, value in values.items():
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if value is not None and (not whole or value < least):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise CacheConfigError(name, value, f"It must be a whole number of at least {least}.")

@@ -8,13 +8,16 @@ tenant); ``Namespace`` names the parts a server usually has to keep apart. A pla
 import hashlib
 from dataclasses import dataclass, fields
 
+from promptcache_engine.cache.errors import CacheConfigError
+
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
     """The parts that make a namespace; an empty part is "none".
 
     ``salt`` isolates tenants, ``adapter`` and ``adapter_version`` name a LoRA adapter and its content,
-    ``weights`` the version of the model's weights, ``tokenizer`` the tokenizer that gave the ids.
+    ``weights`` the version of the model's weights, ``tokenizer`` the tokenizer that gave the ids. Raises
+    CacheConfigError for a part that is no text.
     """
 
     salt: str = ""
@@ -22,6 +25,11 @@ class Namespace:
     adapter_version: str = ""
     weights: str = ""
     tokenizer: str = ""
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            if not isinstance(getattr(self, part.name), str):
+                raise CacheConfigError(part.name, getattr(self, part.name), "Use a text; empty is none.")
 
 
 def namespace_seed(namespace: str | Namespace) -> bytes:

@@ -69,9 +69,9 @@ class PrefixCache:
         event_limit: int = 1_000_000,
         window_pools: Sequence[tuple[int, int]] = (),
     ) -> None:
-        require_whole(
-            1, num_pages=num_pages, page_size=page_size, window=window, tokens_per_unit=tokens_per_unit
-        )
+        require_whole(1, num_pages=num_pages, page_size=page_size, tokens_per_unit=tokens_per_unit)
+        if window is not None:
+            require_whole(1, window=window)
         remembered = 8 * num_pages * page_size if remember_tokens is None else remember_tokens
         require_whole(0, lookahead=lookahead, recompute=recompute)
         require_whole(0, remember_tokens=remembered, event_limit=event_limit)
@@ -85,7 +85,7 @@ class PrefixCache:
         self.windows = Windows(window_pools, page_size, num_pages)
         self._rules = rules = Rules(page_size, partial_pages, window, lookahead, recompute, self.windows)
         clock = clock or time.monotonic
-        self._policy = create_policy(policy, clock, num_pages) if isinstance(policy, str) else policy
+        self._policy = create_policy(policy, clock, num_pages)
         self._store = PageStore(
             num_pages,
             page_size,
@@ -128,7 +128,7 @@ class PrefixCache:
         The lease's ``copies`` must be made before its tokens are computed; their source pages stay untouched
         until ``copied(lease)``, or its end. Raises InvalidTokensError for no tokens, or what is not a token.
         """
-        data = self._encode(tokens, extra_keys)
+        data = self._encode(tokens, extra_keys, namespace)
         if not data:
             raise InvalidTokensError("a sequence without tokens cannot be admitted.", remedy="Pass one.")
         if running is not None:
@@ -264,7 +264,7 @@ class PrefixCache:
 
         ``touch`` counts as a use: what matched is evicted later.
         """
-        return self._admission.lookup(self._encode(tokens, extra_keys), namespace, touch=touch)
+        return self._admission.lookup(self._encode(tokens, extra_keys, namespace), namespace, touch=touch)
 
     def refs(self, page: int) -> int:
         """Return how many running sequences hold ``page``, pending copies from it included."""
@@ -272,6 +272,7 @@ class PrefixCache:
 
     def evict(self, n_pages: int | None = None) -> int:
         """Free up to ``n_pages`` cached pages (default: all that nobody holds); return how many."""
+        require_whole(0, n_pages=0 if n_pages is None else n_pages)
         return self._store.evict(self._store.evictable if n_pages is None else n_pages)
 
     def reset(self) -> bool:
@@ -300,13 +301,15 @@ class PrefixCache:
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _encode(self, tokens: Tokens, extra_keys: Iterable[ExtraKey]) -> bytes:
+    def _encode(self, tokens: Tokens, extra: Iterable[ExtraKey], namespace: str | Namespace = "") -> bytes:
+        if not isinstance(namespace, str | Namespace):
+            raise CacheConfigError("namespace", namespace, "Use a text, or a Namespace.")
         codec = self._store.codec
         if codec.num_extras >= self._extras_limit:
             runs = [node.run for node in self._store.tree.nodes()]
             codec.keep_only(runs + [lease.settle() for lease in self._leases])
             self._extras_limit = max(_EXTRAS, 2 * codec.num_extras)
-        return codec.encode(tokens, extra_keys)
+        return codec.encode(tokens, extra)
 
     def _close(self, lease: Lease, *, keep: bool) -> None:
         if lease.source is not None:

@@ -56,7 +56,7 @@ class TokenCodec:
         packed = _pack(tokens)
         if not extra_keys:
             return packed
-        spans = sorted(extra_keys, key=lambda extra: extra[:2])
+        spans = sorted(map(_checked, extra_keys), key=lambda extra: extra[:2])
         return self._overlay(packed, spans) if spans else packed
 
     def strip(self, packed: bytes) -> bytes:
@@ -135,6 +135,21 @@ class TokenCodec:
         base = self._base(token)
         at = (token - base) * UNIT
         return int.from_bytes(self._spans[base][2][at : at + UNIT], "little")
+
+
+def _checked(extra: ExtraKey) -> ExtraKey:
+    """An extra key, if it is one."""
+    whole = isinstance(extra, tuple) and len(extra) == 3 and all(_is_whole(part) for part in extra[:2])
+    if not whole or not isinstance(extra[2], str | bytes) or extra[0] < 0:
+        raise InvalidTokensError(
+            "an extra key is a position, a length and a key.",
+            remedy="Pass tuples of two whole numbers and a str or bytes.",
+        )
+    return extra
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _pack(tokens: Tokens) -> bytes:

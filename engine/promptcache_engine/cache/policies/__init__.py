@@ -25,13 +25,19 @@ POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
 """Name of a policy → what makes one."""
 
 
-def create_policy(name: str, clock: Callable[[], float], num_pages: int) -> EvictionPolicy:
-    """Return a new policy; raises CacheConfigError for an unknown name."""
-    try:
-        make = POLICIES[name]
-    except KeyError:
-        raise CacheConfigError("policy", name, f"Known policies: {', '.join(sorted(POLICIES))}.") from None
-    return make(clock, num_pages)
+def create_policy(policy: str | EvictionPolicy, clock: Callable[[], float], num_pages: int) -> EvictionPolicy:
+    """Return a new policy for a name, and one that is none's name as it is.
+
+    Raises CacheConfigError for an unknown name, and for what cannot name a victim.
+    """
+    known = f"Known policies: {', '.join(sorted(POLICIES))}."
+    if isinstance(policy, str):
+        if policy not in POLICIES:
+            raise CacheConfigError("policy", policy, known)
+        return POLICIES[policy](clock, num_pages)
+    if not callable(getattr(policy, "victim", None)):
+        raise CacheConfigError("policy", policy, known)
+    return policy
 
 
 __all__ = [
