@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.bounds import Bounds
+from promptcache_gateway.command_parser import CommandParser
 from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.named_upstreams import read_models, read_upstreams
@@ -28,12 +29,6 @@ from promptcache_gateway.tenancy.limits import TenantLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """One clear line instead of the usage's many."""
-        self.exit(2, f"{self.prog}: {message}. See {self.prog} --help.\n")
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -129,7 +124,7 @@ def _seconds(text: str) -> float:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = CommandParser(
         prog="promptcache serve",
         description="An OpenAI-compatible gateway, with the built-in engine unless --upstream is given.",
         epilog=(

@@ -70,6 +70,11 @@ def read_time(value: object) -> float | None:
     return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def milliseconds_between(started: float | None, ended: float | None) -> float | None:
+    """From one Unix time in seconds to another, never below 0; None where one is not known."""
+    return None if started is None or ended is None else max(0.0, ended - started) * 1000
+
+
 def is_request(value: object) -> bool:
     """Whether a value is a request's body of a known shape."""
     return isinstance(value, Mapping) and (

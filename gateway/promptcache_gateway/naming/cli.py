@@ -6,29 +6,21 @@ Exit status: 0 when done, 2 when it cannot be.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
 import urllib.error
-import urllib.request
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from promptcache_gateway.errors import GatewayError, SettingsError, StartupError
+from promptcache_gateway.admin_client import NEEDS_ADMIN_KEY, call_admin
+from promptcache_gateway.command_parser import CANNOT, CommandParser
+from promptcache_gateway.errors import GatewayError, StartupError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping, Sequence
 
-CANNOT = 2
 _URL = "http://127.0.0.1:8400"
-_ASK_S = 60
 _ROW = "{:<40} {:>9} {:>7} {:>7} {:>12}"
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """One clear line instead of the usage's many."""
-        self.exit(CANNOT, f"{self.prog}: {message}. See {self.prog} --help.\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,19 +62,10 @@ def _share(rate: float | None) -> str:
 
 def _ask(url: str, path: str, body: Mapping[str, Any] | None) -> Any:
     """The gateway's answer; raises `StartupError` where it has none, or refuses."""
-    if not url.startswith(("http://", "https://")):
-        raise SettingsError("--url", f"{url!r} is no http:// or https:// address.")
-    key = os.environ.get("PROMPTCACHE_API_KEY", "")
-    request = urllib.request.Request(  # noqa: S310 - checked above
-        f"{url.rstrip('/').removesuffix('/v1')}/promptcache/v1/{path}",
-        data=None if body is None else json.dumps(body).encode(),
-        headers={"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {}),
-    )
     try:
-        with urllib.request.urlopen(request, timeout=_ASK_S) as answer:  # noqa: S310
-            return json.load(answer)
+        return call_admin(url, path, body=body)
     except urllib.error.HTTPError as error:
-        remedy = "Set PROMPTCACHE_API_KEY to an admin key." if error.code in {401, 403} else ""
+        remedy = NEEDS_ADMIN_KEY if error.code in {401, 403} else ""
         raise StartupError(_reason(error), remedy=remedy) from error
     except (OSError, ValueError) as error:
         raise StartupError(f"no gateway answers at {url}.", remedy="Name it with --url.") from error
@@ -97,7 +80,7 @@ def _reason(error: urllib.error.HTTPError) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="promptcache templates", description="The templates of a running gateway.")
+    parser = CommandParser(prog="promptcache templates", description="The templates of a running gateway.")
     actions = parser.add_subparsers(dest="action", required=True, metavar="list|rename|merge")
     added = [actions.add_parser("list", help="show them, with what they read and could read")]
     for action, to, text in (

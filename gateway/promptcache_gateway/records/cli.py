@@ -6,34 +6,24 @@ asking it (``--url``). Exit status: 0 when done, 2 when it cannot be.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import sys
 import urllib.error
-import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from promptcache_gateway.admin_client import NEEDS_ADMIN_KEY, call_admin
 from promptcache_gateway.arguments import make_settings, parse_arguments
+from promptcache_gateway.command_parser import CANNOT, CommandParser
 from promptcache_gateway.errors import GatewayError, SettingsError, StartupError
 from promptcache_gateway.records.files import FORMATS, write_jsonl, write_parquet
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from sqlalchemy import Engine
-
-CANNOT = 2
-_ASK_S = 60
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """One clear line instead of the usage's many."""
-        self.exit(CANNOT, f"{self.prog}: {message}. See {self.prog} --help.\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -102,19 +92,10 @@ def _said_deleted(count: int, tenant: str) -> None:
 
 def _ask_gateway(url: str, tenant: str) -> int:
     """Have a running gateway delete a tenant's records; raises `StartupError` where it does not."""
-    if not url.startswith(("http://", "https://")):
-        raise SettingsError("--url", f"{url!r} is no http:// or https:// address.")
-    key = os.environ.get("PROMPTCACHE_API_KEY", "")
-    request = urllib.request.Request(  # noqa: S310 - checked above
-        f"{url.rstrip('/').removesuffix('/v1')}/promptcache/v1/tenants/{quote(tenant, safe='')}",
-        method="DELETE",
-        headers={"authorization": f"Bearer {key}"} if key else {},
-    )
     try:
-        with urllib.request.urlopen(request, timeout=_ASK_S) as answer:  # noqa: S310
-            return int(json.load(answer)["requests"])
+        return int(call_admin(url, f"tenants/{quote(tenant, safe='')}", method="DELETE")["requests"])
     except urllib.error.HTTPError as error:
-        remedy = "Set PROMPTCACHE_API_KEY to an admin key." if error.code in {401, 403} else ""
+        remedy = NEEDS_ADMIN_KEY if error.code in {401, 403} else ""
         raise StartupError(f"the gateway refused with status {error.code}.", remedy=remedy) from error
     except (OSError, ValueError, KeyError) as error:
         raise StartupError(f"no gateway answers at {url}.") from error
@@ -160,7 +141,7 @@ def _moment(given: str | None, option: str) -> float | None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="promptcache records", description="What a gateway recorded.")
+    parser = CommandParser(prog="promptcache records", description="What a gateway recorded.")
     actions = parser.add_subparsers(dest="action", required=True, metavar="export|delete")
     export = actions.add_parser("export", help="write the requests to a file")
     export.add_argument("--format", choices=FORMATS, default="jsonl", help="jsonl or parquet (jsonl)")

@@ -82,29 +82,32 @@ requests = Table(
 )
 
 
+SUMMED_COUNTS = (
+    "requests",
+    "failed",
+    "reported",
+    "hits",
+    "misses",
+    "prompt_tokens",
+    "reported_prompt_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "uncached_tokens",
+    "output_tokens",
+    "reusable_tokens",
+    "lost_tokens",
+    "ttft_hit_count",
+    "ttft_miss_count",
+)
+SUMMED_MS = ("ttft_hit_ms", "ttft_miss_ms")
+"""What is summed up over requests, beside money: whole numbers, and milliseconds."""
+
+
 def _counters() -> list[Column[int] | Column[float]]:
     """What is summed up over requests. Sums of money stay NULL until a price is known."""
-    whole = (
-        "requests",
-        "failed",
-        "reported",
-        "hits",
-        "misses",
-        "prompt_tokens",
-        "reported_prompt_tokens",
-        "cached_tokens",
-        "cache_write_tokens",
-        "uncached_tokens",
-        "output_tokens",
-        "reusable_tokens",
-        "lost_tokens",
-        "ttft_hit_count",
-        "ttft_miss_count",
-    )
     return [
-        *(Column(name, COUNT, nullable=False, default=0) for name in whole),
-        Column("ttft_hit_ms", Float, nullable=False, default=0.0),
-        Column("ttft_miss_ms", Float, nullable=False, default=0.0),
+        *(Column(name, COUNT, nullable=False, default=0) for name in SUMMED_COUNTS),
+        *(Column(name, Float, nullable=False, default=0.0) for name in SUMMED_MS),
         Column("lost_usd", Float),
         Column("saved_usd", Float),
     ]

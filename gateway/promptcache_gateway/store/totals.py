@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Table, case, func
 
 from promptcache_gateway.store.portable import greater, insert_into, lesser, without_nul
-from promptcache_gateway.store.schema import hours, template_causes, templates
+from promptcache_gateway.store.schema import SUMMED_COUNTS, SUMMED_MS, hours, template_causes, templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,25 +25,7 @@ Key = tuple[Any, ...]
 Row = dict[str, Any]
 
 
-COUNTED = (
-    "requests",
-    "failed",
-    "reported",
-    "hits",
-    "misses",
-    "prompt_tokens",
-    "reported_prompt_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-    "uncached_tokens",
-    "output_tokens",
-    "reusable_tokens",
-    "lost_tokens",
-    "ttft_hit_count",
-    "ttft_miss_count",
-    "ttft_hit_ms",
-    "ttft_miss_ms",
-)
+COUNTED = (*SUMMED_COUNTS, *SUMMED_MS)
 """The counters that are added up; money, which may be unknown, is added apart."""
 
 

@@ -5,30 +5,23 @@ Exit status: 0 when done, 2 when it cannot be.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
+from promptcache_gateway.command_parser import CANNOT, CommandParser
 from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import GatewayError
 from promptcache_gateway.settings import default_data_dir
 from promptcache_gateway.tenancy.key_file import FILE_NAME, KeyFile
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from promptcache_gateway.tenancy.key_file import StoredKey
-
-CANNOT = 2
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """One clear line instead of the usage's many."""
-        self.exit(CANNOT, f"{self.prog}: {message}. See {self.prog} --help.\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -90,7 +83,7 @@ def _folder(arguments: argparse.Namespace) -> Path:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="promptcache keys", description="The keys that callers of the gateway show.")
+    parser = CommandParser(prog="promptcache keys", description="The keys that callers of the gateway show.")
     actions = parser.add_subparsers(dest="action", required=True, metavar="create|list|revoke")
     create = actions.add_parser("create", help="make a key and show it, once")
     create.add_argument("name", metavar="NAME", help="what to call it")

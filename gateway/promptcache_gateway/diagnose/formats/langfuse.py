@@ -18,6 +18,7 @@ from promptcache_gateway.diagnose.exchange import (
     NotUnderstoodError,
     first_of,
     is_request,
+    milliseconds_between,
     read_time,
     text_of,
 )
@@ -45,7 +46,7 @@ class Langfuse:
             return ()
         started = read_time(first_of(entry, "startTime", "start_time"))
         first_output = read_time(first_of(entry, "completionStartTime", "completion_start_time"))
-        waited = None if started is None or first_output is None else max(0.0, first_output - started) * 1000
+        waited = milliseconds_between(started, first_output)
         failed = entry.get("level") == "ERROR"
         return [
             LoggedExchange(

@@ -17,6 +17,7 @@ from promptcache_gateway.diagnose.exchange import (
     NotUnderstoodError,
     first_of,
     is_request,
+    milliseconds_between,
     read_time,
     text_of,
 )
@@ -42,7 +43,7 @@ class LiteLLM:
         entry = first_of(entry, "standard_logging_object") or entry
         started = read_time(entry.get("startTime"))
         first_output = read_time(entry.get("completionStartTime"))
-        waited = None if started is None or first_output is None else max(0.0, first_output - started) * 1000
+        waited = milliseconds_between(started, first_output)
         failed = entry.get("status") in {"failure", "error"}
         return [
             LoggedExchange(
