@@ -10,13 +10,40 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from promptcache.usage import Usage
 
 Dialect = Literal[
     "openai.chat", "openai.completions", "openai.responses", "openai.embeddings", "anthropic.messages"
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the gateway changed of a request on its way to the upstream, or left as it was and why.
+
+    Attributes:
+        name: which of the changes that the documentation lists.
+        paths: the places that were touched.
+        skipped: places, or the change's own name, with the reason why nothing was changed there.
+    """
+
+    name: str
+    paths: tuple[str, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+def changes_json(changes: Iterable[Change]) -> list[dict[str, Any]]:
+    """The changes as the admin API shows them: ``[{name, paths, skipped: [{path, reason}]}]``."""
+    return [
+        {
+            "name": change.name,
+            "paths": list(change.paths),
+            "skipped": [{"path": path, "reason": reason} for path, reason in change.skipped],
+        }
+        for change in changes
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +64,8 @@ class Call:
         upstream: the name of the upstream that takes the call.
         use_cache: False when the caller opted out with ``x-promptcache-cache: off``.
         want_body: True when the caller wants the diagnosis inside the JSON body too.
+        key_id: the id of the key that was shown, None where it is none of the file's.
+        changes: what of it was changed on its way to the upstream.
     """
 
     id: str
@@ -52,6 +81,8 @@ class Call:
     upstream: str
     use_cache: bool
     want_body: bool
+    key_id: str | None = None
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +145,7 @@ class Outcome:
         response_id: the ``id`` of the response object, where there was one.
         question: what was asked about the provider's cache, or None.
         answer: the provider's own answer to that as it sent it, None where it gave none.
+        changes: what was changed of the request on its way to the upstream that answered.
     """
 
     status: int
@@ -125,3 +157,4 @@ class Outcome:
     response_id: str | None
     question: Question | None = None
     answer: Mapping[str, Any] | None = None
+    changes: tuple[Change, ...] = ()

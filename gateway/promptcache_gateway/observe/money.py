@@ -50,5 +50,12 @@ class Money:
         cost = price_usage(usage, prices)
         return None if cost.usd is None or cost.upper_usd is None else cost.upper_usd - cost.usd
 
+    def cost(self, usage: Usage, model: str) -> float | None:
+        """What the request cost; None where a price or a count is not known, or nothing was counted."""
+        prices = self._prices(model)
+        if prices is None or usage.total_input is None:
+            return None
+        return price_usage(usage, prices).usd
+
     def _prices(self, model: str) -> Mapping[str, Any] | None:
         return None if self._price_list is None else self._price_list(model)

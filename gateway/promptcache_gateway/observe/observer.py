@@ -23,19 +23,18 @@ from promptcache_gateway.observe.money import Money
 from promptcache_gateway.observe.observation import Observation, Sight
 from promptcache_gateway.observe.plausible import believed
 from promptcache_gateway.observe.prompt import Prompt, read_prompt, share_texts
-from promptcache_gateway.observe.record import RequestRecord
+from promptcache_gateway.observe.recording import make_record
 from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.rules import CachedUpstream, CacheRules, rules_for, with_marks
-from promptcache_gateway.observe.stretches import outline
 from promptcache_gateway.observe.templates import UNSTRUCTURED, TemplateName, Templates
 from promptcache_gateway.observe.verdict import diagnose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from promptcache.usage import Usage
     from promptcache_gateway.exchange import Call, EngineFacts, Outcome
     from promptcache_gateway.observe.journal import Journal
+    from promptcache_gateway.observe.record import RequestRecord
 
 _log = logging.getLogger(__name__)
 
@@ -262,41 +261,9 @@ class Observer:
         self.answered.add(call.tenant, entry, outcome.response_id)
 
     def _record(self, observation: Observation, outcome: Outcome, diagnosis: Diagnosis) -> RequestRecord:
-        call, usage, engine = observation.call, outcome.usage, outcome.engine
-        prompt = usage.total_input if engine is None else engine.prompt_tokens
-        cached = usage.cache_read if engine is None else engine.cached_tokens
-        prompt_cut = observation.sight.prompt
-        return RequestRecord(
-            id=call.id,
-            time=call.received_at,
-            template=self.renames.shown(call.tenant, observation.template),
-            learned=observation.sight.name.learned,
-            tenant=call.tenant,
-            upstream=call.upstream,
-            model=call.model,
-            dialect=call.dialect,
-            status=outcome.status,
-            error=outcome.error,
-            prompt_tokens=prompt,
-            cached_tokens=cached,
-            cache_write_tokens=usage.cache_write,
-            uncached_tokens=usage.uncached,
-            output_tokens=usage.output,
-            reported=cached is not None,
-            ttft_ms=outcome.ttft_ms,
-            duration_ms=outcome.duration_ms,
-            response_id=outcome.response_id,
-            saved_usd=self._saved(observation, usage),
-            diagnosis=diagnosis,
-            outline=() if prompt_cut is None else outline(prompt_cut),
-            raw_usage=usage.raw,
-            provider_verdict=self.answered.verdict(observation, outcome),
-        )
-
-    def _saved(self, observation: Observation, usage: Usage) -> float | None:
-        if observation.sight.rules.reports_exactly:
-            return None
-        return self._money.saved(usage, observation.call.model)
+        shown = self.renames.shown(observation.call.tenant, observation.template)
+        verdict = self.answered.verdict(observation, outcome)
+        return make_record(observation, outcome, diagnosis, self._money, template=shown, verdict=verdict)
 
 
 def _was_computed(outcome: Outcome) -> bool:

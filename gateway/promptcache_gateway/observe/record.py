@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from promptcache_gateway.exchange import changes_json
 from promptcache_gateway.observe.stretches import Stretch, outline_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from promptcache_gateway.exchange import Change
     from promptcache_gateway.observe.diagnosis import Diagnosis
     from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 
@@ -43,6 +45,9 @@ class RequestRecord:
         response_id: the id of the response object, or None.
         saved_usd: what reading saved, less what writing cost more; None without prices.
         diagnosis: why what was not read was not.
+        cost_usd: what it cost; None where a price or a count is not known.
+        key_id: the id of the key that was shown, None where it is none of the file's.
+        changes: what the gateway changed of it on its way to the upstream.
         outline: the prompt's segments without their texts. In memory only.
         raw_usage: the upstream's own usage record as it sent it. In memory only.
         provider_verdict: the provider's own diagnostics beside ours, where someone asked. In memory only.
@@ -69,6 +74,9 @@ class RequestRecord:
     response_id: str | None
     saved_usd: float | None
     diagnosis: Diagnosis
+    cost_usd: float | None = None
+    key_id: str | None = None
+    changes: tuple[Change, ...] = ()
     outline: tuple[Stretch, ...] = ()
     raw_usage: Mapping[str, Any] = field(default_factory=dict)
     provider_verdict: ProviderVerdict | None = None
@@ -103,6 +111,9 @@ class RequestRecord:
             "duration_ms": self.duration_ms,
             "response_id": self.response_id,
             "saved_usd": self.saved_usd,
+            "cost_usd": self.cost_usd,
+            "key_id": self.key_id,
+            "changes": changes_json(self.changes),
             "diagnosis": self.diagnosis.to_dict(excerpts=excerpts),
             **(self._remembered() if excerpts else {}),
         }

@@ -25,13 +25,15 @@ _TEXTS = frozenset(
         "dialect",
         "error",
         "response_id",
+        "key_id",
+        "changes",
         *(
             f"diagnosis.{name}"
             for name in ("cause", "path", "compared_with", "summary", "remedy", "attribution", "losses")
         ),
     }
 )
-_FLOATS = ["time", "ttft_ms", "duration_ms", "saved_usd", "diagnosis.lost_usd"]
+_FLOATS = ["time", "ttft_ms", "duration_ms", "saved_usd", "cost_usd", "diagnosis.lost_usd"]
 _FLAGS = ["learned", "usage.reported", "diagnosis.hit", "diagnosis.estimated"]
 _LEFT_OUT = frozenset({"diagnosis.before", "diagnosis.after"})  # never in the database
 
@@ -74,11 +76,11 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], file: BinaryIO) -> int:
 
 
 def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A request as one level of columns; a list of codes stays one, tokens by code become JSON."""
+    """A request as one level of columns; a list of codes stays one, losses and changes become JSON."""
     columns: dict[str, Any] = {}
     for name, value in row.items():
         path = prefix + name
-        if path == "diagnosis.losses":
+        if path in {"diagnosis.losses", "changes"}:
             columns[path] = orjson.dumps(value).decode()
         elif isinstance(value, dict):
             columns.update(flat(value, f"{path}."))

@@ -11,6 +11,7 @@ from promptcache_gateway.store.schema import (
     hours,
     learned_templates,
     requests,
+    spending,
     template_causes,
     template_names,
     templates,
@@ -19,7 +20,7 @@ from promptcache_gateway.store.schema import (
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-_TABLES = (requests, templates, hours, template_causes, learned_templates, template_names)
+_TABLES = (requests, templates, hours, template_causes, learned_templates, template_names, spending)
 
 
 def delete_tenant(engine: Engine, tenant: str) -> int:

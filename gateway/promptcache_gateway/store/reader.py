@@ -63,7 +63,7 @@ _OWN = (
     "status",
     "error",
 )
-_TIMES = ("ttft_ms", "duration_ms", "response_id", "saved_usd")
+_TIMES = ("ttft_ms", "duration_ms", "response_id", "saved_usd", "cost_usd", "key_id")
 
 OWN_COLUMNS = (*_OWN, *_USAGE, *_TIMES)
 """Columns of a request that are a record's own fields."""
@@ -184,6 +184,7 @@ def request_json(row: Mapping[str, Any]) -> Json:
         **{name: values[name] for name in _OWN},
         "usage": {name: values[name] for name in _USAGE},
         **{name: values[name] for name in _TIMES},
+        "changes": orjson.loads(row["changes"]) if row["changes"] else [],
         "diagnosis": {name: values[name] for name in _DIAGNOSIS},
     }
 

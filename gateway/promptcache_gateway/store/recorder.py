@@ -20,6 +20,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 from promptcache_gateway.store.learned import LearnedRow
 from promptcache_gateway.store.portable import POSTGRESQL
 from promptcache_gateway.store.rows import insert_learned, insert_requests, is_written
+from promptcache_gateway.store.spending import add_spending
 from promptcache_gateway.store.totals import add_totals
 from promptcache_gateway.store.trimming import trim
 
@@ -163,6 +164,7 @@ class Recorder:
             insert_learned(connection, [item for item in batch if isinstance(item, LearnedRow)])
             insert_requests(connection, records)
             add_totals(connection, records)
+            add_spending(connection, records)
             self._trim(connection, len(records))
 
     def _refused(self, batch: Sequence[RequestRecord | LearnedRow], error: Exception) -> None:

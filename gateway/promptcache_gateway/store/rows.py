@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from sqlalchemy import Connection, exists, select
 
+from promptcache_gateway.exchange import changes_json
 from promptcache_gateway.store.portable import POSTGRESQL, SCHEMA, insert_into, without_nul
 from promptcache_gateway.store.reader import DIAGNOSIS_COLUMNS, OWN_COLUMNS
 from promptcache_gateway.store.schema import learned_templates, requests
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.record import RequestRecord
     from promptcache_gateway.store.learned import LearnedRow
 
-_COLUMNS = (*OWN_COLUMNS, *DIAGNOSIS_COLUMNS, "causes", "losses")
+_COLUMNS = (*OWN_COLUMNS, *DIAGNOSIS_COLUMNS, "causes", "losses", "changes")
 _own_fields, _diagnosis_fields = attrgetter(*OWN_COLUMNS), attrgetter(*DIAGNOSIS_COLUMNS)
 
 
@@ -60,4 +61,5 @@ def _row(record: RequestRecord) -> tuple[Any, ...]:
     diagnosis = record.diagnosis
     causes = "," + ",".join(diagnosis.causes) + "," if diagnosis.causes else ""
     losses = orjson.dumps(dict(diagnosis.losses)).decode() if diagnosis.losses else "{}"
-    return (*_own_fields(record), *_diagnosis_fields(diagnosis), causes, losses)
+    changes = orjson.dumps(changes_json(record.changes)).decode() if record.changes else None
+    return (*_own_fields(record), *_diagnosis_fields(diagnosis), causes, losses, changes)

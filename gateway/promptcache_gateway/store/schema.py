@@ -25,12 +25,12 @@ from sqlalchemy import (
     update,
 )
 
-from promptcache_gateway.store.portable import COUNT
+from promptcache_gateway.store.portable import COUNT, POSTGRESQL, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = 3
+VERSION = 4
 """The schema's version; raise it with a step in `_STEPS`."""
 
 metadata = MetaData()
@@ -61,6 +61,9 @@ requests = Table(
     Column("duration_ms", Float, nullable=False),
     Column("response_id", String),
     Column("saved_usd", Float),
+    Column("cost_usd", Float),
+    Column("key_id", String),
+    Column("changes", String),  # JSON: what was changed of the request on its way; NULL: nothing
     Column("cause", String),
     Column("causes", String, nullable=False),  # ",PC101,PC301,": one comma on each side of every code
     Column("hit", Boolean),
@@ -170,6 +173,18 @@ template_names = Table(
 )
 
 
+spending = Table(
+    "spending",
+    metadata,
+    Column("tenant", String, primary_key=True),
+    Column("key_id", String, primary_key=True),  # "" where no key of the file was shown
+    Column("day", COUNT, primary_key=True),  # Unix time // 86400: a day of UTC
+    Column("usd", Float, nullable=False),
+    Column("requests", COUNT, nullable=False),
+    Column("unpriced", COUNT, nullable=False),
+)
+
+
 class ForeignDatabaseError(Exception):
     """The database belongs to another program."""
 
@@ -185,10 +200,23 @@ def _name_templates(connection: Connection) -> None:
     template_names.create(connection, checkfirst=True)
 
 
+def _note_money(connection: Connection) -> None:
+    """Add what version 4 records: costs, keys, changes, and the table of spending."""
+    schema = SCHEMA if connection.dialect.name == POSTGRESQL else None
+    table = requests.name if schema is None else f"{schema}.{requests.name}"
+    there = {column["name"] for column in inspect(connection).get_columns(requests.name, schema)}
+    for name in ("cost_usd", "key_id", "changes"):
+        if name not in there:
+            kind = requests.c[name].type.compile(connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+    spending.create(connection, checkfirst=True)
+
+
 _STEPS: dict[int, Callable[[Connection], None]] = {
     1: metadata.create_all,
     2: _index_by_time,
     3: _name_templates,
+    4: _note_money,
 }
 
 

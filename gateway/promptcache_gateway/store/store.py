@@ -12,6 +12,7 @@ from promptcache_gateway.store.reader import Reader
 from promptcache_gateway.store.recorder import Recorder
 from promptcache_gateway.store.renaming import read_renames, rename_template, tenants_of
 from promptcache_gateway.store.series import Series
+from promptcache_gateway.store.spending import Spent, read_spending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,6 +120,11 @@ class Store:
         """Questions about losses; as with `read`, `flush` first to see the latest."""
         assert self._engine is not None, "open() comes first"
         return Costs(self._engine)
+
+    def spending(self, since_day: int) -> list[Spent]:
+        """What tenants and keys spent, day by day; as with `read`, `flush` first to see the latest."""
+        assert self._engine is not None, "open() comes first"
+        return read_spending(self._engine, since_day)
 
     def learned_templates(self) -> list[LearnedRow]:
         """The templates learned in earlier runs."""

@@ -313,8 +313,14 @@ def test_a_newer_database_is_refused(server: PostgresServer) -> None:
 def test_a_database_of_the_first_version_is_migrated(server: PostgresServer) -> None:
     opened(server.url).close()
     ask(server, "DROP INDEX promptcache.requests_by_time; UPDATE promptcache.schema_version SET version = 1")
+    ask(server, "ALTER TABLE promptcache.requests DROP COLUMN cost_usd, DROP COLUMN changes")
+    ask(server, "DROP TABLE promptcache.spending")
 
-    opened(server.url).close()
+    store = opened(server.url)
+    store.record(record(cost_usd=0.5, key_id="k"))
+    assert store.flush()
+    assert [(spent.key, spent.usd) for spent in store.spending(0)] == [("k", 0.5)]
+    store.close()
     names = {
         row[0] for row in ask(server, "SELECT indexname FROM pg_indexes WHERE schemaname = 'promptcache'")
     }

@@ -1,0 +1,87 @@
+"""What each tenant and key spent, day by day of UTC: budgets survive a restart, and the requests' own bounds.
+
+A request whose cost is not known adds nothing to the money and is counted apart.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from promptcache_gateway.store.portable import insert_into, without_nul
+from promptcache_gateway.store.schema import spending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection, Engine
+
+    from promptcache_gateway.observe.record import RequestRecord
+
+DAY_S = 86_400
+_SUMS = ("usd", "requests", "unpriced")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """One day of one tenant's key.
+
+    Attributes:
+        tenant: whose.
+        key: the key's id, empty where no key of the file was shown.
+        day: days since 1970-01-01, UTC.
+        usd: the costs that are known.
+        requests: all requests that used tokens.
+        unpriced: those of them whose cost is not known.
+    """
+
+    tenant: str
+    key: str
+    day: int
+    usd: float
+    requests: int
+    unpriced: int
+
+
+def spent_by(record: RequestRecord) -> Spent | None:
+    """What one request adds; None where no token was used."""
+    if record.cost_usd is None and not (record.prompt_tokens or record.output_tokens):
+        return None
+    unpriced = int(record.cost_usd is None)
+    day = int(record.time // DAY_S)
+    return Spent(record.tenant, record.key_id or "", day, record.cost_usd or 0.0, 1, unpriced)
+
+
+def add_spending(connection: Connection, records: Iterable[RequestRecord]) -> None:
+    """Add a batch of requests to the days they came in."""
+    sums: dict[tuple[str, str, int], list[float]] = defaultdict(lambda: [0.0, 0, 0])
+    for record in records:
+        spent = spent_by(record)
+        if spent is not None:
+            total = sums[spent.tenant, spent.key, spent.day]
+            for at, more in enumerate((spent.usd, spent.requests, spent.unpriced)):
+                total[at] += more
+    if not sums:
+        return
+    rows = [  # in one order, always: see `totals`
+        {"tenant": without_nul(tenant), "key_id": key, "day": day, **dict(zip(_SUMS, total, strict=True))}
+        for (tenant, key, day), total in sorted(sums.items())
+    ]
+    statement = insert_into(spending, connection.dialect.name)
+    added = {name: spending.c[name] + statement.excluded[name] for name in _SUMS}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=("tenant", "key_id", "day"), set_=added), rows
+    )
+
+
+def read_spending(engine: Engine, since_day: int) -> list[Spent]:
+    """Everything spent from a day on."""
+    columns = spending.c
+    statement = select(
+        columns.tenant, columns.key_id, columns.day, columns.usd, columns.requests, columns.unpriced
+    ).where(columns.day >= since_day)
+    with engine.connect() as connection:
+        return [Spent(*row) for row in connection.execute(statement)]
