@@ -16,6 +16,7 @@ from promptcache_engine.scheduler.waiting import SchedulingPolicy
 
 DECODE_KERNELS = ("auto", "native", "torch")
 DTYPES = ("float32", "bfloat16", "float16")
+KV_DTYPES = ("auto", *DTYPES)
 SCHEDULING_POLICIES: tuple[SchedulingPolicy, ...] = ("fewest-missing", "fcfs")
 PREEMPTION_MODES = ("keep", "recompute")
 MAX_STOP_STRINGS = 16
@@ -30,7 +31,9 @@ class EngineConfig:
 
     Attributes:
         model: a name the hub knows, or the path of a GGUF file.
-        dtype: ``float32``, ``bfloat16`` or ``float16``, for weights and KV.
+        dtype: ``float32``, ``bfloat16`` or ``float16``, for weights.
+        kv_dtype: the same for keys and values; ``auto``: ``dtype`` with ``deterministic``, otherwise 16 bits:
+            ``float16`` if that is ``dtype``, or ``bfloat16``.
         page_size: tokens a page of KV holds.
         kv_cache_tokens: tokens the pool of KV holds, rounded up to whole pages; None: four contexts, or less
             where memory is short.
@@ -59,6 +62,7 @@ class EngineConfig:
 
     model: str = "smollm2-135m-instruct"
     dtype: str = "float32"
+    kv_dtype: str = "auto"
     page_size: int = 16
     kv_cache_tokens: int | None = None
     enable_prefix_caching: bool = True
@@ -84,6 +88,7 @@ class EngineConfig:
             raise ConfigError("eviction_policy", self.eviction_policy, remedy)
         for name, known in (
             ("dtype", DTYPES),
+            ("kv_dtype", KV_DTYPES),
             ("scheduling_policy", SCHEDULING_POLICIES),
             ("preemption", PREEMPTION_MODES),
             ("decode_kernel", DECODE_KERNELS),
@@ -106,6 +111,13 @@ class EngineConfig:
                 f"Use at least max_running ({self.max_running}), so that every sequence decodes in every step"
             )
             raise ConfigError("max_batch_tokens", self.max_batch_tokens, remedy)
+
+    @property
+    def kept_dtype(self) -> str:
+        """The dtype of keys and values: what ``kv_dtype`` says, or what it leaves open."""
+        if self.kv_dtype != "auto":
+            return self.kv_dtype
+        return self.dtype if self.deterministic or self.dtype == "float16" else "bfloat16"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ class EngineInfo:
         architecture: as the model's file calls it.
         context_length: tokens of prompt and answer together that one request may have.
         vocab_size: token ids run from 0 to one below this.
-        dtype: of weights and KV.
+        dtype: of weights.
+        kv_dtype: of keys and values.
         device: where the tensors lie.
         num_pages: pages of the KV pool.
         page_size: tokens a page holds.
@@ -29,6 +30,7 @@ class EngineInfo:
     context_length: int
     vocab_size: int
     dtype: str
+    kv_dtype: str
     device: str
     num_pages: int
     page_size: int

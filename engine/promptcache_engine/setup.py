@@ -95,11 +95,12 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
     if config.max_context is not None and config.max_context > trained:
         raise ConfigError("max_context", config.max_context, f"The model was trained for {trained} tokens")
     context = config.max_context or trained
+    kv_dtype: torch.dtype = getattr(torch, config.kept_dtype)
     num_pages = pool_pages(
         config,
         context_length=context,
         model=loaded.config,
-        item_size=model.dtype.itemsize,
+        item_size=kv_dtype.itemsize,
         available=available_bytes(model.device),
     )
     windowed = window_pages(
@@ -111,6 +112,7 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         context_length=min(context, num_pages * config.page_size),
         vocab_size=loaded.config.vocab_size,
         dtype=str(model.dtype).removeprefix("torch."),
+        kv_dtype=config.kept_dtype,
         device=str(model.device),
         num_pages=num_pages,
         page_size=config.page_size,
@@ -121,7 +123,7 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
     pool = KVPool(
         loaded.config,
         num_pages * config.page_size + 1,
-        model.dtype,
+        kv_dtype,
         model.device,
         window_slots=[pages * config.page_size + 1 for pages in windowed],
     )

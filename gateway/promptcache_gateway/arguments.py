@@ -219,6 +219,12 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
     option("--model", to="model", metavar="NAME|PATH", help="model to serve (smollm2-135m-instruct)")
     option("--dtype", to="dtype", metavar="DTYPE", help="float32, bfloat16 or float16")
     option(
+        "--kv-cache-dtype",
+        to="kv_dtype",
+        metavar="DTYPE",
+        help="the same for keys and values (bfloat16; with --deterministic as --dtype)",
+    )
+    option(
         "--page-size",
         "--block-size",
         "--kv-cache-page-size",

@@ -6,6 +6,7 @@ The pool begins full of NaN: a slot that is read before it was written shows in 
 from collections.abc import Sequence as Items
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from promptcache_engine import EngineConfig, GenerationEvent, SamplingParams, TokenDelta
@@ -97,7 +98,7 @@ def run(
     pool = KVPool(
         loaded.config,
         num_pages * config.page_size,
-        loaded.model.dtype,
+        loaded.model.dtype if config.kv_dtype == "auto" else getattr(torch, config.kv_dtype),
         "cpu",
         window_slots=[size * config.page_size for size in sizes],
     )
@@ -131,9 +132,12 @@ def run(
     return cache
 
 
-def cold(loaded: LoadedModel, request: Request, *, max_length: int = MAX_LENGTH) -> Request:
+def cold(
+    loaded: LoadedModel, request: Request, *, max_length: int = MAX_LENGTH, kv_dtype: str = "auto"
+) -> Request:
     """The same request alone, in one chunk, without a cache."""
-    config = EngineConfig(kv_cache_tokens=max_length, max_batch_tokens=max(512, max_length))
+    most = max(512, max_length)
+    config = EngineConfig(kv_cache_tokens=max_length, max_batch_tokens=most, kv_dtype=kv_dtype)
     alone = Request(request.prompt, request.answer_tokens, 0, use_cache=False)
     run(loaded, [alone], config=config, max_length=max_length)
     return alone

@@ -1,5 +1,7 @@
 """Configuration checks itself: the error names the field, the value and what to do."""
 
+from typing import Any
+
 import pytest
 
 from promptcache_engine import ConfigError, EngineConfig, EngineError, SamplingParams
@@ -10,6 +12,7 @@ from promptcache_engine import ConfigError, EngineConfig, EngineError, SamplingP
     [
         ("model", ""),
         ("dtype", "float8"),
+        ("kv_dtype", "int8"),
         ("eviction_policy", "random"),
         ("page_size", 0),
         ("page_size", 2.5),
@@ -31,6 +34,21 @@ def test_an_engine_refuses_what_it_cannot_do(field: str, value: object) -> None:
     assert field in str(caught.value)
     assert caught.value.remedy in str(caught.value)
     assert isinstance(caught.value, EngineError)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ({}, "bfloat16"),
+        ({"dtype": "float16"}, "float16"),
+        ({"deterministic": True}, "float32"),
+        ({"deterministic": True, "dtype": "bfloat16"}, "bfloat16"),
+        ({"kv_dtype": "float32"}, "float32"),
+        ({"kv_dtype": "bfloat16", "deterministic": True}, "bfloat16"),
+    ],
+)
+def test_what_keys_and_values_are_kept_in(fields: dict[str, Any], kept: str) -> None:
+    assert EngineConfig(**fields).kept_dtype == kept
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,10 @@ def softcap_(scores: Tensor, cap: float) -> Tensor:
 
 
 def write_kv(keys: Tensor, values: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor) -> None:
-    """Store rows ``keys`` and ``values`` [T, Hk * D] in the slots ``slots`` [T] of pools [S, Hk * D]."""
-    key_pool.index_copy_(0, slots, keys)
-    value_pool.index_copy_(0, slots, values)
+    """Store rows ``keys`` and ``values`` [T, Hk * D] in the slots ``slots`` [T] of pools [S, Hk * D], rounded
+    to the pools' dtype."""
+    key_pool.index_copy_(0, slots, keys.to(key_pool.dtype))
+    value_pool.index_copy_(0, slots, values.to(value_pool.dtype))
 
 
 def copy_slots(pool: Tensor, src: Tensor, dst: Tensor) -> None:
