@@ -48,6 +48,7 @@ KEYS: dict[str, dict[str, type]] = {
     "engine": {
         "model": str,
         "dtype": str,
+        "kv_dtype": str,
         "page_size": int,
         "kv_cache_tokens": int,
         "eviction_policy": str,
