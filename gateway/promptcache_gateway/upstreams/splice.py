@@ -6,6 +6,7 @@ own tests. This module knows JSON's outer structure and nothing about prompts.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,19 @@ def add_include_usage(body: bytes, payload: Mapping[str, Any]) -> bytes | None:
         said true or false, or wrote something that is not an object, which the upstream
         may judge.
     """
+    if not lacks_include_usage(payload):
+        return None
     options = payload.get("stream_options")
     if options is None:
         return _set_member(body, 0, "stream_options", _OPTIONS, present="stream_options" in payload)
-    if not isinstance(options, dict) or options.get("include_usage") is not None:
-        return None
     start, _ = _last_member(body, 0, "stream_options")
     return _set_member(body, start, "include_usage", b"true", present="include_usage" in options)
+
+
+def lacks_include_usage(payload: Mapping[str, Any]) -> bool:
+    """Whether the caller said nothing about a stream's usage."""
+    options = payload.get("stream_options")
+    return options is None or (isinstance(options, dict) and options.get("include_usage") is None)
 
 
 def set_model(body: bytes, payload: Mapping[str, Any], model: str) -> bytes:
@@ -63,6 +70,23 @@ def set_member(body: bytes, path: tuple[str, ...], value: bytes) -> bytes:
         start, _ = _last_member(body, start, name)
     present = any(name == path[-1] for name, _ in _members(body, start))
     return _set_member(body, start, path[-1], value, present=present)
+
+
+def member_value(body: bytes, name: str) -> bytes:
+    """The bytes of the value of the last member called ``name``, as they are; it must be there."""
+    begin, end = _last_member(body, 0, name)
+    return body[begin:end]
+
+
+def value_span(body: bytes, path: tuple[str | int, ...]) -> tuple[int, int]:
+    """Where the value at ``path`` (names and indexes) begins and ends; all on the way must be there."""
+    begin, end = 0, len(body)
+    for step in path:
+        if isinstance(step, str):
+            begin, end = _last_member(body, begin, step)
+        else:
+            begin, end = next(itertools.islice(_elements(body, begin), step, None))
+    return begin, end
 
 
 def remove_member(body: bytes, path: tuple[str, ...]) -> bytes:
@@ -144,6 +168,18 @@ def _members(body: bytes, start: int) -> Iterator[tuple[str, tuple[int, int]]]:
             name = None
         elif depth == 1 and change == 0 and text.startswith(b'"'):
             last_string = text
+        if depth == 0:
+            return
+
+
+def _elements(body: bytes, start: int) -> Iterator[tuple[int, int]]:
+    """Yield the span of each element of the list at ``start``, which is not empty."""
+    depth, begin = 0, start + 1
+    for token in _TOKEN.finditer(body, start):
+        depth += _depth_change(token[0])
+        if (depth == 1 and token[0] == b",") or depth == 0:
+            yield _trimmed(body, begin, token.start())
+            begin = token.end()
         if depth == 0:
             return
 
