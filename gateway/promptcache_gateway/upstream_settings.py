@@ -5,7 +5,7 @@ Values are checked one by one here; `switchboard` checks that names fit together
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -13,6 +13,7 @@ from promptcache_gateway.errors import SettingsError
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Dialect
+    from promptcache_gateway.fleet.settings import FleetSettings, ReplicaSettings
 
 Kind = Literal["openai", "anthropic", "engine"]
 Diagnostics = Literal["auto", "provider", "gateway", "ask"]
@@ -55,6 +56,7 @@ class UpstreamSettings:
             ``provider``, ``gateway`` (the fields are removed on the way), ``auto``: the provider where it is
             Anthropic's or OpenAI's own host; ``ask``: the provider, also for callers who did not ask, so that
             its verdict is kept beside ours.
+        fleet: the replicas behind it; None: one server, at ``url``. With them ``url`` may be empty.
     """
 
     url: str = ""
@@ -70,6 +72,7 @@ class UpstreamSettings:
     retry_wait_s: float = 2.0
     tenant_salt: bool = False
     diagnostics: Diagnostics = "auto"
+    fleet: FleetSettings | None = None
 
     def __post_init__(self) -> None:
         where = f"upstreams.{self.name}" if self.name else "upstream"
@@ -92,7 +95,7 @@ class UpstreamSettings:
             raise SettingsError(f"{where}.retries", "must be from 0 to 10.")
         if not 0 <= self.retry_wait_s <= 60:
             raise SettingsError(f"{where}.retry_wait_s", "must be from 0 to 60 seconds.")
-        if self.kind != "engine":
+        if self.kind != "engine" and (self.url or self.fleet is None):
             self._check_url(where)
 
     def _check_url(self, where: str) -> None:
@@ -106,8 +109,19 @@ class UpstreamSettings:
     def diagnoses(self) -> bool:
         """Whether the server answers its API's own questions about the cache."""
         if self.diagnostics == "auto":
-            return urlsplit(self.url).hostname == _DIAGNOSING_HOSTS.get(self.kind)
+            url = next(iter(self.urls), "")
+            return urlsplit(url).hostname == _DIAGNOSING_HOSTS.get(self.kind)
         return self.diagnostics != "gateway"
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Every address that is named."""
+        replicas = self.fleet.replicas if self.fleet is not None else ()
+        return tuple(url for url in (self.url, *(replica.url for replica in replicas)) if url)
+
+    def of(self, replica: ReplicaSettings) -> UpstreamSettings:
+        """What to know to send to one replica."""
+        return replace(self, url=replica.url, api_key=replica.api_key or self.api_key, fleet=None)
 
     @property
     def dialects(self) -> frozenset[Dialect]:

@@ -28,6 +28,7 @@ def create_switchboard(
     made = [
         known.get(line) or (create_upstream(line, settings, on_progress), line) for line in settings.lines
     ]
+    succeed(made, kept)
     return Switchboard(made, settings.models)
 
 
@@ -45,10 +46,22 @@ def check_upstreams(settings: Settings) -> None:
     check(settings.engine)
 
 
+def succeed(made: Sequence[tuple[Upstream, UpstreamSettings] | Line], kept: Sequence[Line]) -> None:
+    """Let new fleets go on with what earlier ones of the same name know of their conversations."""
+    earlier = {line.upstream.name: line.upstream for line in kept}
+    for one in made:
+        if isinstance(one, tuple) and hasattr(one[0], "learn_from") and one[0].name in earlier:
+            one[0].learn_from(earlier[one[0].name])
+
+
 def create_upstream(
     line: UpstreamSettings, settings: Settings, on_progress: Callable[[str], None] | None
 ) -> Upstream:
     """One upstream. The import of what is not used is spared: a mere proxy loads no engine."""
+    if line.fleet is not None:
+        from promptcache_gateway.fleet.upstream import FleetUpstream  # noqa: PLC0415
+
+        return FleetUpstream(line, lambda one: create_upstream(line.of(one), settings, on_progress))
     if line.kind == "openai":
         from promptcache_gateway.upstreams.openai_http import OpenAIUpstream  # noqa: PLC0415
 

@@ -1,0 +1,113 @@
+"""One replica of a fleet: the upstream behind it, how it has been lately, whether it may take a request."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.fleet.prefix import KEY_TOKENS
+from promptcache_gateway.upstreams.circuit import Circuit
+
+if TYPE_CHECKING:
+    from promptcache_gateway.fleet.routing import Target
+    from promptcache_gateway.fleet.settings import ReplicaSettings
+    from promptcache_gateway.upstreams.base import Upstream
+
+
+class Replica:
+    """A replica that is known.
+
+    Args:
+        settings: what was configured or found of it.
+        upstream: sends to it.
+        target: what the router knows of it.
+        limit: requests it gets at a time; None: any number.
+
+    Attributes:
+        circuit: left alone after failures in a row.
+        draining: gets no more requests, by an operator's wish or because it is gone.
+        removed: is no longer named, and is closed when its last request has ended.
+        up: what the last question about its health told; None before the first.
+        requests, failures: how many it got, and how many of them it did not answer.
+    """
+
+    def __init__(
+        self, settings: ReplicaSettings, upstream: Upstream, target: Target, limit: int | None
+    ) -> None:
+        self.settings, self.upstream, self.target, self.limit = settings, upstream, target, limit
+        self.circuit = Circuit()
+        self.draining = False
+        self.removed = False
+        self.up: bool | None = None
+        self.checked_at: float | None = None
+        self.requests = 0
+        self.failures = 0
+        self._misses = 0
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.settings.label
+
+    @property
+    def running(self) -> int:
+        """Requests it has."""
+        return self.target.load.running
+
+    @property
+    def serves(self) -> bool:
+        """Whether it may get requests at all."""
+        return not self.draining and not self.removed
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing is known against it."""
+        return self.serves and self.up is not False and not self.circuit.is_open
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it may get one more."""
+        return self.limit is None or self.running < self.limit
+
+    def checked(self, *, up: bool, patience: int) -> bool:
+        """Note what a question about its health told; True when it has come back after it was down."""
+        self.checked_at = time.time()
+        self._misses = 0 if up else self._misses + 1
+        was = self.up
+        if up or self._misses >= patience:
+            self.up = up
+        return up and was is False
+
+    def state(self) -> str:
+        """One word: ``removed``, ``draining``, ``down``, ``ejected``, ``full`` or ``ready``."""
+        if self.removed:
+            return "removed"
+        if self.draining:
+            return "draining"
+        if self.up is False:
+            return "down"
+        if self.circuit.is_open:
+            return "ejected"
+        return "ready" if self.has_room else "full"
+
+    def view(self, now: float) -> dict[str, Any]:
+        """What an operator wants to see; times in seconds, rates in tokens a second."""
+        load = self.target.load
+        return {
+            "name": self.name,
+            "url": self.settings.url,
+            "state": self.state(),
+            "weight": self.settings.weight,
+            "account": self.settings.account or None,
+            "region": self.settings.region or None,
+            "max_concurrency": self.limit,
+            "running": self.running,
+            "requests": self.requests,
+            "failures": self.failures,
+            "checked_at": self.checked_at,
+            "backlog_s": round(load.backlog_s(now), 3),
+            "pending_tokens": round(load.pending_tokens),
+            "prefill_tokens_per_s": round(load.prefill_rate),
+            "decode_tokens_per_s": round(load.decode_rate, 1),
+            "known_tokens": round(len(self.target.tree) * KEY_TOKENS),
+        }

@@ -1,0 +1,284 @@
+"""A fleet as one upstream: each call goes to the replica that the router chooses of those that can take it.
+
+A call that a replica did not answer, or refused for having too much to do, goes to another while not a byte
+of an answer has come. What a caller sends reaches every replica as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.errors import ApiError
+from promptcache_gateway.exchange import Placement
+from promptcache_gateway.fleet.asking import read_asked
+from promptcache_gateway.fleet.leaders import Leaders
+from promptcache_gateway.fleet.members import Members
+from promptcache_gateway.fleet.prefix import PIECE_BYTES, TOKENS_PER_BYTE
+from promptcache_gateway.fleet.routing import Router
+from promptcache_gateway.fleet.slots import Slots
+from promptcache_gateway.fleet.trip import RoutedStream, Trip
+from promptcache_gateway.upstreams.base import WholeReply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache.usage import Usage
+    from promptcache_gateway.exchange import Call, Dialect, EngineFacts
+    from promptcache_gateway.fleet.members import MakeUpstream
+    from promptcache_gateway.fleet.prefix import Prefix
+    from promptcache_gateway.fleet.replica import Replica
+    from promptcache_gateway.upstream_settings import UpstreamSettings
+    from promptcache_gateway.upstreams.base import Inbound, StreamReply
+
+_TRIES = 3
+_REFUSALS = frozenset({429, 502, 503, 529})
+_FAILURES = frozenset({502, 503, 504, 529})
+_MAX_PLACEMENTS = 10_000
+_DAMPING = 0.05
+_RATIOS = (0.05, 1.0)
+
+
+class FleetUpstream:
+    """Many replicas behind the protocol of one.
+
+    Args:
+        settings: the upstream's, with its fleet.
+        make: makes what sends to one replica.
+
+    Attributes:
+        replicas: those there are.
+        router: what is known of them.
+        leaders: who goes ahead with a cold prefix.
+        slots: who waits for room.
+        tokens_per_byte: what has been learned of the replicas' tokenizer.
+    """
+
+    granularity: int | None = None
+
+    def __init__(self, settings: UpstreamSettings, make: MakeUpstream) -> None:
+        assert settings.fleet is not None, "made for settings with a fleet"
+        self._settings = settings
+        self.fleet = settings.fleet
+        self.name = settings.name
+        self.kind: str = settings.kind
+        self.dialects: frozenset[Dialect] = settings.dialects
+        self.router = Router(self.fleet.routing, max_keys=int(self.fleet.cache_tokens * 4 / PIECE_BYTES))
+        self.leaders = Leaders(self.fleet.hold_tokens)
+        self.slots = Slots()
+        self.replicas = Members(self.fleet, self.router, make, self.slots.free_all)
+        self._placements: OrderedDict[str, Placement] = OrderedDict()
+        self.tokens_per_byte = TOKENS_PER_BYTE
+
+    async def start(self) -> None:
+        """Find the replicas and begin to watch them; raises `StartupError` for an unusable file."""
+        await self.replicas.start()
+
+    async def close(self) -> None:
+        """Close every replica."""
+        await self.replicas.close()
+
+    def learn_from(self, earlier: FleetUpstream) -> None:
+        """Go on with what another fleet of the same name knows of its conversations."""
+        self.router.succeed(earlier.router)
+        self.tokens_per_byte = earlier.tokens_per_byte
+
+    async def send(self, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
+        """Forward the call to a replica; raises `ApiError` where none answers."""
+        prefix = read_asked(call, inbound, self._settings, self.tokens_per_byte)
+        if call.use_cache:
+            await self.leaders.wait(prefix, self.fleet.hold_s)
+        tried: set[str] = set()
+        failure: ApiError | WholeReply | None = None
+        for _ in range(_TRIES):
+            try:
+                replica = await self._one_with_room(tried)
+            except ApiError as error:
+                failure = failure or error
+                break
+            trip = self._depart(replica, prefix, tried, call)
+            try:
+                reply = await trip.replica.upstream.send(call, inbound)
+            except ApiError as error:
+                self._note_failure(trip, failed=error.status in _FAILURES)
+                if not error.unanswered:
+                    raise
+                failure = error
+            except BaseException:
+                trip.replica.circuit.undecided()
+                trip.given_up()
+                raise
+            else:
+                if reply.status not in _REFUSALS:
+                    return self._accept(trip, reply)
+                if not isinstance(reply, WholeReply):
+                    return self._accept(trip, reply)
+                self._note_failure(trip, failed=reply.status in _FAILURES)
+                failure = reply
+            tried.add(trip.replica.name)
+        assert failure is not None, "a try that ends here has failed"
+        if isinstance(failure, WholeReply):
+            return failure
+        raise failure
+
+    def placed(self, call_id: str) -> Placement | None:
+        """Where a call went and what was known then; told once."""
+        return self._placements.pop(call_id, None)
+
+    async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
+        """What one of the replicas lists; raises `ApiError`."""
+        return await self._any().upstream.models(inbound, model)
+
+    async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:
+        """What one of the replicas counts; raises `ApiError`."""
+        return await self._any().upstream.count_prompt(call, inbound)
+
+    def count_tokens(self, text: str) -> int | None:  # noqa: ARG002 - the servers' tokenizer is not known here
+        """Always None: the servers' tokenizer is not known here."""
+        return None
+
+    async def reset_cache(self) -> bool | None:
+        """Always None: the servers' caches are their own."""
+        return None
+
+    async def warm(self, call: Call) -> EngineFacts | None:  # noqa: ARG002 - would be billed to the caller
+        """Always None: a request sent there would be an ordinary, billed one."""
+        return None
+
+    def health(self) -> Mapping[str, Any]:
+        """Whether any replica can take requests, and how many can; asks no network."""
+        states = [replica.state() for replica in self.replicas]
+        able = sum(state in {"ready", "full"} for state in states)
+        return {"ok": able > 0, "url": self._url(), "replicas": len(states), "able": able}
+
+    def view(self) -> dict[str, Any]:
+        """The fleet as the admin API shows it."""
+        now = time.time()
+        members = (*self.replicas, *self.replicas.leaving)
+        return {
+            "upstream": self.name,
+            "routing": self.fleet.routing,
+            "utilisation": round(self.router.share(now), 4),
+            "held": self.leaders.held,
+            "hold_timeouts": self.leaders.lost_patience,
+            "waited": self.slots.waited,
+            "waiting": len(self.slots),
+            "replicas": [one.view(now) for one in members],
+        }
+
+    # --- one call ---
+
+    def _depart(self, replica: Replica | None, prefix: Prefix, tried: set[str], call: Call) -> Trip:
+        """Choose, and note the choice; nothing else may run between the two."""
+        now = time.time()
+        able = [replica] if replica is not None else self._able(tried)
+        choice = self.router.choose(prefix, [one.target for one in able], now)
+        chosen = next(one for one in able if one.target is choice.target)
+        self._placements[call.id] = Placement(
+            replica=chosen.name,
+            policy=self.fleet.routing,
+            prompt_tokens=round(prefix.tokens),
+            available_tokens=round(choice.available),
+            chosen_tokens=round(choice.chosen),
+            exact=choice.exact,
+            removed_tokens=round(choice.removed),
+        )
+        if len(self._placements) > _MAX_PLACEMENTS:
+            self._placements.popitem(last=False)
+        lead = self.leaders.lead(prefix, choice.available)
+        return Trip(self.router, chosen, choice, lead, self._arrived)
+
+    async def _one_with_room(self, tried: set[str]) -> Replica | None:
+        """Wait until a replica can take a call. One that is to be probed after a pause is named; else None.
+
+        Raises:
+            ApiError: 503 where none is able to, 429 where none has had room for too long.
+        """
+        until = time.monotonic() + self.fleet.queue_s
+        woken = False
+        while True:
+            if not len(self.slots) or woken:
+                probed = self._to_be_probed(tried)
+                if probed is not None:
+                    return probed
+                if self._able(tried):
+                    return None
+            if not self._candidates(tried):
+                raise self._none_able(tried)
+            try:
+                await self.slots.wait(until - time.monotonic(), again=woken)
+            except TimeoutError:
+                raise self._all_busy() from None
+            woken = True
+
+    def _candidates(self, tried: set[str]) -> list[Replica]:
+        """Those that may take a call, with room or without: the well ones, else all that can be tried."""
+        known = [one for one in self.replicas if one.serves and one.name not in tried]
+        well = [one for one in known if one.well]
+        return well or [one for one in known if not one.circuit.is_open]
+
+    def _able(self, tried: set[str]) -> list[Replica]:
+        return [one for one in self._candidates(tried) if one.has_room]
+
+    def _to_be_probed(self, tried: set[str]) -> Replica | None:
+        """A replica that was left alone for long enough: one call finds out how it is."""
+        for one in self.replicas:
+            left_alone = one.serves and one.up is not False and one.circuit.is_open
+            if left_alone and one.name not in tried and one.has_room and one.circuit.allows():
+                return one
+        return None
+
+    def _accept(self, trip: Trip, reply: WholeReply | StreamReply) -> WholeReply | StreamReply:
+        if reply.status in _FAILURES:
+            trip.replica.circuit.failed()
+        else:
+            trip.replica.circuit.succeeded()
+        if not isinstance(reply, WholeReply):
+            return RoutedStream(reply, trip)
+        if reply.status < 400:
+            trip.arrived(reply.usage)
+        else:
+            trip.failed()
+        return reply
+
+    def _note_failure(self, trip: Trip, *, failed: bool) -> None:
+        if failed:
+            trip.replica.circuit.failed()
+        else:
+            trip.replica.circuit.succeeded()
+        trip.replica.failures += 1
+        trip.failed()
+
+    def _arrived(self, trip: Trip, usage: Usage | None) -> None:
+        self.slots.free()
+        self.replicas.let_go(trip.replica)
+        prefix = trip.choice.prefix
+        if usage is None or not usage.total_input or prefix.token_ids or prefix.tokens < PIECE_BYTES:
+            return
+        seen = usage.total_input / (prefix.tokens / self.tokens_per_byte)
+        seen = min(max(seen, _RATIOS[0]), _RATIOS[1])
+        self.tokens_per_byte += _DAMPING * (seen - self.tokens_per_byte)
+
+    # --- the whole fleet ---
+
+    def _any(self) -> Replica:
+        able = self._able(set()) or self._candidates(set())
+        if not able:
+            raise self._none_able(set())
+        return able[0]
+
+    def _url(self) -> str:
+        first = next(iter(self.replicas), None)
+        return self._settings.url or ("" if first is None else first.settings.url)
+
+    def _none_able(self, tried: set[str]) -> ApiError:
+        others = "other " if tried else ""
+        message = f"None of the {len(self.replicas)} {others}replicas of {self.name} can take requests."
+        return ApiError(
+            503, message, kind="upstream_error", code="upstream_unreachable", retry_after=5, unanswered=False
+        )
+
+    def _all_busy(self) -> ApiError:
+        message = f"Every replica of {self.name} has as many requests as it may have."
+        return ApiError(429, message, kind="rate_limit_error", code="fleet_busy", retry_after=1)
