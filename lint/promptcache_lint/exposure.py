@@ -8,7 +8,7 @@ behind it, and nothing any more behind a value that is new in every turn anyway.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Exposed", "count_words", "exposed_branches", "exposed_holes", "holds_input"]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_TALK = re.compile(r"(?:\w+_)?(?:conversation|transcript|dialogue|chat_history)(?:_(?:text|str|history|log))?")
+"""Names of a whole conversation that is written into one text."""
 _ENOUGH_WORDS = 3
 """Fewer words behind a hole than this are a label or a full stop, not text worth caching."""
 
@@ -37,7 +39,9 @@ class Exposed:
     """A hole or branch in a part of the prompt that should be reused, with what stands around it.
 
     ``behind`` is the static text after it, in characters and words; ``before`` the characters in front.
-    ``turn_before``: a value that is new in every turn stands before it.
+    ``turn_before``: a value that is new in every turn stands before it. ``words_kept``: the static words
+    behind it up to the next value of its segment that is new in every turn: only those does it cost, where
+    each request has a text of its own.
     """
 
     segment: Segment
@@ -46,6 +50,7 @@ class Exposed:
     behind: int
     words_behind: int
     turn_before: bool
+    words_kept: int = 0
 
     @property
     def hole(self) -> Hole:
@@ -82,11 +87,9 @@ class Exposed:
         """Whether a value with this trait costs hits here."""
         if self.segment.role == "tool" and not self.segment.path.startswith("tools"):
             return False  # a result: new when it is added, and kept as it is from then on
-        if self.segment.role != "prompt":
-            return True
-        if self.turn_before:
-            return False
-        return trait.mark.bulk or self.words_behind >= _ENOUGH_WORDS
+        if self.segment.role == "prompt":
+            return not self.turn_before and (trait.mark.bulk or self.words_kept >= _ENOUGH_WORDS)
+        return self.segment.role != "user" or self.words_kept >= min(_ENOUGH_WORDS, self.words_behind)
 
 
 def exposed_holes(prompt: Prompt) -> Iterator[Exposed]:
@@ -108,7 +111,19 @@ def _exposed(prompt: Prompt) -> Iterator[Exposed]:
     rows = [(segment, part) for segment in prompt.reusable() for part in segment.parts]
     if all(isinstance(part, Text) for _, part in rows):
         return iter(())  # most texts: nothing varies, so nothing need be counted
-    return _walk(rows, 0, (0, 0), [False])
+    return _with_words_kept(list(_walk(rows, 0, (0, 0), [False])))
+
+
+def _with_words_kept(found: list[Exposed]) -> Iterator[Exposed]:
+    """The holes and branches, with the static words up to the next text of the turn in the same segment."""
+    beyond: dict[int, int] = {}  # by identity: to hash a long segment costs
+    done: list[Exposed] = []
+    for exposed in reversed(found):
+        words = exposed.words_behind - min(beyond.get(id(exposed.segment), 0), exposed.words_behind)
+        done.append(replace(exposed, words_kept=words))
+        if isinstance(exposed.part, Hole) and (_is_input(exposed.part) or _TALK.fullmatch(exposed.part.words)):
+            beyond[id(exposed.segment)] = exposed.words_behind
+    return reversed(done)
 
 
 def _walk(

@@ -41,15 +41,23 @@ def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Findin
         taken |= keys
         said.add(same_name)
         kept.append(finding)
-    return [finding for finding in kept if not _is_passed_through(finding, kept)]
+    clocks = {_stands(finding) for finding in kept if finding.code == "PC101"}
+    return [
+        finding
+        for finding in kept
+        if not _is_passed_through(finding, kept)
+        and not (finding.code == "PC109" and _stands(finding) in clocks)  # the date of a clock that is told
+    ]
 
 
 def without_echoes(findings: list[Finding]) -> list[Finding]:
     """The findings of a run without those at a call whose fault is reported where the text is written.
 
-    What is reported there gets the way to the call as its flow. Templates that include each other are left
+    What is reported there gets the way to the call as its flow. So does a prompt that a function of another
+    file builds: whoever calls that function sends the same text. Templates that include each other are left
     as they are: each is rendered on its own too.
     """
+    findings = _without_callers(findings)
     written = {_place(finding): finding for finding in findings if finding.source is None}
     echoes: dict[tuple[str, str, int, int], Finding] = {}
     for finding in findings:
@@ -63,6 +71,31 @@ def without_echoes(findings: list[Finding]) -> list[Finding]:
         for finding in findings
         if not (_origin(finding) in written and finding.place.path.endswith(_PROGRAMS))
     ]
+
+
+def _without_callers(findings: list[Finding]) -> list[Finding]:
+    """The findings without those whose value came through a place where the same fault is reported.
+
+    What stays is as grave as the gravest of them, and knows the longest way.
+    """
+    told = {_place(finding): index for index, finding in enumerate(findings)}
+    kept = dict(enumerate(findings))
+    for index, finding in enumerate(findings):
+        passed = (told.get((finding.code, *step.start)) for step in finding.flow[:-1])
+        first = next((other for other in passed if other is not None and other != index), None)
+        if first is None or not finding.place.path.endswith(_PROGRAMS) or first not in kept:
+            continue
+        if findings[first].source is None or findings[first].place.start == finding.place.start:
+            continue  # what is written there itself is the business of `without_echoes`
+        del kept[index]
+        other = kept[first]
+        flow = finding.flow if finding.source == other.source else other.flow
+        kept[first] = replace(other, severity=max(other.severity, finding.severity), flow=flow)
+    return list(kept.values())
+
+
+def _stands(finding: Finding) -> tuple[Place, Place | None]:
+    return finding.place, finding.source
 
 
 def _place(finding: Finding) -> tuple[str, str, int, int]:

@@ -28,3 +28,15 @@ def test_the_other_option_does_not_stand_behind():
 def test_before_a_branch_the_longest_option_counts():
     branch = Branch("x", HERE, ((Text("short", HERE),), (Text("rather longer", HERE),)))
     assert exposed(hole("a"), branch)["a"].behind == len("rather longer")
+
+
+def test_words_kept_end_at_the_next_text_of_the_turn():
+    talk = Hole("talk", HERE, words="conversation")
+    found = exposed(hole("when"), Text("Talk of today.", HERE), talk, Text("Now sum it all up.", HERE))
+    assert (found["when"].words_kept, found["when"].words_behind) == (3, 8)
+    assert found["talk"].words_kept == 5
+
+
+def test_words_kept_are_all_words_without_such_a_text():
+    found = exposed(hole("when"), Text("Be brief. ", HERE), hole("place"), Text("And kind.", HERE))
+    assert found["when"].words_kept == found["when"].words_behind == 4
