@@ -21,7 +21,9 @@ from promptcache_gateway.errors import (
     unauthorized,
 )
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.fleet.metrics import FleetMetrics
 from promptcache_gateway.logs import log_request
+from promptcache_gateway.mutations import Mutator
 from promptcache_gateway.observe import Journal, Observer
 from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane
@@ -33,14 +35,15 @@ from promptcache_gateway.store import Store
 from promptcache_gateway.tenancy import Limits
 from promptcache_gateway.tenancy.key_file import KeyFile
 from promptcache_gateway.tenancy.key_ring import KeyRing
-from promptcache_gateway.traffic_metrics import Traffic, TrafficMetrics
+from promptcache_gateway.traffic_metrics import LineFigures, Traffic, TrafficMetrics
 from promptcache_gateway.upstreams import Switchboard, create_switchboard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from starlette.types import Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from promptcache_gateway.template_sources import SourceSettings
     from promptcache_gateway.upstreams.base import Upstream
 
 _HEAD_AS_GET = frozenset({"/", "/health", "/metrics", "/dashboard"})
@@ -50,25 +53,37 @@ _BASIC = (b"www-authenticate", b'Basic realm="promptcache"')
 class Gateway:
     """The whole gateway behind ASGI's three arguments."""
 
-    def __init__(self, settings: Settings, switchboard: Switchboard, observer: Observer) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        switchboard: Switchboard,
+        observer: Observer,
+        control: Callable[[Observer, Sequence[Upstream], SourceSettings], ASGIApp] = create_control_plane,
+    ) -> None:
+        """``control`` makes what answers everything that is not a provider's API."""
         self.upstreams: list[Upstream] = []
         self.observer = observer
         self._ring = KeyRing(KeyFile(settings.key_file))
         self._limits = Limits(settings.tenants)
+        self._mutator = Mutator(settings.mutations)
+        observer.forgetters.append(self._mutator.forget)
         self._retirement = Retirement()
         self._reloading = asyncio.Lock()
         self._take(settings, switchboard)
-        self._control = create_control_plane(observer, self.upstreams, settings.sources)
+        self._control = control(observer, self.upstreams, settings.sources)
         self._origins = Origins(settings)
         self._max_requests = settings.max_requests
         self._plane_tasks: set[asyncio.Task[object]] = set()
         self._control_tasks: set[asyncio.Task[object]] = set()
         self._running = False
         if observer.journal is not None:
-            observer.journal.metrics.registry.register(TrafficMetrics(self._traffic))
+            observer.journal.metrics.registry.register(TrafficMetrics(self.traffic))
+            observer.journal.metrics.registry.register(FleetMetrics(lambda: tuple(self.upstreams)))
 
-    def _traffic(self) -> Traffic:
-        return Traffic(len(self._plane_tasks), self._switchboard.lines, dict(self._limits.refused))
+    def traffic(self) -> Traffic:
+        """How its requests, upstreams and limits stand."""
+        lines = tuple(map(LineFigures.of, self._switchboard.lines))
+        return Traffic(len(self._plane_tasks), lines, dict(self._limits.refused))
 
     @property
     def upstream(self) -> Upstream:
@@ -129,7 +144,10 @@ class Gateway:
         self.upstreams[:] = [line.upstream for line in switchboard.lines]
         self._access = Access(settings.api_keys, self._ring, required=settings.api_key_required)
         self._limits.renew(settings.tenants)
-        self._plane = DataPlane(settings, switchboard, self.observer, self._access, self._limits)
+        self._mutator.renew(settings.mutations)
+        self._plane = DataPlane(
+            settings, switchboard, self.observer, self._access, limits=self._limits, mutator=self._mutator
+        )
         self._origins, self._cors = Origins(settings), Cors(settings)
         self._max_requests = settings.max_requests
 

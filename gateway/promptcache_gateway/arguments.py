@@ -14,6 +14,7 @@ from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.command_parser import CommandParser
 from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.mutations.rules import read_mutations
 from promptcache_gateway.named_upstreams import read_models, read_upstreams
 from promptcache_gateway.settings import (
     DEFAULT_PORT,
@@ -63,7 +64,13 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
         database=storage.get("database") or environ.get("PROMPTCACHE_DATABASE_URL", "").strip() or None,
         bounds=_bounds(storage),
         sources=read_sources(tables, arguments.config),
+        mutations=read_mutations(tables.get("mutations", {}), _names(tables)),
     )
+
+
+def _names(tables: Mapping[str, Any]) -> frozenset[str] | None:
+    """The names of the upstreams, where there are several; a single one is called after its address."""
+    return frozenset(tables["upstreams"]) if tables.get("upstreams") else None
 
 
 def _given(arguments: argparse.Namespace) -> list[tuple[str, str, Any]]:

@@ -11,11 +11,13 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.errors import SettingsError, StartupError
+from promptcache_gateway.mutations.rules import KEYS as MUTATIONS
+from promptcache_gateway.mutations.rules import UPSTREAM_KEYS as UPSTREAM_MUTATIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Table and key, and the type the value must have.
+# Table and key, and the type the value must have; tuple: a list whose items are checked elsewhere.
 KEYS: dict[str, dict[str, type]] = {
     "serve": {
         "host": str,
@@ -89,6 +91,11 @@ NAMED: dict[str, dict[str, type]] = {
         "retry_wait_s": float,
         "tenant_salt": bool,
         "diagnostics": str,
+        "replicas": tuple,
+        "replicas_dns": str,
+        "replicas_file": str,
+        "routing": str,
+        "fleet": dict,
     },
     "templates": {
         "source": str,
@@ -98,6 +105,10 @@ NAMED: dict[str, dict[str, type]] = {
         "tokens_per_minute": int,
     },
 }
+# Tables with keys of their own, and tables of tables below: [mutations] and [mutations.upstreams.NAME].
+NESTED: dict[str, tuple[dict[str, type], dict[str, dict[str, type]]]] = {
+    "mutations": (UPSTREAM_MUTATIONS, {"upstreams": UPSTREAM_MUTATIONS, "templates": MUTATIONS}),
+}
 MODELS = "models"
 OTHERS = frozenset({"lint"})  # tables of the same file that another command reads
 _TYPE_NAMES = {
@@ -106,6 +117,8 @@ _TYPE_NAMES = {
     float: "a number",
     bool: "true or false",
     list: "a list of strings",
+    tuple: "a list of addresses or tables",
+    dict: "a table",
 }
 
 
@@ -129,12 +142,29 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
 def _read(path: Path, name: str, value: object) -> dict[str, Any]:
     if name == MODELS:
         return _models(path, value)
+    if name in NESTED:
+        return _nested(path, name, value)
     keys = NAMED.get(name)
     if keys is None:
         return _table(path, name, value, KEYS.get(name))
     if not isinstance(value, dict):
         raise _no_table(path, name, f"[{name}.NAME]")
     return {entry: _table(path, f"{name}.{entry}", item, keys) for entry, item in value.items()}
+
+
+def _nested(path: Path, name: str, value: object) -> dict[str, Any]:
+    keys, below = NESTED[name]
+    if not isinstance(value, dict):
+        raise _no_table(path, name, f"[{name}]")
+    found = _table(path, name, {key: item for key, item in value.items() if key not in below}, keys)
+    for group in [group for group in below if group in value]:
+        if not isinstance(value[group], dict):
+            raise _no_table(path, f"{name}.{group}", f"[{name}.{group}.NAME]")
+        tables = value[group].items()
+        found[group] = {
+            entry: _table(path, f"{name}.{group}.{entry}", item, below[group]) for entry, item in tables
+        }
+    return found
 
 
 def _models(path: Path, value: object) -> dict[str, list[str]]:
@@ -156,7 +186,7 @@ def _targets(path: Path, name: str, value: object) -> list[str]:
 
 def _table(path: Path, name: str, value: object, known: dict[str, type] | None) -> dict[str, Any]:
     if known is None:
-        remedy = _nearest(name, [*KEYS, *NAMED, MODELS])
+        remedy = _nearest(name, [*KEYS, *NAMED, *NESTED, MODELS])
         raise SettingsError(f"{path}: [{name}]", "there is no such table.", remedy=remedy)
     if not isinstance(value, dict):
         raise _no_table(path, name, f"[{name}]")
@@ -174,8 +204,10 @@ def _value(path: Path, dotted: str, known: dict[str, type], key: str, value: obj
         raise SettingsError(f"{path}: {dotted}", "there is no such setting.", remedy=remedy)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    right = isinstance(value, wanted) and not (isinstance(value, bool) and wanted is not bool)
-    if right and isinstance(value, list):
+    right = isinstance(value, list if wanted is tuple else wanted) and not (
+        isinstance(value, bool) and wanted is not bool
+    )
+    if right and wanted is list and isinstance(value, list):
         right = all(isinstance(item, str) for item in value)
     if not right:
         raise SettingsError(f"{path}: {dotted}", f"must be {_TYPE_NAMES[wanted]}, not {value!r:.60}.")

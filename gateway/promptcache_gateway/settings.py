@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.logs import FORMATS, LEVELS
+from promptcache_gateway.mutations.rules import MutationSettings
 from promptcache_gateway.template_sources import SourceSettings
 from promptcache_gateway.upstream_settings import ModelSettings, UpstreamSettings
 
@@ -48,6 +49,7 @@ class EngineSettings:
     Attributes:
         model: a name the engine's hub knows, a path, or ``hf:REPO[:FILE]``.
         dtype: ``float32``, ``bfloat16`` or ``float16``.
+        kv_dtype: the same for keys and values, or ``auto``.
         page_size: tokens a page of the cache holds.
         kv_cache_tokens: tokens the cache holds; None leaves it to the engine.
         eviction_policy: which cached prefix goes first when the cache is full.
@@ -67,6 +69,7 @@ class EngineSettings:
 
     model: str = "smollm2-135m-instruct"
     dtype: str = "float32"
+    kv_dtype: str = "auto"
     page_size: int = 16
     kv_cache_tokens: int | None = None
     eviction_policy: str = "lru"
@@ -113,6 +116,7 @@ class Settings:
         database: a file's path, ``sqlite:///PATH`` or ``postgresql://…``; None: a file in ``data_dir``.
         bounds: how much of what is recorded is kept.
         sources: the files of templates, and what the linter found in them.
+        mutations: what is changed of requests on their way.
     """
 
     host: str = "127.0.0.1"
@@ -139,6 +143,7 @@ class Settings:
     database: str | None = field(default=None, repr=False)
     bounds: Bounds = field(default_factory=Bounds)
     sources: SourceSettings = field(default_factory=SourceSettings)
+    mutations: MutationSettings = field(default_factory=MutationSettings)
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -164,8 +169,8 @@ class Settings:
             )
         self._check_models()
         for upstream in self.lines:
-            if upstream.url and self._leads_back(upstream.url):
-                raise SettingsError("upstream", f"{upstream.url} is this gateway itself.")
+            for url in filter(self._leads_back, upstream.urls):
+                raise SettingsError("upstream", f"{url} is this gateway itself.")
         if "://" in (self.database or "") and not self._names_database:
             raise SettingsError(
                 "database",

@@ -6,12 +6,13 @@ the comparison with the predecessor is made when it is first asked for, after th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.comparison import Comparison, compare
 from promptcache_gateway.observe.evidence import Evidence
+from promptcache_gateway.observe.rules import with_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +79,19 @@ class Observation:
     def see(self, sight: Sight) -> None:
         """Keep what a look found."""
         self._sight = sight
+
+    def revise(self, prompt: Prompt) -> None:
+        """Take the prompt as it goes to the upstream, where marks or keys were put into it on the way.
+
+        Its texts are the same, so that history finds it as before.
+        """
+        sight = self.sight
+        with self._lock:
+            if sight.entry is not None:
+                sight.entry.prompt = prompt
+            rules = with_marks(sight.rules, prompt.segments, prompt.parameters)
+            self._sight = replace(sight, prompt=prompt, rules=rules)
+            self._evidence = None
 
     @property
     def template(self) -> str:

@@ -53,6 +53,9 @@ class Observer:
         history: the requests to compare with; None: an empty one with its ordinary bounds.
         money: prices; None: the shipped ones, with the user's own over them.
         clock: Unix time in seconds.
+
+    Attributes:
+        forgetters: called with a tenant that is to be forgotten, by others who remember something of it.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Observer:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.journal = journal
+        self.forgetters: list[Callable[[str], None]] = []
         self._clock = clock
         self._masker = Masker()
         self._templates = Templates(self._masker)
@@ -111,6 +115,8 @@ class Observer:
         self._history.forget(tenant)
         if self.journal is not None:
             self.journal.forget(tenant)
+        for forget in self.forgetters:
+            forget(tenant)
 
     def open(self, call: Call) -> Observation:
         """Note a request that has come in."""

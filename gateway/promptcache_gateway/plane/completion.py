@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Call, Dialect, Question
+    from promptcache_gateway.mutations import Mutator
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.tenancy import Caller, Limits
     from promptcache_gateway.upstreams.base import StreamReply
@@ -53,12 +54,14 @@ class CompletionEndpoint:
         observer: Observer,
         access: Access,
         limits: Limits,
+        mutator: Mutator,
         *,
         max_body_bytes: int,
         keep_alive_s: float,
     ) -> None:
         self._keep_alive_s = keep_alive_s
         self._limits = limits
+        self._mutator = mutator
         self._switchboard = switchboard
         self._observer = observer
         self._access = access
@@ -80,7 +83,9 @@ class CompletionEndpoint:
             return
         headers = self._access.without_credentials(scope["headers"])
         inbound = Inbound("POST", headers, scope.get("query_string", b""))
-        flight = await _aside(call, partial(Flight, call, self._observer, admin=caller.admin))
+        seen = self._mutator.prepare(call, route[0].line)
+        opened = partial(Flight, seen, self._observer, self._mutator, received=call, admin=caller.admin)
+        flight = await _aside(call, opened)
         await self._complete(flight, route, inbound, receive, send)
         self._limits.charge(caller.tenant, flight.tokens)
 
@@ -112,7 +117,8 @@ class CompletionEndpoint:
         try:
             with watch:
                 question = flight.ask(route[0].line)
-                flight.reply = await dispatch(call, route, inbound, flight.move, question)
+                depart = partial(flight.depart, question=question)
+                flight.reply = await dispatch(flight.received, route, inbound, depart)
                 if question is not None:
                     flight.reply = _answered(flight, question, route)
                 if isinstance(flight.reply, WholeReply):

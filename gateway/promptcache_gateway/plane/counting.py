@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from promptcache_gateway.access import Access
+    from promptcache_gateway.mutations import Mutator
     from promptcache_gateway.upstreams.base import WholeReply
     from promptcache_gateway.upstreams.switchboard import Switchboard
 
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 class CountEndpoint:
     """Asks the upstream that would take a call how many tokens its prompt has."""
 
-    def __init__(self, switchboard: Switchboard, access: Access, max_body_bytes: int) -> None:
+    def __init__(
+        self, switchboard: Switchboard, access: Access, mutator: Mutator, max_body_bytes: int
+    ) -> None:
         self._switchboard = switchboard
+        self._mutator = mutator
         self._access = access
         self._max_body_bytes = max_body_bytes
         self._ids = RequestIds()
@@ -69,7 +73,7 @@ class CountEndpoint:
         )
         headers = self._access.without_credentials(scope["headers"])
         inbound = Inbound("POST", headers, scope.get("query_string", b""))
-        call = at(call, hop)
+        call = self._mutator.prepare(at(call, hop), hop.line)
         if "anthropic.messages" not in upstream.dialects:
             call = across(upstream, call)
         return await upstream.count_prompt(call, inbound)

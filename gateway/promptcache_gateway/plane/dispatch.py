@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import without_credentials
 from promptcache_gateway.errors import ApiError
-from promptcache_gateway.plane.questions import asking
 from promptcache_gateway.translate import send_across
 from promptcache_gateway.upstreams.base import Inbound, WholeReply
 from promptcache_gateway.upstreams.splice import set_model
@@ -20,7 +19,7 @@ from promptcache_gateway.upstreams.splice import set_model
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from promptcache_gateway.exchange import Call, Question
+    from promptcache_gateway.exchange import Call
     from promptcache_gateway.upstreams.base import StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Line
 
@@ -34,26 +33,20 @@ _RETRIED_STATUS = frozenset({429, 503, 529})
 _FIRST_PAUSE_S = 0.05
 
 
-def at(call: Call, hop: Hop, question: Question | None = None) -> Call:
-    """The call as it goes to one upstream: its model spliced where the name there is another.
-
-    ``question``: what is asked about the provider's cache: taken out, or put in, as the upstream has it.
-    """
+def at(call: Call, hop: Hop) -> Call:
+    """The call as it goes to one upstream: its model spliced where the name there is another."""
     name = hop.line.upstream.name
     if hop.model is None or hop.model == call.payload.get("model"):
-        here = call if call.upstream == name else replace(call, upstream=name)
-    else:
-        body = set_model(call.body, call.payload, hop.model)
-        here = replace(call, upstream=name, model=hop.model, body=body)
-    return asking(here, question, hop.line)
+        return call if call.upstream == name else replace(call, upstream=name)
+    body = set_model(call.body, call.payload, hop.model)
+    return replace(call, upstream=name, model=hop.model, body=body)
 
 
 async def dispatch(
     call: Call,
     route: tuple[Hop, ...],
     inbound: Inbound,
-    moved: Callable[[Call], None],
-    question: Question | None = None,
+    depart: Callable[[Call, Hop, Inbound], tuple[Call, Inbound]],
 ) -> WholeReply | StreamReply:
     """Get an answer from the first upstream of the route that gives one.
 
@@ -61,23 +54,18 @@ async def dispatch(
         call: as received, its body the caller's own.
         route: where it may go, best first.
         inbound: what came with it. A fallback never sees the caller's credentials: they are not its own.
-        moved: called with the call as it goes to another upstream than ``call.upstream``.
-        question: what is asked about the provider's cache.
+        depart: makes of them what goes to one place of the route.
 
     Raises:
         ApiError: nobody answered; what the last one tried met.
     """
     failure: ApiError | WholeReply | None = None
-    current = call.upstream
     for index, hop in enumerate(route):
         if not hop.line.circuit.allows():
             failure = failure or _left_alone(hop.line)
             continue
-        here = at(call, hop, question)
-        if here.upstream != current:
-            current = here.upstream
-            moved(here)
         theirs = inbound if index == 0 else replace(inbound, headers=without_credentials(inbound.headers))
+        here, theirs = depart(call, hop, theirs)
         try:
             reply = await _insist(hop.line, here, theirs)
         except ApiError as error:

@@ -6,19 +6,23 @@ Whatever happens to a request, its observation is closed exactly once, with what
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Outcome
+from promptcache_gateway.mutations import Mutator
+from promptcache_gateway.mutations.standing import standing_changes
 from promptcache_gateway.plane.answers import Answer
-from promptcache_gateway.plane.questions import for_line, own_question, question_of
+from promptcache_gateway.plane.dispatch import at
+from promptcache_gateway.plane.questions import asking, for_line, own_question, question_of
 from promptcache_gateway.plane.summary import final_summary, preview_summary, without_isolation
 
 if TYPE_CHECKING:
-    from promptcache_gateway.exchange import Call, Question
+    from promptcache_gateway.exchange import Call, Change, Question
     from promptcache_gateway.observe import Observer
-    from promptcache_gateway.upstreams.base import StreamReply, WholeReply
-    from promptcache_gateway.upstreams.switchboard import Line
+    from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
+    from promptcache_gateway.upstreams.switchboard import Hop, Line
 
 CALLER_GONE = 499
 # What a stream that had begun as a 200 is recorded as, where it was cut by something that went wrong.
@@ -30,16 +34,29 @@ class Flight:
     """A call between its reception and its end.
 
     Attributes:
-        call: the call.
+        call: the call as it is observed.
+        received: the call as the caller sent it.
         reply: the upstream's reply once there is one.
         started: whether status and headers have been sent.
         tokens: what the request has used, prompt and answer together, as far as the upstream told.
+        changes: what of it was changed for the upstream that was asked last.
         answer: the answer to a provider's own question about its cache, where there is one.
     """
 
-    def __init__(self, call: Call, observer: Observer, *, admin: bool = True) -> None:
+    def __init__(
+        self,
+        call: Call,
+        observer: Observer,
+        mutator: Mutator | None = None,
+        *,
+        received: Call | None = None,
+        admin: bool = True,
+    ) -> None:
         """``admin``: the caller may know what other tenants' requests left in a cache."""
+        self.received = call if received is None else received
         self._admin = admin
+        self._mutator = Mutator() if mutator is None else mutator
+        self.changes: tuple[Change, ...] = ()
         self.tokens = 0
         self.call = call
         self.reply: WholeReply | StreamReply | None = None
@@ -69,10 +86,24 @@ class Flight:
         self.answer = Answer(asked, lambda usage: told(self._observation, asked, usage))
         return self.answer
 
-    def move(self, call: Call) -> None:
-        """Go on at another upstream: the request is still one, and is observed as what goes there."""
-        self.call = call
-        self._observation = self._observer.move(self._observation, call)
+    def depart(
+        self, received: Call, hop: Hop, inbound: Inbound, question: Question | None
+    ) -> tuple[Call, Inbound]:
+        """What goes to one place of the route, of a call as it was received and what came with it.
+
+        At another upstream than the one it was opened for, the request is still one, and is observed as what
+        goes there.
+        """
+        there = at(received, hop)
+        sent = asking(there, question, hop.line)
+        here = self._mutator.prepare(sent, hop.line)
+        if here.upstream != self.call.upstream:
+            self.call = here
+            self._observation = self._observer.move(self._observation, here)
+        here = replace(here, changes=(*standing_changes(received, sent, there.body, hop.line), *here.changes))
+        here, inbound = self._mutator.apply(here, inbound, hop.line, self._observation)
+        self.changes = here.changes
+        return here, inbound
 
     def preview(self) -> dict[str, Any]:
         """The summary of what is known before the first byte of the answer."""
@@ -113,4 +144,5 @@ class Flight:
             response_id=reply.response_id if reply is not None else None,
             question=self.answer.question if self.answer is not None else None,
             answer=self.answer.theirs if self.answer is not None else None,
+            changes=self.changes,
         )

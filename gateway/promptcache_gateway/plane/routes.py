@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.errors import ApiError, unauthorized
+from promptcache_gateway.mutations import Mutator
 from promptcache_gateway.plane.completion import CompletionEndpoint
 from promptcache_gateway.plane.counting import CountEndpoint
 from promptcache_gateway.plane.models import ModelsEndpoint
@@ -45,19 +46,23 @@ class DataPlane:
         switchboard: Switchboard,
         observer: Observer,
         access: Access,
+        *,
         limits: Limits | None = None,
+        mutator: Mutator | None = None,
     ) -> None:
         self._access = access
         limits = Limits(settings.tenants) if limits is None else limits
+        mutator = Mutator(settings.mutations) if mutator is None else mutator
         self._complete = CompletionEndpoint(
             switchboard,
             observer,
             access,
             limits,
+            mutator,
             max_body_bytes=settings.max_body_bytes,
             keep_alive_s=settings.keep_alive_s,
         )
-        self._count = CountEndpoint(switchboard, access, settings.max_body_bytes)
+        self._count = CountEndpoint(switchboard, access, mutator, settings.max_body_bytes)
         self._models = ModelsEndpoint(switchboard, access)
         self._tokens = TokensEndpoint(switchboard, settings.max_body_bytes)
 

@@ -6,18 +6,20 @@ own tests. This module knows JSON's outer structure and nothing about prompts.
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]', re.DOTALL)
 _SPACE = b" \t\r\n"
 _OPTIONS = b'{"include_usage":true}'
+
+Path = tuple[str | int, ...]
+"""Names of members and indexes of elements, from the outside in."""
 
 
 def add_include_usage(body: bytes, payload: Mapping[str, Any]) -> bytes | None:
@@ -78,15 +80,21 @@ def member_value(body: bytes, name: str) -> bytes:
     return body[begin:end]
 
 
-def value_span(body: bytes, path: tuple[str | int, ...]) -> tuple[int, int]:
+def value_span(body: bytes, path: Path) -> tuple[int, int]:
     """Where the value at ``path`` (names and indexes) begins and ends; all on the way must be there."""
-    begin, end = 0, len(body)
-    for step in path:
-        if isinstance(step, str):
-            begin, end = _last_member(body, begin, step)
-        else:
-            begin, end = next(itertools.islice(_elements(body, begin), step, None))
-    return begin, end
+    return value_spans(body, (path,))[0]
+
+
+def value_spans(body: bytes, paths: Sequence[Path]) -> list[tuple[int, int]]:
+    """Where the values at some paths begin and end; each object and list on the way is read once."""
+    known: dict[Path, tuple[int, int]] = {(): (0, len(body))}
+    for path in paths:
+        for depth, step in enumerate(path):
+            if path[: depth + 1] not in known:
+                start, _ = known[path[:depth]]
+                inside = _members(body, start) if isinstance(step, str) else enumerate(_elements(body, start))
+                known.update({(*path[:depth], name): span for name, span in inside})
+    return [known[path] for path in paths]
 
 
 def remove_member(body: bytes, path: tuple[str, ...]) -> bytes:
