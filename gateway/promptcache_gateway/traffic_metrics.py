@@ -5,7 +5,8 @@ What the records tell is `metrics`'. These numbers are read from the parts thems
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -20,6 +21,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class LineFigures:
+    """One upstream's retries and circuit.
+
+    Attributes:
+        name: the upstream's.
+        retries: calls that were sent again.
+        opened: times it was left alone.
+        is_open: it is left alone now.
+    """
+
+    name: str
+    retries: int
+    opened: int
+    is_open: bool
+
+    @classmethod
+    def of(cls, line: Line) -> LineFigures:
+        """As the line stands."""
+        return cls(line.upstream.name, line.budget.taken, line.circuit.opened, line.circuit.is_open)
+
+    def closed(self) -> LineFigures:
+        """What remains of it once its process has ended."""
+        return replace(self, is_open=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """How things stand.
 
@@ -30,8 +57,25 @@ class Traffic:
     """
 
     running: int
-    lines: Sequence[Line]
+    lines: Sequence[LineFigures]
     refused: Mapping[tuple[str, str], int]
+
+
+def added_up(parts: Sequence[Traffic]) -> Traffic:
+    """How things stand at several processes together; a circuit is open where it is at any of them."""
+    lines: dict[str, LineFigures] = {}
+    for line in (line for part in parts for line in part.lines):
+        known = lines.get(line.name, LineFigures(line.name, 0, 0, is_open=False))
+        lines[line.name] = LineFigures(
+            line.name,
+            known.retries + line.retries,
+            known.opened + line.opened,
+            is_open=known.is_open or line.is_open,
+        )
+    refused: Counter[tuple[str, str]] = Counter()
+    for part in parts:
+        refused.update(part.refused)
+    return Traffic(sum(part.running for part in parts), tuple(lines.values()), dict(refused))
 
 
 class TrafficMetrics(Collector):
@@ -62,10 +106,10 @@ class TrafficMetrics(Collector):
             "promptcache_upstream_circuit_open", "1 while an upstream is left alone", labels=("upstream",)
         )
         for line in now.lines:
-            label = (line.upstream.name,)
-            retries.add_metric(label, line.budget.taken)
-            opened.add_metric(label, line.circuit.opened)
-            is_open.add_metric(label, int(line.circuit.is_open))
+            label = (line.name,)
+            retries.add_metric(label, line.retries)
+            opened.add_metric(label, line.opened)
+            is_open.add_metric(label, int(line.is_open))
         limited = CounterMetricFamily(
             "promptcache_limited_requests",
             "Requests that a tenant's limit refused",
