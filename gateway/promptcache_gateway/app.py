@@ -25,6 +25,7 @@ from promptcache_gateway.fleet.metrics import FleetMetrics
 from promptcache_gateway.logs import log_request
 from promptcache_gateway.mutations import Mutator
 from promptcache_gateway.observe import Journal, Observer
+from promptcache_gateway.observe.money import Money
 from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane
 from promptcache_gateway.plane.responses import send_error, send_whole
@@ -134,6 +135,9 @@ class Gateway:
             await start_all(upstream for upstream in after if upstream not in before)
             self._take(settings, switchboard)
             self.observer.serve(after)
+            self.observer.price(Money(settings.prices.prices.find))
+            if self.observer.journal is not None:
+                await asyncio.to_thread(self.observer.journal.alerts.renew, settings.alerts)
             gone = [upstream for upstream in before if upstream not in after]
             self._retirement.retire(gone, self._plane_tasks)
             return waiting
@@ -274,5 +278,7 @@ def create_app(
     upstreams = [line.upstream for line in switchboard.lines]
     store = Store(settings.database_address, bounds=settings.bounds)
     listeners = (log_request,) if settings.log_requests else ()
-    observer = Observer(upstreams, Journal(store), listeners=listeners)
+    journal = Journal(store, settings.alerts)
+    money = Money(settings.prices.prices.find)
+    observer = Observer(upstreams, journal, listeners=listeners, money=money)
     return Gateway(settings, switchboard, observer)

@@ -10,12 +10,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from promptcache_gateway.alert_settings import read_alerts
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.command_parser import CommandParser
 from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.mutations.rules import read_mutations
 from promptcache_gateway.named_upstreams import read_models, read_upstreams
+from promptcache_gateway.price_settings import read_prices
 from promptcache_gateway.settings import (
     DEFAULT_PORT,
     EngineSettings,
@@ -64,6 +66,8 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
         database=storage.get("database") or environ.get("PROMPTCACHE_DATABASE_URL", "").strip() or None,
         bounds=_bounds(storage),
         sources=read_sources(tables, arguments.config),
+        prices=read_prices(tables.get("prices", {}), arguments.config),
+        alerts=read_alerts(tables.get("alerts", {}), environ),
         mutations=read_mutations(tables.get("mutations", {}), _names(tables)),
     )
 
@@ -165,6 +169,7 @@ def _add_gateway(group: argparse._ArgumentGroup) -> None:
         metavar="PORT",
         help=f"port to listen on ({DEFAULT_PORT}; 0 takes a free one)",
     )
+    option("--workers", to="serve.workers", type=_whole, metavar="N", help="processes that answer (1)")
     option(
         "--allowed-host",
         to="serve.allowed_hosts",

@@ -36,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.check:
             check_upstreams(settings)
             print(f"The settings are fine: {_subject(settings)} on {_address(settings.host, settings.port)}.")
+            if (warning := _old_prices(settings)) is not None:
+                print(f"Note: {warning}")
             return 0
         _serve(settings, partial(_read, arguments))
     except GatewayError as error:
@@ -50,7 +52,19 @@ def _read(arguments: argparse.Namespace) -> Settings:
     """The settings, judged as far as they can be while nothing is started."""
     settings = make_settings(arguments)
     check_upstreams(settings)
+    _warn(settings)
     return settings
+
+
+def _old_prices(settings: Settings) -> str | None:
+    """What is to be said of old prices, where anything is paid for."""
+    paid = any(line.kind != "engine" for line in settings.lines)
+    return settings.prices.warning() if paid else None
+
+
+def _warn(settings: Settings) -> None:
+    if (warning := _old_prices(settings)) is not None:
+        _logger.warning("%s", warning)
 
 
 def _serve(settings: Settings, read_again: Callable[[], Settings]) -> None:
@@ -63,6 +77,7 @@ def _serve(settings: Settings, read_again: Callable[[], Settings]) -> None:
         ) from error
     check_upstreams(settings)
     configure(settings.log_format, settings.log_level)
+    _warn(settings)
     with server.bind(settings.host, settings.port) as bound:
         # Where machines read the log, what is otherwise printed is a part of it.
         quiet = settings.log_format == "json"

@@ -10,9 +10,12 @@ import difflib
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+from promptcache_gateway.alert_settings import KEYS as ALERTS
 from promptcache_gateway.errors import SettingsError, StartupError
 from promptcache_gateway.mutations.rules import KEYS as MUTATIONS
 from promptcache_gateway.mutations.rules import UPSTREAM_KEYS as UPSTREAM_MUTATIONS
+from promptcache_gateway.price_settings import KEYS as PRICES
+from promptcache_gateway.price_settings import MODEL_KEYS as PRICES_OF_MODEL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +25,7 @@ KEYS: dict[str, dict[str, type]] = {
     "serve": {
         "host": str,
         "port": int,
+        "workers": int,
         "allowed_hosts": list,
         "cors_origins": list,
         "log_format": str,
@@ -74,6 +78,7 @@ KEYS: dict[str, dict[str, type]] = {
         "keep_days": float,
         "max_mib": int,
     },
+    "alerts": ALERTS,
 }
 # Tables of tables: [upstreams.NAME].
 NAMED: dict[str, dict[str, type]] = {
@@ -107,6 +112,7 @@ NAMED: dict[str, dict[str, type]] = {
 }
 # Tables with keys of their own, and tables of tables below: [mutations] and [mutations.upstreams.NAME].
 NESTED: dict[str, tuple[dict[str, type], dict[str, dict[str, type]]]] = {
+    "prices": (PRICES, {"models": PRICES_OF_MODEL}),
     "mutations": (UPSTREAM_MUTATIONS, {"upstreams": UPSTREAM_MUTATIONS, "templates": MUTATIONS}),
 }
 MODELS = "models"

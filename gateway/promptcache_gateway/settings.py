@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from promptcache_gateway.alert_settings import AlertSettings, read_alerts
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.logs import FORMATS, LEVELS
 from promptcache_gateway.mutations.rules import MutationSettings
+from promptcache_gateway.price_settings import PriceSettings
 from promptcache_gateway.template_sources import SourceSettings
 from promptcache_gateway.upstream_settings import ModelSettings, UpstreamSettings
 
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 DEFAULT_PORT = 8400
+MAX_WORKERS = 256
 MIB = 1024 * 1024
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql://", "postgres://")
@@ -94,6 +97,7 @@ class Settings:
     Attributes:
         host: the address to listen on.
         port: the port to listen on; 0 takes a free one.
+        workers: processes that answer requests; more than one need foreign upstreams.
         upstream: the one foreign server, or None for the built-in engine.
         upstreams: several upstreams, the engine among them where it is named; then ``upstream`` is None.
         models: aliases and models with fallbacks over ``upstreams``.
@@ -117,10 +121,13 @@ class Settings:
         bounds: how much of what is recorded is kept.
         sources: the files of templates, and what the linter found in them.
         mutations: what is changed of requests on their way.
+        prices: what tokens cost.
+        alerts: what operators are told, and where.
     """
 
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
+    workers: int = 1
     upstream: UpstreamSettings | None = None
     upstreams: tuple[UpstreamSettings, ...] = ()
     models: tuple[ModelSettings, ...] = ()
@@ -144,11 +151,14 @@ class Settings:
     bounds: Bounds = field(default_factory=Bounds)
     sources: SourceSettings = field(default_factory=SourceSettings)
     mutations: MutationSettings = field(default_factory=MutationSettings)
+    prices: PriceSettings = field(default_factory=PriceSettings)
+    alerts: AlertSettings = field(default_factory=lambda: read_alerts({}, os.environ))
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise SettingsError("port", f"{self.port} is not a port.", remedy="Use 1 to 65535, or 0.")
         self._check_limits()
+        self._check_workers()
         self._check_pages()
         if self.log_format not in FORMATS:
             raise SettingsError("log_format", f"{self.log_format!r} is none of {', '.join(FORMATS)}.")
@@ -176,6 +186,16 @@ class Settings:
                 "database",
                 "is no address of a database that can be used.",
                 remedy="Give a file's path, sqlite:///PATH or postgresql://USER@HOST/NAME.",
+            )
+
+    def _check_workers(self) -> None:
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise SettingsError("workers", f"must be from 1 to {MAX_WORKERS}.")
+        if self.workers > 1 and any(line.kind == "engine" for line in self.lines):
+            raise SettingsError(
+                "workers",
+                "the built-in engine is one process, and its cache cannot be shared by several.",
+                remedy="Leave it at 1, or name another server as the upstream.",
             )
 
     def _check_models(self) -> None:

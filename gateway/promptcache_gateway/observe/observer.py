@@ -96,6 +96,10 @@ class Observer:
         if self.journal is not None:
             await self.journal.stop()
 
+    def price(self, money: Money) -> None:
+        """Go by other prices."""
+        self._money = money
+
     @property
     def renames(self) -> Renames:
         """What operators call templates."""

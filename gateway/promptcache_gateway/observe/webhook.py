@@ -11,15 +11,10 @@ import logging
 import queue
 import threading
 import urllib.request
-from typing import TYPE_CHECKING, Any, Final
-
-from promptcache_gateway.errors import StartupError
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-VARIABLE: Final = "PROMPTCACHE_ALERT_WEBHOOK"
-"""The environment variable that names the address."""
 
 _CAPACITY = 64
 _TIMEOUT_S = 5.0
@@ -30,18 +25,10 @@ class Webhook:
     """One address.
 
     Args:
-        url: where alerts are posted; http or https.
-
-    Raises:
-        StartupError: the address is of another kind.
+        url: where alerts are posted; http or https, as `alert_settings` has seen to.
     """
 
     def __init__(self, url: str) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise StartupError(
-                f"{VARIABLE} does not name an address that alerts can be posted to.",
-                remedy="Give one that begins with http:// or https://, or leave it unset.",
-            )
         self._url = url
         self._queue: queue.Queue[bytes | None] = queue.Queue(_CAPACITY)
         self._thread: threading.Thread | None = None

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from promptcache_gateway.errors import StartupError
+from promptcache_gateway.alert_settings import VARIABLE
+from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.observe import Journal
 from promptcache_gateway.observe.regressions import Regressions
-from promptcache_gateway.observe.webhook import VARIABLE, Webhook
+from promptcache_gateway.observe.webhook import Webhook
 from tests.gateway.observe.scenes import Stage, chat, rules_text
 from tests.gateway.store.records import hit, miss, record
 
@@ -128,5 +129,6 @@ def test_too_many_alerts_are_let_go() -> None:
 
 def test_a_wrong_address_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(VARIABLE, "file:///etc/passwd")
-    with pytest.raises(StartupError, match=VARIABLE):
+    with pytest.raises(SettingsError, match=VARIABLE) as raised:
         Journal(tmp_path / "p.db")
+    assert "passwd" not in str(raised.value)
