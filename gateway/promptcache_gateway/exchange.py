@@ -130,6 +130,29 @@ class EngineFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """Which replica of a fleet took a request, and what was known of its prefix then. Counts are tokens.
+
+    Attributes:
+        replica: the replica.
+        policy: the routing policy that chose it.
+        prompt_tokens: length of the prompt as routing estimated it.
+        available_tokens: the longest part of the prompt that any replica's cache held.
+        chosen_tokens: what the chosen one's held.
+        exact: both are what the replicas' own events said, no estimate.
+        removed_tokens: what a replica had held beyond ``available_tokens`` and has removed, by its events.
+    """
+
+    replica: str
+    policy: str
+    prompt_tokens: int
+    available_tokens: int
+    chosen_tokens: int
+    exact: bool = False
+    removed_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """How an exchange ended.
 
@@ -146,6 +169,7 @@ class Outcome:
         question: what was asked about the provider's cache, or None.
         answer: the provider's own answer to that as it sent it, None where it gave none.
         changes: what was changed of the request on its way to the upstream that answered.
+        placement: which replica took it, where the upstream is a fleet.
     """
 
     status: int
@@ -158,3 +182,4 @@ class Outcome:
     question: Question | None = None
     answer: Mapping[str, Any] | None = None
     changes: tuple[Change, ...] = ()
+    placement: Placement | None = None

@@ -100,6 +100,13 @@ class Metrics:
             "unreported_requests", "Requests whose upstream did not say what it read", "template", "upstream"
         )
         self._alerts = self._counter("alerts", "Alerts, by kind: new_cause, regression", "template", "kind")
+        self._routing = self._counter(
+            "routing_tokens",
+            "Prompt tokens sent to fleets: prompt; available in any cache, chosen, delivered",
+            "template",
+            "upstream",
+            "stage",
+        )
         self._ttft = self._tallies.histogram(
             "promptcache_ttft_seconds", "Time to the first output", "result", bounds=_TTFT_SECONDS
         )
@@ -126,6 +133,7 @@ class Metrics:
         if not record.reported and record.status < 400:
             self._unreported.add((template, upstream))
         self._count_misses(record, template)
+        self._count_routing(record, template, upstream)
         if record.ttft_ms is not None and record.diagnosis.hit is not None:
             self._ttft.add(("hit" if record.diagnosis.hit else "miss",), record.ttft_ms / 1000.0)
 
@@ -141,6 +149,29 @@ class Metrics:
     def render(self) -> bytes:
         """The page, in Prometheus' text format."""
         return generate_latest(self.registry)
+
+    def routing_totals(self) -> dict[tuple[str, str], dict[str, float]]:
+        """What was counted of fleets, by template and upstream: tokens of each stage."""
+        totals: dict[tuple[str, str], dict[str, float]] = {}
+        with self._tallies.lock:
+            for (template, upstream, stage), tokens in self._routing.values.items():
+                totals.setdefault((template, upstream), {})[stage] = tokens
+        return totals
+
+    def _count_routing(self, record: RequestRecord, template: str, upstream: str) -> None:
+        """Only requests whose replica told what it read, so that the stages can be compared."""
+        placed, prompt, read = record.placement, record.prompt_tokens, record.cached_tokens
+        if placed is None or prompt is None or read is None:
+            return
+        available = min(prompt, max(placed.available_tokens, read))
+        chosen = min(prompt, max(placed.chosen_tokens, read))
+        for stage, tokens in (
+            ("prompt", prompt),
+            ("available", available),
+            ("chosen", chosen),
+            ("delivered", read),
+        ):
+            self._routing.add((template, upstream, stage), tokens)
 
     def _count_misses(self, record: RequestRecord, template: str) -> None:
         diagnosis = record.diagnosis

@@ -20,6 +20,7 @@ from promptcache_gateway.admin.costs import add_costs
 from promptcache_gateway.admin.feed import feed
 from promptcache_gateway.admin.prefixes import PrefixHolder, prefix_tree
 from promptcache_gateway.admin.renaming import add_renaming
+from promptcache_gateway.admin.replicas import add_replicas
 from promptcache_gateway.admin.routes import AdminRoute
 from promptcache_gateway.admin.tenants import add_tenants
 from promptcache_gateway.errors import ApiError, invalid_request
@@ -57,6 +58,7 @@ def create_router(
     _add_events(router, journal)
     _add_cache(router, observer, upstreams)
     add_tenants(router, PREFIX, observer, journal, upstreams)
+    add_replicas(router, PREFIX, upstreams, journal.metrics)
 
     @router.get("/metrics")
     async def metrics() -> Response:

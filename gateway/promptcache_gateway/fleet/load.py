@@ -81,6 +81,11 @@ class Load:
         return self._computed / self._busy
 
     @property
+    def evidence(self) -> tuple[float, float]:
+        """Prompt tokens it computed, and the seconds that took; the older, the less they count."""
+        return self._computed, self._busy
+
+    @property
     def pending_tokens(self) -> float:
         """Prompt tokens of requests that have shown no output yet."""
         return self._pending

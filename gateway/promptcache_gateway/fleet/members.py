@@ -65,10 +65,6 @@ class Members:
         """Those that are no longer named and still answer something."""
         return tuple(self._leaving)
 
-    def get(self, name: str) -> Replica | None:
-        """The replica of a name."""
-        return self._replicas.get(name)
-
     async def start(self) -> None:
         """Find the replicas and begin to watch them; raises `SettingsError` for an unusable file."""
         await self._discovery.first()
@@ -85,13 +81,14 @@ class Members:
         for replica in (*self._replicas.values(), *self._leaving):
             await replica.upstream.close()
 
-    def drain(self, name: str, *, on: bool) -> Replica | None:
-        """Give a replica no more requests, or give it some again; None where there is none of that name."""
+    def drain(self, name: str, *, on: bool) -> bool:
+        """Give a replica no more requests, or give it some again; False where there is none of that name."""
         replica = self._replicas.get(name)
-        if replica is not None:
-            replica.draining = on
-            self._changed()
-        return replica
+        if replica is None:
+            return False
+        replica.draining = on
+        self._changed()
+        return True
 
     def let_go(self, replica: Replica) -> None:
         """Close a replica that has left, once nothing runs on it any longer."""

@@ -23,6 +23,11 @@ EXCHANGE = 2.0
 MOST = 20.0
 """What it costs at most."""
 
+ABOUT, ABOUT_S = 0.1, 0.01
+"""Costs that differ by no more than this share and so many seconds are about the same."""
+
+_POOLED_S = 5.0
+
 
 class Policy(Protocol):
     """Chooses one of the targets that can take a request."""
@@ -33,7 +38,11 @@ class Policy(Protocol):
 
 
 class ByPrefix:
-    """Least cost: backlog, company, and missing tokens at the fleet's exchange rate."""
+    """Least cost: backlog, company, and missing tokens at the fleet's exchange rate.
+
+    Costs that are about the same are the same, and the emptiest takes it: otherwise whichever replica happens
+    to look a little faster, or holds a few common words, would get everything that comes to an idle fleet.
+    """
 
     def __init__(self, utilisation: Utilisation) -> None:
         self._utilisation = utilisation
@@ -41,14 +50,17 @@ class ByPrefix:
     def choose(self, prefix: Prefix, matches: Sequence[Match], now: float) -> Target:
         """The cheapest; of equals the one with the least to do."""
         targets = [match.target for match in matches]
-        rate = exchange_rate(self._utilisation.share(targets, now))
-
-        def cost(match: Match) -> tuple[float, float, float, float]:
-            load = match.target.load
-            missing = max(0.0, prefix.tokens - match.tokens) / load.prefill_rate
-            return (load.backlog_s(now) + load.crowd_s() + rate * missing, *_emptiness(match.target))
-
-        return min(matches, key=cost).target
+        exchange = exchange_rate(self._utilisation.share(targets, now))
+        costs = [
+            match.target.load.backlog_s(now)
+            + match.target.load.crowd_s()
+            + exchange * max(0.0, prefix.tokens - match.tokens) / rate
+            for match, rate in zip(matches, pooled_rates(targets), strict=True)
+        ]
+        enough = min(costs) * (1 + ABOUT) + ABOUT_S
+        return min(
+            [target for target, cost in zip(targets, costs, strict=True) if cost <= enough], key=_emptiness
+        )
 
 
 class BySession:
@@ -78,6 +90,18 @@ class InTurn:
     def choose(self, prefix: Prefix, matches: Sequence[Match], now: float) -> Target:  # noqa: ARG002
         """The one that has had the least for its weight."""
         return min((match.target for match in matches), key=lambda target: target.turns / target.weight)
+
+
+def pooled_rates(targets: Sequence[Target]) -> list[float]:
+    """Tokens a second of each: its own as far as it has shown it, for the rest the fleet's by its weight."""
+    shown = [target.load.evidence for target in targets]
+    fleet = sum(tokens for tokens, _ in shown) / sum(
+        seconds * target.weight for target, (_, seconds) in zip(targets, shown, strict=True)
+    )
+    return [
+        (tokens + _POOLED_S * fleet * target.weight) / (seconds + _POOLED_S)
+        for target, (tokens, seconds) in zip(targets, shown, strict=True)
+    ]
 
 
 def exchange_rate(utilisation: float) -> float:

@@ -119,6 +119,7 @@ class Router:
         self._prefill_rate = prefill_rate
         self._max_keys = max_keys
         self.targets: dict[str, Target] = {}
+        self._earlier: dict[str, Target] = {}
 
     def add(self, name: str, weight: float = 1.0, cache: str | None = None) -> Target:
         """Take a replica; ``cache`` names a cache that it shares with others, None: its own."""
@@ -127,12 +128,15 @@ class Router:
         tree = shared[0] if shared else PrefixTree(self._max_keys)
         had = min((target.turns / target.weight for target in self.targets.values()), default=0.0)
         self.targets[name] = Target(name, weight, cache, tree, self._prefill_rate)
+        if name in self._earlier:
+            self.targets[name].inherit(self._earlier.pop(name))
         self.targets[name].turns = had * weight  # a newcomer has not been left out all the time
         return self.targets[name]
 
     def succeed(self, earlier: Router) -> None:
-        """Go on with what another router knows, of the replicas that both name."""
+        """Go on with what another router knows, of the replicas that both name, now or later."""
         self.pins = earlier.pins
+        self._earlier = dict(earlier.targets)
         self._policy = _make_policy(self._policy_name, self)
         for name, target in self.targets.items():
             if name in earlier.targets:

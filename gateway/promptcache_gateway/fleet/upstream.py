@@ -152,6 +152,10 @@ class FleetUpstream:
         able = sum(state in {"ready", "full"} for state in states)
         return {"ok": able > 0, "url": self._url(), "replicas": len(states), "able": able}
 
+    def drain(self, replica: str, *, on: bool) -> bool:
+        """Give a replica no more requests, or some again; False where there is none of that name."""
+        return self.replicas.drain(replica, on=on)
+
     def view(self) -> dict[str, Any]:
         """The fleet as the admin API shows it."""
         now = time.time()

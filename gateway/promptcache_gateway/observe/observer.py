@@ -150,6 +150,7 @@ class Observer:
         if outcome.engine is None:
             usage = believed(outcome.usage, observation.sight.prompt)
             outcome = outcome if usage is outcome.usage else replace(outcome, usage=usage)
+        outcome = self._placed(observation.call, outcome)
         diagnosis = self._diagnose(observation, outcome, outcome.engine)
         record = self._record(observation, outcome, diagnosis)
         try:
@@ -237,6 +238,11 @@ class Observer:
 
     # --- closing ---
 
+    def _placed(self, call: Call, outcome: Outcome) -> Outcome:
+        """The outcome with the replica that took the request, where the upstream is a fleet."""
+        placed = getattr(self._upstreams.get(call.upstream), "placed", None)
+        return outcome if placed is None else replace(outcome, placement=placed(call.id))
+
     def _diagnose(
         self, observation: Observation, outcome: Outcome | None, engine: EngineFacts | None
     ) -> Diagnosis:
@@ -244,7 +250,8 @@ class Observer:
             return Diagnosis(summary="The request was not answered.")
         try:
             usage = outcome.usage if outcome is not None else None
-            diagnosis = diagnose(observation.evidence(self._masker), usage, engine)
+            placement = outcome.placement if outcome is not None else None
+            diagnosis = diagnose(observation.evidence(self._masker), usage, engine, placement)
             if observation.sight.rules.reports_exactly:
                 return diagnosis  # the built-in engine has no prices
             total = usage.total_input if usage is not None else None

@@ -5,7 +5,7 @@ The excerpts of a diagnosis stay with the value while it is in memory; the store
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.exchange import changes_json
@@ -14,7 +14,7 @@ from promptcache_gateway.observe.stretches import Stretch, outline_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from promptcache_gateway.exchange import Change
+    from promptcache_gateway.exchange import Change, Placement
     from promptcache_gateway.observe.diagnosis import Diagnosis
     from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 
@@ -51,6 +51,7 @@ class RequestRecord:
         outline: the prompt's segments without their texts. In memory only.
         raw_usage: the upstream's own usage record as it sent it. In memory only.
         provider_verdict: the provider's own diagnostics beside ours, where someone asked. In memory only.
+        placement: which replica of a fleet took it, and what was known then. In memory only.
     """
 
     id: str
@@ -80,6 +81,7 @@ class RequestRecord:
     outline: tuple[Stretch, ...] = ()
     raw_usage: Mapping[str, Any] = field(default_factory=dict)
     provider_verdict: ProviderVerdict | None = None
+    placement: Placement | None = None
 
     @property
     def failed(self) -> bool:
@@ -124,4 +126,5 @@ class RequestRecord:
             "outline": outline_json(self.outline, self.prompt_tokens) or None,
             "raw_usage": dict(self.raw_usage) or None,
             "provider_verdict": self.provider_verdict.to_dict() if self.provider_verdict else None,
+            "placement": None if self.placement is None else asdict(self.placement),
         }

@@ -58,4 +58,5 @@ def make_record(
         outline=() if sight.prompt is None else outline(sight.prompt),
         raw_usage=usage.raw,
         provider_verdict=verdict,
+        placement=outcome.placement,
     )

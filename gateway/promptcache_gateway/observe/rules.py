@@ -26,7 +26,8 @@ _RETENTION_S = {"24h": 86_400.0}
 class CachedUpstream(Protocol):
     """What the observer asks of an upstream: its name, its kind and the steps its cache counts in.
 
-    One that reuses no prefix at all says so with an attribute ``caching = False``.
+    One that reuses no prefix at all says so with an attribute ``caching = False``. One with replicas tells
+    with ``placed(call_id)`` which of them took a call (`exchange.Placement`).
     """
 
     name: str

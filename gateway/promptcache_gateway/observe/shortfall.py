@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.diagnosis import Attribution
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.tokens import Tokens
@@ -20,6 +20,9 @@ _CALLERS_OWN = frozenset(
     {"PC503", "PC504", "PC601", "PC602", "PC603", "PC605", "PC606", "PC607", "PC608", "PC610"}
 )
 _UPSTREAMS = frozenset({"PC803", "PC804", "PC809", "PC811"})
+
+
+_LEAST_ELSEWHERE = 128  # what routing knows by estimate it knows to a piece of the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,13 @@ def explain_away(evidence: Evidence) -> list[Reason]:
     ]
 
 
-def explain_shortfall(evidence: Evidence, tokens: Tokens, engine: EngineFacts | None) -> list[Reason]:
+def explain_shortfall(
+    evidence: Evidence, tokens: Tokens, engine: EngineFacts | None, placement: Placement | None = None
+) -> list[Reason]:
     """The reasons, the costliest first; never empty."""
     emptied = _emptied(evidence)
     reasons = _from_engine(engine, on_demand=bool(emptied)) if engine is not None else []
-    return reasons or _from_request(evidence, tokens) or [_unexplained(evidence, tokens)]
+    return reasons or _from_request(evidence, tokens, placement) or [_unexplained(evidence, tokens)]
 
 
 def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
@@ -79,7 +84,7 @@ def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
     )
 
 
-def _from_request(evidence: Evidence, tokens: Tokens) -> list[Reason]:
+def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | None) -> list[Reason]:
     """What is certain without the engine. The first of them explains the whole loss."""
     found = [
         *_switched_off(evidence),
@@ -88,6 +93,7 @@ def _from_request(evidence: Evidence, tokens: Tokens) -> list[Reason]:
         *_named_by_divergence(evidence),
         *_emptied(evidence),
         *_sent_elsewhere(evidence),
+        *_from_placement(tokens, placement),
         *_expired(evidence),
         *_unanswered_leader(evidence),
     ]
@@ -154,6 +160,22 @@ def _sent_elsewhere(evidence: Evidence) -> list[Reason]:
         return []
     where = match.predecessor.upstream
     return [Reason("PC804", None, f"The prefix was last sent to {where}, not to {evidence.route[0]}.")]
+
+
+def _from_placement(tokens: Tokens, placement: Placement | None) -> list[Reason]:
+    """What the fleet knew: warm on another replica; or removed, where the replicas' own events say so."""
+    if placement is None or tokens.cached is None:
+        return []
+    found = []
+    elsewhere = placement.available_tokens - max(placement.chosen_tokens, tokens.cached)
+    if elsewhere >= _LEAST_ELSEWHERE:
+        summary = f"{elsewhere} tokens more were cached on another replica than on {placement.replica}."
+        found.append(Reason("PC804", elsewhere, summary))
+    if placement.exact:
+        gone = placement.removed_tokens + max(0, placement.chosen_tokens - tokens.cached)
+        if gone > max(tokens.tolerance, 0):
+            found.append(Reason("PC803", gone, f"{gone} tokens had been cached there and were evicted."))
+    return sorted(found, key=lambda reason: -(reason.lost_tokens or 0))
 
 
 def _expired(evidence: Evidence) -> list[Reason]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from promptcache.divergence import Divergence
     from promptcache.usage import Usage
-    from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.evidence import Evidence
 
 _LEAST_BYTES_A_TOKEN = 2
@@ -36,8 +36,16 @@ _OPENING_TOKENS = 512
 """What a chat template may put in front of any prompt; reading that much is no sign of a known prefix."""
 
 
-def diagnose(evidence: Evidence, usage: Usage | None, engine: EngineFacts | None) -> Diagnosis:
-    """Diagnose one request. ``usage`` and ``engine`` are None while the upstream has not told yet."""
+def diagnose(
+    evidence: Evidence,
+    usage: Usage | None,
+    engine: EngineFacts | None,
+    placement: Placement | None = None,
+) -> Diagnosis:
+    """Diagnose one request. ``usage`` and ``engine`` are None while the upstream has not told yet.
+
+    ``placement``: which replica of a fleet took it, None where there is no fleet.
+    """
     tokens = count_tokens(evidence, usage, engine)
     if not evidence.use_cache:
         return Diagnosis(summary="The caller opted this request out of the cache.", attribution="expected")
@@ -53,7 +61,7 @@ def diagnose(evidence: Evidence, usage: Usage | None, engine: EngineFacts | None
         return _broken(evidence, tokens, unreported=answered and not reported)
     if not reported:
         return _unreported(tokens) if answered else Diagnosis(summary="Nothing diverges; the answer is due.")
-    return _unbroken(evidence, tokens, engine)
+    return _unbroken(evidence, tokens, engine, placement)
 
 
 def _counted(tokens: Tokens, **known: Any) -> Diagnosis:
@@ -175,7 +183,9 @@ def _what_broke(code: str, divergence: Divergence, lost: int | None, losses: Map
     return f"{title}, in {divergence.path}.{cost}"
 
 
-def _unbroken(evidence: Evidence, tokens: Tokens, engine: EngineFacts | None) -> Diagnosis:
+def _unbroken(
+    evidence: Evidence, tokens: Tokens, engine: EngineFacts | None, placement: Placement | None
+) -> Diagnosis:
     """Nothing the caller sent breaks the prefix: a hit, or a shortfall with another reason."""
     assert evidence.match is not None
     assert evidence.match.predecessor is not None
@@ -187,7 +197,7 @@ def _unbroken(evidence: Evidence, tokens: Tokens, engine: EngineFacts | None) ->
             summary = f"The shared {shared} tokens do not fill a page of {page}."
             return _expected("PC807", tokens, summary, compared_with=compared)
         return _hit(evidence, tokens, compared_with=compared)
-    reasons = explain_shortfall(evidence, tokens, engine)
+    reasons = explain_shortfall(evidence, tokens, engine, placement)
     first = reasons[0]
     return _counted(
         tokens,

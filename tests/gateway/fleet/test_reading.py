@@ -1,0 +1,111 @@
+"""A fleet in promptcache.toml: what it may say, and one clear sentence for what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from promptcache_gateway.arguments import make_settings, parse_arguments
+from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.fleet.settings import ReplicaSettings
+from promptcache_gateway.settings import Settings, UpstreamSettings
+from promptcache_gateway.upstreams.choose import create_switchboard
+
+FILE = """
+[upstreams.near]
+replicas = [
+  "http://10.0.0.1:8000",
+  {url = "http://10.0.0.2:8000", name = "big", weight = 2, max_concurrency = 64},
+]
+routing = "session"
+models = ["qwen-*"]
+
+[upstreams.near.fleet]
+hold_s = 2
+health_interval_s = 1.5
+kv_events = "tcp://{host}:5557"
+
+[upstreams.hosted]
+url = "https://api.openai.com/v1"
+replicas = [
+  {name = "eu", account = "a", region = "eu", api_key_env = "KEY_EU"},
+  {name = "us", account = "a", region = "us", api_key_env = "KEY_US"},
+]
+
+[upstreams.named]
+replicas_dns = "http://vllm.internal:8000"
+replicas_file = "~/replicas.toml"
+"""
+KEYS = {"KEY_EU": "sk-eu", "KEY_US": "sk-us"}
+
+
+def read(tmp_path: Path, text: str, **environ: str) -> Settings:
+    file = tmp_path / "promptcache.toml"
+    file.write_text(text)
+    return make_settings(parse_arguments(["--config", str(file)]), environ)
+
+
+def test_the_file_names_fleets(tmp_path: Path) -> None:
+    made = read(tmp_path, FILE, **KEYS)
+    near, hosted, named = (line.fleet for line in made.upstreams)
+    assert near is not None
+    assert hosted is not None
+    assert named is not None
+    assert [one.label for one in near.replicas] == ["10.0.0.1:8000", "big"]
+    assert (near.replicas[1].weight, near.replicas[1].max_concurrency) == (2, 64)
+    assert (near.routing, near.hold_s, near.health_interval_s) == ("session", 2, 1.5)
+    assert [(one.url, one.api_key, one.cache) for one in hosted.replicas] == [
+        ("https://api.openai.com/v1", "sk-eu", "cache a/eu"),
+        ("https://api.openai.com/v1", "sk-us", "cache a/us"),
+    ]
+    assert made.upstreams[1].diagnoses
+    assert not made.upstreams[0].diagnoses
+    assert (named.dns, named.file, named.routing) == (
+        "http://vllm.internal:8000",
+        Path("~/replicas.toml").expanduser(),
+        "prefix",
+    )
+    assert "sk-eu" not in repr(made)
+    assert [line.upstream.name for line in create_switchboard(made).lines] == ["near", "hosted", "named"]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("replicas = []", "replicas: there are none"),
+        ('replicas = "http://a"', "must be a list of addresses or tables"),
+        ("replicas = [7]", "replicas[0]: must be an address or a table"),
+        ('replicas = ["ftp://a"]', "is not an http:// or https:// address"),
+        ("replicas = [{weight = 2}]", "replicas[0].url: is missing"),
+        ('replicas = [{url = "http://a", weigth = 2}]', "replicas[0].weigth: there is no such setting"),
+        ('replicas = [{url = "http://a", weight = "2"}]', "has the wrong type"),
+        ('replicas = [{url = "http://a", weight = 0}]', "must be above 0"),
+        ('replicas = [{url = "http://a", max_concurrency = true}]', "has the wrong type"),
+        ('replicas = [{url = "http://a", api_key_env = "NO_SUCH"}]', "NO_SUCH is not set"),
+        ('replicas = ["http://a", "http://a"]', "two have the same name"),
+        ('replicas = ["http://a"]\nrouting = "fastest"', "'fastest' is no policy"),
+        ('replicas = ["http://a"]\nfleet = {hold = 1}', "fleet.hold: there is no such setting"),
+        ('replicas = ["http://a"]\nfleet = {hold_s = 61}', "must be from 0 to 60"),
+        ('replicas = ["http://a"]\nfleet = {health_path = "health"}', "must begin with '/'"),
+        ('replicas = ["http://a"]\nfleet = {kv_events = "a:1"}', "is no tcp:// or ipc:// address"),
+        ('replicas_dns = "https://a"', "must be http://"),
+        ('replicas = ["http://a"]\nkind = "engine"', "the built-in engine has none"),
+        ('url = "http://a"\nrouting = "prefix"', "there are no replicas"),
+        ('replicas = ["http://127.0.0.1:8400"]', "is this gateway itself"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(tmp_path: Path, table: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read(tmp_path, f"[upstreams.f]\n{table}\n")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_replica_gets_what_its_upstream_says_and_its_own_address() -> None:
+    line = UpstreamSettings(
+        name="f", url="http://all", api_key="sk-all", tenant_salt=True, fleet=None, read_timeout_s=7.0
+    )
+    one = line.of(ReplicaSettings(url="http://one"))
+    assert (one.url, one.api_key, one.tenant_salt, one.read_timeout_s) == ("http://one", "sk-all", True, 7.0)
+    assert line.of(ReplicaSettings(url="http://one", api_key="sk-one")).api_key == "sk-one"
