@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Exposed", "count_words", "exposed_branches", "exposed_holes", "holds_input"]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_TALK = re.compile(r"(?:\w+_)?(?:conversation|transcript|dialogue|chat_history)(?:_(?:text|str|history|log))?")
+_TALK = re.compile(
+    r"(?:\w+_)?(?:conversation|transcript|dialogue|chat_history)(?:_(?:text|str|history|log))?"
+)
 """Names of a whole conversation that is written into one text."""
 _ENOUGH_WORDS = 3
 """Fewer words behind a hole than this are a label or a full stop, not text worth caching."""
@@ -121,7 +123,9 @@ def _with_words_kept(found: list[Exposed]) -> Iterator[Exposed]:
     for exposed in reversed(found):
         words = exposed.words_behind - min(beyond.get(id(exposed.segment), 0), exposed.words_behind)
         done.append(replace(exposed, words_kept=words))
-        if isinstance(exposed.part, Hole) and (_is_input(exposed.part) or _TALK.fullmatch(exposed.part.words)):
+        if isinstance(exposed.part, Hole) and (
+            _is_input(exposed.part) or _TALK.fullmatch(exposed.part.words)
+        ):
             beyond[id(exposed.segment)] = exposed.words_behind
     return reversed(done)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import exposed_holes
-from promptcache_lint.prompts import Hole, flatten
+from promptcache_lint.findings import Severity
+from promptcache_lint.prompts import Hole, Text, flatten
 from promptcache_lint.rule import SignRule
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ _ASPECT = re.compile(
 """What is said of a task or a question, not its text; an example's question; what an agent is set up with."""
 _GOAL = re.compile(r"\W*goal\W*")
 _OF_AN_AGENT = {"role", "backstory"}
+_ADDRESSED = re.compile(r"\byou(?:r|'re)?\b|\b(?:never|always|answer)\b", re.IGNORECASE)
+"""Words of instructions, by which a model is told how it works."""
+_SHORT = 400
+"""Characters of static text, about a hundred tokens."""
 _SHARE = 0.4
 """The static text behind must be this much of all static text: a closing reminder is no fault."""
 
@@ -56,8 +62,17 @@ class LayoutRule(SignRule):
                 if exposed.words_behind < _ENOUGH_WORDS or _is_message(exposed, trait):
                     return
                 if exposed.behind >= _SHARE * (exposed.before + exposed.behind):
-                    yield self.finding(prompt, exposed, trait)
+                    found = self.finding(prompt, exposed, trait)
+                    yield replace(found, severity=Severity.INFO) if _is_one_question(exposed) else found
                 return
+
+
+def _is_one_question(exposed: Exposed) -> bool:
+    """Whether a text is one short request ("Name ten other words for …"), which has nothing worth keeping."""
+    if exposed.segment.role == "system" or exposed.before + exposed.behind >= _SHORT:
+        return False
+    texts = (part.text for part in flatten(exposed.segment.parts) if isinstance(part, Text))
+    return not any(_ADDRESSED.search(text) for text in texts)
 
 
 def _is_message(exposed: Exposed, trait: Trait) -> bool:

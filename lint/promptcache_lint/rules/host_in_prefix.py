@@ -91,7 +91,7 @@ class HostInPrefix(SignRule):
                 r"(?:BUILD|RUN|JOB|REQUEST|TRACE|SESSION)_ID|AWS_LAMBDA_\w+|HEROKU_\w+|XDG_\w+|SHELL|TERM|PATH",
             ),
             names=(
-                r"(?:host|machine|computer|node|pod|container|instance)_?name|host|fqdn",
+                r"(?:host|machine|computer|pod)_?name|host|fqdn",
                 r"cwd|pwd|(?:current_?)?working_?(?:dir|directory|folder)|current_(?:dir|directory|folder|path)",
                 r"home_?(?:dir|directory)|temp_?(?:dir|directory)|tmp_?dir|pid|process_id|ip_address",
                 r"(?:project|workspace|repo|git)_?(?:root|dir|directory)",
@@ -121,6 +121,7 @@ class HostInPrefix(SignRule):
             ),
             attributes=("sys.platform", "sys.version", "sys.executable", "os.name"),
             environment=(r".*",),
+            names=(r"(?:node|container|instance)_?name",),
         ),
     )
 

@@ -46,11 +46,19 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Trait
 
 _ENOUGH_WORDS = 25
-_OF_THE_TURN = re.compile(
-    r"memor(?:y|ies)|messages?|results?|state|history|events?|observation|context|documents?|docs|chunks|outputs?"
-    r"|inputs?|responses?|answers?|transcript|conversation|trace",
+_LASTING = re.compile(
+    r"profile|prefer|settings|config|options|catalog|inventor|menu|polic|rules|guideline|permission|features?\b|flags"
+    r"|user|customer|account|client|guest|patient|employee|tenant|plan\b|plans|persona|knowledge|facts|metadata|tools"
+    r"|capabilit|attributes|defaults|products?|services|categor|taxonomy|glossary|ontology|terms|schedule|prices|stock",
     re.IGNORECASE,
 )
+"""What stays the same from one request to the next, so that its order matters."""
+_OF_THE_TURN = re.compile(
+    r"memor(?:y|ies)|messages?|results?|state|history|events?|observation|context|documents?|docs|chunks|outputs?"
+    r"|inputs?|responses?|answers?|transcript|conversation|trace|request|feedback|trajector",
+    re.IGNORECASE,
+)
+_DUMPED = re.compile(r"dumps\((.*)\)", re.DOTALL)
 
 
 class JsonWithoutSortKeys(SignRule):
@@ -69,4 +77,7 @@ class JsonWithoutSortKeys(SignRule):
         """Where nothing says the role, data is the turn's own as a rule: new in any order."""
         if exposed.segment.role != "prompt":
             return exposed.segment.role in {"system", "tool"}  # an earlier message was written once
-        return exposed.words_behind >= _ENOUGH_WORDS and not _OF_THE_TURN.search(trait.label)
+        match = _DUMPED.search(trait.label)
+        said = match[1].split(",")[0] if match is not None else trait.label
+        lasting = _LASTING.search(said) is not None and not _OF_THE_TURN.search(trait.label)
+        return exposed.words_behind >= _ENOUGH_WORDS and lasting

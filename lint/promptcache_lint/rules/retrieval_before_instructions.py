@@ -34,10 +34,28 @@ Question: {question}
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from promptcache_lint.findings import Severity
 from promptcache_lint.layout import LayoutRule
-from promptcache_lint.prompts import Mark, Stability
+from promptcache_lint.prompts import Hole, Mark, Stability, Text, flatten
 from promptcache_lint.rule import Sign
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.findings import Finding
+    from promptcache_lint.prompts import Prompt
+
+_CONTEXT = re.compile(r"\W*(?:\w+\.)*context(?:_(?:str|text))?\W*")
+_RETRIEVED = re.compile(
+    r"retriev|documents?\b|passages?\b|excerpts?\b|snippets?\b|chunks?\b|search result|sources?\b"
+    r"|knowledge base|references?\b|articles?\b|question|\bquer(?:y|ies)\b|answer",
+    re.IGNORECASE,
+)
+"""Words of a text that is about what was found for a question."""
 
 
 class RetrievalBeforeInstructions(LayoutRule):
@@ -63,7 +81,23 @@ class RetrievalBeforeInstructions(LayoutRule):
                     r"(?:documents?|docs|passages?|chunks?|snippets?|excerpts?)(?:_text|_str)?"
                 ),
                 r"(?:search|retrieval|web|rag|tool)_?(?:results?|hits|context)|context|context_(?:str|text)",
-                r"(?:page|web_?page|article|email|file|doc(?:ument)?)_?(?:content|text|body)|page_tree",
+                r"(?:page|web_?page|url|article|email|file|doc(?:ument)?)_?(?:content|text|body)|page_tree",
+                r"(?:(?:page|raw|cleaned)_)?html(?:_(?:content|text|body))?",
             ),
         ),
     )
+
+    def check(self, prompt: Prompt) -> Iterator[Finding]:
+        """At most one finding; a ``{context}`` without a question need not be new each time."""
+        for finding in super().check(prompt):
+            vague = _CONTEXT.fullmatch(finding.subject) is not None and not _asks(prompt)
+            yield replace(finding, severity=Severity.INFO) if vague else finding
+
+
+def _asks(prompt: Prompt) -> bool:
+    """Whether a prompt has a question, or says that something was found for one."""
+    parts = [part for segment in prompt.segments for part in flatten(segment.parts)]
+    traits = (trait for part in parts if isinstance(part, Hole) for trait in part.traits)
+    if any(trait.mark.code == "PC401" for trait in traits):
+        return True
+    return any(_RETRIEVED.search(part.text) for part in parts if isinstance(part, Text))

@@ -31,7 +31,8 @@ _WRITTEN_IN_CODE = re.compile(
 )
 _OF_THE_TURN = re.compile(
     r"(?:^|[._])(?:batch|items?|records?|rows?|samples?|entry|entries|pairs?|conversations?|messages|history"
-    r"|transcript|results?|outputs?|responses?|predictions?|findings|observations?|payload)$",
+    r"|transcript|results?|outputs?|responses?|predictions?|findings|observations?|payload|events?|request|body"
+    r"|feedback|side_info|trajector(?:y|ies)|traces?|snapshots?)$",
     re.IGNORECASE,
 )
 """Data that a prompt is asked about: new in each request, whatever the order of its keys."""

@@ -33,6 +33,8 @@ class Frame:
     imports: dict[str, str] = field(default_factory=dict)
     returned: list[tuple[Value, Place]] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
+    kept: bool = False
+    """What is made now is made once in the life of the process (``if cls.agent is None: cls.agent = …``)."""
 
     @property
     def at_module_level(self) -> bool:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.program import Class
-from promptcache_lint.readers.python.values import Instance, Ref, Thing, map_traits
+from promptcache_lint.readers.python.values import Instance, Ref, Str, Thing, map_traits
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
-    from promptcache_lint.prompts import Trait
+    from promptcache_lint.prompts import Part, Trait
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.program import Function
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["Objects", "settled"]
+__all__ = ["Objects", "settled", "settled_parts"]
 
 _DEEPEST = 6
 
@@ -128,6 +128,13 @@ class Objects:
 def own_attributes(left: Frame) -> tuple[tuple[str, Value], ...]:
     """What a constructor or method has stored on ``self``."""
     return tuple((name[5:], value) for name, value in left.names.items() if name.startswith("self."))
+
+
+def settled_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts of a text that is made once."""
+    value = settled(Str(parts))
+    assert isinstance(value, Str)
+    return value.parts
 
 
 def settled(value: Value) -> Value:

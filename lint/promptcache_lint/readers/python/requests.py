@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["SYSTEM_KEYWORDS", "Cutter", "literal", "spoken"]
+__all__ = ["SYSTEM_KEYWORDS", "Cutter", "is_tool", "literal", "spoken"]
 
 SYSTEM_KEYWORDS = (
     *("system", "instructions", "system_prompt", "system_instruction", "system_message"),
@@ -48,6 +48,15 @@ def spoken(value: Map) -> tuple[Role | None, Value | None]:
     speaker = role_of_speaker("".join(getattr(part, "text", "") for part in role.parts))
     content = value.get("content")
     return speaker, content if content is not None else value.get("parts")
+
+
+def is_tool(value: Map) -> bool:
+    """Whether a dict is a tool's definition, as a provider wants it."""
+    inner = value.get("function") or value.get("toolSpec")
+    if isinstance(inner, Map) and inner.get("name") is not None:
+        return inner.get("parameters") is not None or inner.get("inputSchema") is not None
+    named = value.get("name") is not None and value.get("description") is not None
+    return named and (value.get("input_schema") is not None or value.get("parameters") is not None)
 
 
 class _Marked(TypedDict, total=False):
@@ -117,11 +126,11 @@ class Cutter:
         rows = [spoken(item) if isinstance(item, Map) else (None, None) for item in value.items]
         if not any(role for role, _ in rows):
             return []
-        last_user = max((i for i, (role, _) in enumerate(rows) if role == "user"), default=None)
+        fresh = _of_the_turn([role for role, _ in rows])
         segments: list[Segment] = []
         for index, (role, content) in enumerate(rows):
             if role is not None and content is not None:
-                newest = role == "user" and index == last_user
+                newest = role == "user" and index >= fresh
                 cut = self.content(content, _NOWHERE, f"messages[{index}]", role, newest=newest)
                 item = value.items[index]
                 marked = self._marked(item)
@@ -189,6 +198,16 @@ class Cutter:
                 return strings.parts_of(self._machine, value, node, self._frame)
             case _:
                 return ()
+
+
+def _of_the_turn(roles: list[Role | None]) -> int:
+    """From where on messages of the user are new in each turn: behind the history, or the last one.
+
+    A message of which nothing is known stands for a history, which grows in front of those.
+    """
+    last = max((index for index, role in enumerate(roles) if role == "user"), default=0)
+    history = max((index for index, role in enumerate(roles) if role is None), default=last)
+    return history + 1 if history < last and set(roles[history + 1 :]) == {"user"} else last
 
 
 def _hole(traits: tuple[Trait, ...]) -> Hole:

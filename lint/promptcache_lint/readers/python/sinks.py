@@ -16,8 +16,8 @@ from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text, flatte
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.bindings import Bindings
-from promptcache_lint.readers.python.objects import settled
-from promptcache_lint.readers.python.requests import SYSTEM_KEYWORDS, Cutter, literal, spoken
+from promptcache_lint.readers.python.objects import settled, settled_parts
+from promptcache_lint.readers.python.requests import SYSTEM_KEYWORDS, Cutter, is_tool, literal, spoken
 from promptcache_lint.readers.python.speakers import made_message
 from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.readers.routing_keys import key_practices
@@ -91,9 +91,9 @@ class Sinks:
         role, content = spoken(value)
         if role == "system" and content is not None:
             self._emit("system", "system", content, node, frame, certain=True)
-        elif _is_tool(value):
+        elif is_tool(value):
             segment = self._cutter(frame).tool(value, node)
-            self._add("tool", (segment,), frame.module.place(node), certain=True)
+            self._add("tool", (segment,), frame.module.place(node), frame, certain=True)
 
     def built_list(self, value: Seq, node: ast.expr, frame: Frame) -> None:
         """A list or tuple display was evaluated: it may be a list of messages, or a pair of role and text."""
@@ -104,7 +104,7 @@ class Sinks:
             return
         segments = tuple(self._cutter(frame).messages(value))
         if len(segments) > 1 and not isinstance(node, ast.Tuple):
-            self._add("messages", segments, frame.module.place(node), certain=True)
+            self._add("messages", segments, frame.module.place(node), frame, certain=True)
 
     def assigned(self, name: str, value: Value, node: ast.expr, frame: Frame) -> None:
         """A value got a name, or was stored under a key or in an attribute."""
@@ -161,7 +161,7 @@ class Sinks:
         value = made.argument(99, "description")
         if isinstance(value, Str):
             segment = Segment("tools[0]", "tool", value.parts)
-            self._add("tool", (segment,), frame.module.place(made.node), certain=True)
+            self._add("tool", (segment,), frame.module.place(made.node), frame, certain=True)
 
     def _keywords(self, made: Call, frame: Frame) -> None:
         """A call of anything with a keyword that names a system prompt."""
@@ -180,19 +180,21 @@ class Sinks:
                 self._emit(keyword, "system", value, pair[1], frame, certain=True)
         tools = self._cutter(frame).tools(made)
         if tools:
-            self._add("tools", tuple(tools), frame.module.place(made.node), certain=True)
+            self._add("tools", tuple(tools), frame.module.place(made.node), frame, certain=True)
         pair = made.named.get("messages")
         if pair is not None and isinstance(pair[0], Seq):
             segments = tuple(self._cutter(frame).messages(pair[0]))
             if segments:
-                self._add("messages", segments, frame.module.place(made.node), certain=True)
+                self._add("messages", segments, frame.module.place(made.node), frame, certain=True)
 
     def _request(self, made: Call, frame: Frame) -> None:
         """A call of a model API: tools, then system, then messages."""
         segments = self._cutter(frame).request(made)
         if segments:
             model = made.argument(0, "model") if "model" in made.named else None
-            self._add("request", segments, frame.module.place(made.node), certain=True, model=literal(model))
+            self._add(
+                "request", segments, frame.module.place(made.node), frame, certain=True, model=literal(model)
+            )
         place = frame.module.place(made.node)
         keys = key_practices(Map(tuple((name, value) for name, (value, _) in made.named.items())), place)
         if keys:
@@ -216,7 +218,7 @@ class Sinks:
         path = name if role == "system" else "messages[0]"
         for segment in self._cutter(frame).content(value, node, path, role):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
-            self._add(name, (replace(segment, parts=parts),), place, certain=certain)
+            self._add(name, (replace(segment, parts=parts),), place, frame, certain=certain)
 
     def _emit_at(
         self, name: str, role: Role, value: Str, place: Place, frame: Frame, *, certain: bool, expand: bool
@@ -228,7 +230,7 @@ class Sinks:
         if role == "system" and role_of_name(name) != "system" and holds_input(parts):
             role = "prompt"  # only its wording speaks for a system prompt, and it holds the turn's own text
         path = "system" if role == "system" else "messages[0]"
-        self._add(name, (Segment(path, role, parts),), place, certain=certain)
+        self._add(name, (Segment(path, role, parts),), place, frame, certain=certain)
 
     def _expanded(self, parts: tuple[Part, ...], frame: Frame) -> tuple[Part, ...]:
         """Placeholders in literals that nothing has filled yet are holes."""
@@ -242,8 +244,17 @@ class Sinks:
         return tuple(done)
 
     def _add(
-        self, name: str, segments: tuple[Segment, ...], place: Place, *, certain: bool, model: str = ""
+        self,
+        name: str,
+        segments: tuple[Segment, ...],
+        place: Place,
+        frame: Frame,
+        *,
+        certain: bool,
+        model: str = "",
     ) -> None:
+        if frame.kept:
+            segments = tuple(replace(segment, parts=settled_parts(segment.parts)) for segment in segments)
         holes = [
             part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)
         ]
@@ -265,15 +276,6 @@ class Sinks:
     def _machine(self) -> Interpreter:
         assert self.machine is not None
         return self.machine
-
-
-def _is_tool(value: Map) -> bool:
-    """Whether a dict is a tool's definition, as a provider wants it."""
-    inner = value.get("function") or value.get("toolSpec")
-    if isinstance(inner, Map) and inner.get("name") is not None:
-        return inner.get("parameters") is not None or inner.get("inputSchema") is not None
-    named = value.get("name") is not None and value.get("description") is not None
-    return named and (value.get("input_schema") is not None or value.get("parameters") is not None)
 
 
 def _static_words(parts: tuple[Part, ...]) -> int:

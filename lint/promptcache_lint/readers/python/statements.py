@@ -10,6 +10,7 @@ from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.calls import call
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
+from promptcache_lint.readers.python.singletons import is_made_once
 from promptcache_lint.readers.python.values import (
     Map,
     Seq,
@@ -18,6 +19,7 @@ from promptcache_lint.readers.python.values import (
     map_traits,
     order_traits,
     with_traits,
+    without_order,
 )
 
 if TYPE_CHECKING:
@@ -67,7 +69,8 @@ def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # n
         case ast.For() | ast.AsyncFor():
             iterable = machine.evaluate(node.iter, frame)
             counted = _counter(machine, node, frame)
-            assign(machine, node.target, counted or element_of(iterable), frame)
+            each = counted or element_of(iterable)
+            assign(machine, node.target, without_order(each) if _looks_up(node) else each, frame)
             before = dict(frame.names)
             run(machine, node.body, frame)
             _grown(frame, before, order_traits(iterable))
@@ -96,6 +99,16 @@ def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # n
             return True
         case _:
             return False
+    return False
+
+
+def _looks_up(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop ends at the item that equals something: which one that is, no order decides."""
+    for inner in node.body:
+        if isinstance(inner, ast.If) and isinstance(inner.body[-1], ast.Return | ast.Break):
+            tests = (test for test in ast.walk(inner.test) if isinstance(test, ast.Compare))
+            if any(isinstance(op, ast.Eq) for test in tests for op in test.ops):
+                return True
     return False
 
 
@@ -206,7 +219,9 @@ def _branch(machine: Interpreter, node: ast.If, frame: Frame) -> bool:
     place = frame.module.place(node.test)
     test = frame.module.label(node.test)
     before = dict(frame.names)
+    outside, frame.kept = frame.kept, frame.kept or is_made_once(node, frame)
     body_ends = run(machine, node.body, frame)
+    frame.kept = outside
     after_body = frame.names
     frame.names = dict(before)
     else_ends = run(machine, node.orelse, frame)

@@ -133,8 +133,15 @@ def _reserialized(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     if not isinstance(parsed, ast.Call):
         parsed = _assigned(spell(parsed), facts) or parsed
     loads = isinstance(parsed, ast.Call) and called_name(parsed).endswith("loads") and parsed.args
-    if loads and "arguments" in ast.unparse(parsed) and _under_arguments(node, facts):
+    changed = _is_changed(spell(node.args[0]), facts)  # then it is another text on purpose
+    if loads and "arguments" in ast.unparse(parsed) and not changed and _under_arguments(node, facts):
         yield facts.practice("PC507", Severity.WARNING, node, _WRITTEN.format(facts.label(node)))
+
+
+def _is_changed(name: str, facts: Facts) -> bool:
+    """Whether something is stored in what has the name: ``arguments["text"] = …``."""
+    targets = (t for node in facts.of(ast.Assign) if isinstance(node, ast.Assign) for t in node.targets)
+    return bool(name) and any(isinstance(t, ast.Subscript) and spell(t.value) == name for t in targets)
 
 
 def _assigned(name: str, facts: Facts) -> ast.expr | None:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.batches import in_batches
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
     constant,
@@ -41,6 +42,9 @@ _QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$"
 _SYSTEM_TEST = re.compile(
     r"\[0\].*(?<![!])={2}.*(?:system|developer)|isinstance\(.*\[0\].*(?:System|Developer)", re.IGNORECASE
 )
+_AT_TIMES = "{} drops the oldest messages: each time it does, the whole conversation is new to the cache."
+_MANY_RUNS = 50
+"""As many exchanges few conversations ever reach."""
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
 
 
@@ -80,7 +84,10 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
     if severity is not None:
         if not facts.calls and _is_given(lower, facts):
             severity = Severity.WARNING  # a look at the history, as long as its caller wants
-        yield facts.practice("PC501", severity, node, _SAYS.format(f"`{facts.label(node)}`"))
+        says = _SAYS
+        if in_batches(node, lower, facts):
+            severity, says = min(severity, Severity.WARNING), _AT_TIMES
+        yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
 
 
 def _is_given(lower: ast.expr, facts: Facts) -> bool:
@@ -167,7 +174,9 @@ def _call(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     name = called_name(node)
     last = name.rpartition(".")[2]
     if last == "trim_messages" and (node.args or node.keywords):
-        yield facts.practice("PC501", Severity.ERROR, node, _SAYS.format("`trim_messages`"))
+        if not isinstance(facts.parents.get(node), ast.Expr):  # the libraries' gives what is left
+            sure = Severity.ERROR if name == last else Severity.WARNING
+            yield facts.practice("PC501", sure, node, _SAYS.format("`trim_messages`"))
     elif last in _WINDOW_CLASSES or name.endswith("ChatMemoryBuffer.from_defaults"):
         yield facts.practice("PC501", Severity.WARNING, node, _SAYS.format(f"`{name}`"))
     elif last == "deque":
@@ -273,7 +282,9 @@ def _removed(node: ast.Call, facts: Facts) -> Iterator[Practice]:
 
 def _settings(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     for keyword in node.keywords:
-        if keyword.arg in _WINDOW_SETTINGS and isinstance(constant(keyword.value), int):
-            yield facts.practice("PC501", Severity.WARNING, keyword.value, _SAYS.format(f"`{keyword.arg}`"))
+        length = constant(keyword.value)
+        if keyword.arg in _WINDOW_SETTINGS and isinstance(length, int):
+            often = Severity.WARNING if length < _MANY_RUNS else Severity.INFO
+            yield facts.practice("PC501", often, keyword.value, _SAYS.format(f"`{keyword.arg}`"))
         if keyword.arg == "truncation" and constant(keyword.value) == "auto" and is_model_call(node):
             yield facts.practice("PC501", Severity.WARNING, keyword.value, _SAYS.format("`truncation`"))

@@ -1,0 +1,66 @@
+"""Whether a conversation is cut rarely and far, so that many turns share what is left, or in every turn."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python.conversations.facts import constant, spell
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["in_batches"]
+
+_FAR = 0.75
+"""What is kept, as a share of the length at which a list is cut."""
+
+
+def in_batches(window: ast.Subscript, lower: ast.expr, facts: Facts) -> bool:
+    """Whether ``self.messages = self.messages[-10:]`` stands under a length of which 10 is a part.
+
+    The list must be kept, and be the one that was cut: a cut that each request makes anew slides.
+    """
+    owner = spell(window.value)
+    if "." not in owner or not _is_kept(window, owner, facts):
+        return False
+    kept = lower.operand if isinstance(lower, ast.UnaryOp) else getattr(lower, "right", lower)
+    for outer in facts.around(window):
+        if isinstance(outer, ast.If):
+            bound = _bound(outer.test, owner)
+            if bound is not None:
+                return _is_part(kept, bound, facts)
+    return False
+
+
+def _is_kept(window: ast.Subscript, owner: str, facts: Facts) -> bool:
+    statement = facts.statement(window)
+    return isinstance(statement, ast.Assign) and any(spell(t) == owner for t in statement.targets)
+
+
+def _bound(test: ast.expr, owner: str) -> ast.expr | None:
+    """What ``len(owner)`` is compared with."""
+    for node in ast.walk(test):
+        match node:
+            case ast.Compare(
+                left=ast.Call(func=ast.Name(id="len"), args=[inner]),
+                ops=[ast.Gt() | ast.GtE()],
+                comparators=[bound],
+            ) if spell(inner) == owner:
+                return bound
+    return None
+
+
+def _is_part(kept: ast.expr, bound: ast.expr, facts: Facts) -> bool:
+    """Whether fewer are kept than the bound, by number or since the code divides."""
+    fewer, most = constant(kept), constant(bound)
+    if isinstance(fewer, int) and isinstance(most, int):
+        return fewer <= _FAR * most
+    name = spell(kept)
+    assigned = [node for node in facts.of(ast.Assign) if isinstance(node, ast.Assign)]
+    written = [kept, *(node.value for node in assigned if name and name in map(spell, node.targets))]
+    return any(
+        isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Div | ast.FloorDiv)
+        for expression in written
+        for inner in ast.walk(expression)
+    )
