@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from promptcache_gateway.arguments import make_settings, parse_arguments
 from promptcache_gateway.errors import GatewayError, StartupError
 from promptcache_gateway.logs import configure
-from promptcache_gateway.upstreams import check_upstreams
+from promptcache_gateway.upstreams import check_upstreams, create_switchboard
 
 if TYPE_CHECKING:
     import argparse
     import socket
     from collections.abc import Callable, Coroutine, Sequence
 
-    from promptcache_gateway.app import Gateway
     from promptcache_gateway.settings import Settings
+    from promptcache_gateway.upstreams.base import Upstream
 
 CANNOT_START = 2
 _logger = logging.getLogger("promptcache.gateway")
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if (warning := _old_prices(settings)) is not None:
                 print(f"Note: {warning}")
             return 0
-        _serve(settings, partial(_read, arguments))
+        _serve(settings, partial(read_settings, arguments), sys.argv[1:] if argv is None else argv)
     except GatewayError as error:
         print(f"promptcache serve: {error}", file=sys.stderr)
         return CANNOT_START
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _read(arguments: argparse.Namespace) -> Settings:
+def read_settings(arguments: argparse.Namespace) -> Settings:
     """The settings, judged as far as they can be while nothing is started."""
     settings = make_settings(arguments)
     check_upstreams(settings)
@@ -67,7 +67,7 @@ def _warn(settings: Settings) -> None:
         _logger.warning("%s", warning)
 
 
-def _serve(settings: Settings, read_again: Callable[[], Settings]) -> None:
+def _serve(settings: Settings, read_again: Callable[[], Settings], argv: Sequence[str]) -> None:
     try:
         from promptcache_gateway import app, server  # noqa: PLC0415 - the web framework is an extra
     except ImportError as error:
@@ -82,12 +82,21 @@ def _serve(settings: Settings, read_again: Callable[[], Settings]) -> None:
         # Where machines read the log, what is otherwise printed is a part of it.
         quiet = settings.log_format == "json"
         say, announce = (_logger.info, _log_address) if quiet else (_progress, _announce)
-        gateway = app.create_app(settings, on_progress=say)
         say(f"Starting {_subject(settings)} …")
-        _run(server.serve(gateway, settings, bound, lambda: announce(gateway, bound), read_again))
+        if settings.workers > 1:
+            from promptcache_gateway.shared import parent  # noqa: PLC0415 - for those who want several
+
+            served = [line.upstream for line in create_switchboard(settings).lines]
+            told = partial(announce, served, bound)
+            run_loop(parent.serve_with_workers(settings, argv, bound, told, read_again))
+            return
+        gateway = app.create_app(settings, on_progress=say)
+        told = partial(announce, gateway.upstreams, bound)
+        run_loop(server.serve(gateway, settings, bound, told, read_again))
 
 
-def _run(serving: Coroutine[Any, Any, None]) -> None:
+def run_loop(serving: Coroutine[Any, Any, None]) -> None:
+    """Run what serves in an event loop, the faster one where it is there."""
     try:
         import uvloop  # noqa: PLC0415 - not on every platform
     except ImportError:
@@ -96,14 +105,14 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
         uvloop.run(serving)
 
 
-def _announce(gateway: Gateway, bound: socket.socket) -> None:
+def _announce(upstreams: Sequence[Upstream], bound: socket.socket) -> None:
     """Print where the gateway is and a client that works as it stands."""
     host, port = bound.getsockname()[:2]
     address = f"http://{_address(host, port)}"
-    model = gateway.upstream.health().get("model", "YOUR-MODEL")
+    model = upstreams[0].health().get("model", "YOUR-MODEL")
     print(
         f"""\
-promptcache serves {gateway.upstream.name} on {address}
+promptcache serves {upstreams[0].name} on {address}
 
   base_url   {address}/v1
   dashboard  {address}/dashboard
@@ -124,9 +133,9 @@ Stop with Ctrl+C.""",
     )
 
 
-def _log_address(gateway: Gateway, bound: socket.socket) -> None:
+def _log_address(upstreams: Sequence[Upstream], bound: socket.socket) -> None:
     host, port = bound.getsockname()[:2]
-    names = [upstream.name for upstream in gateway.upstreams]
+    names = [upstream.name for upstream in upstreams]
     fields = {"address": f"http://{_address(host, port)}", "upstreams": names}
     _logger.info("serving", extra={"fields": fields})
 

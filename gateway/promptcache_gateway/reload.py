@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NEEDS_RESTART = (
     "host",
     "port",
+    "workers",
     "engine",
     "max_header_bytes",
     "shutdown_grace_s",

@@ -28,9 +28,16 @@ class Arrivals:
     Args:
         look: takes one look; never raises.
         prepare: called after a look that nobody waited for, to have ready what is asked next; never raises.
+        moment_s: seconds after which it is looked at, if nobody asks before.
     """
 
-    def __init__(self, look: Callable[[Observation], None], prepare: Callable[[Observation], None]) -> None:
+    def __init__(
+        self,
+        look: Callable[[Observation], None],
+        prepare: Callable[[Observation], None],
+        moment_s: float = _MOMENT_S,
+    ) -> None:
+        self._moment_s = moment_s
         self._look = look
         self._prepare = prepare
         self._waiting: deque[Observation] = deque()
@@ -47,7 +54,7 @@ class Arrivals:
         self._waiting.append(observation)
         if not self._due:
             self._due = True
-            loop.call_later(_MOMENT_S, self._when_due)
+            loop.call_later(self._moment_s, self._when_due)
 
     def catch_up(self) -> None:
         """Look at everything that waits; what another thread is looking at has been seen then, too."""

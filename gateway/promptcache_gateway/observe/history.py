@@ -157,6 +157,10 @@ class History:
             if self._tenants.pop(tenant, None) is not None:
                 self._forgotten = True
 
+    def has_gaps(self) -> None:
+        """Note that there were requests it does not know: a new one is not said to be the first."""
+        self._forgotten = True
+
     def __len__(self) -> int:
         with self._lock:
             return sum(len(row.entries) for owner in self._tenants.values() for row in owner.rows.values())

@@ -32,6 +32,11 @@ class Renames:
             for tenant, own, shown in known:
                 self._shown.setdefault(tenant, {})[own] = shown
 
+    def known(self) -> list[tuple[str, str, str]]:
+        """Every rename: tenant, own name, name shown."""
+        with self._lock:
+            return [(tenant, own, to) for tenant, names in self._shown.items() for own, to in names.items()]
+
     def rename(self, tenant: str, name: str, to: str) -> dict[str, str]:
         """Show ``to`` where ``name`` was shown; every own name that this concerns, and ``to``.
 

@@ -106,6 +106,23 @@ class Templates:
             for template in known:
                 self._remember(self._tenant(template.tenant), template.name, template.signature)
 
+    def known(self) -> list[LearnedTemplate]:
+        """Every template that is known."""
+        with self._lock:
+            return [
+                LearnedTemplate(tenant, name, signature)
+                for tenant, owner in self._tenants.items()
+                for name, signature in owner.signatures.items()
+            ]
+
+    def alike(self, template: LearnedTemplate) -> str | None:
+        """The known template that this one is, by its name, key or wording; None where it is a new one."""
+        with self._lock:
+            owner = self._tenant(template.tenant)
+            if template.name in owner.signatures:
+                return template.name
+            return owner.by_key.get(template.signature.key) or _most_alike(owner, template.signature)
+
     def name(self, tenant: str, given: str | None, prompt: Prompt | None) -> TemplateName:
         """The template of a request; ``given`` is the name its caller used, if any."""
         return self.renames.apply(tenant, self._own_name(tenant, given, prompt))

@@ -1,0 +1,95 @@
+"""Messages between the processes of one gateway, over a pair of sockets that nobody else can reach.
+
+A frame is a length, a kind and a body. Sending never waits: what a peer that has fallen far behind cannot
+take is not sent, and the sender is told. Bodies are pickled by their senders and unpickled by those whom they
+concern; both are the same program, and the sockets were never anybody else's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import struct
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import AsyncIterator
+
+_HEAD = struct.Struct("!IB")
+_MOST_WAITING = 64 << 20
+_LIMIT = 1 << 20
+
+
+class Kind(IntEnum):
+    """What a frame says.
+
+    From a worker to its parent: ``READY`` (it answers requests), ``RECORD`` (a request has ended),
+    ``LEARNED`` (a template), ``STANDS`` (its answer to ``ASK``). Between workers, passed on by the
+    parent: ``SEEN`` (a request has come in), ``SETTLED`` (how it ended). From the parent to its workers:
+    ``WELCOME`` (what is known of old), ``RECALL`` (a template another one learned), ``ASK`` (how do things
+    stand?), ``RENAME``, ``FORGET`` (a tenant). Both ways: ``SPENT`` and ``LEVEL`` (of limits).
+    """
+
+    READY = 1
+    RECORD = 2
+    LEARNED = 3
+    STANDS = 4
+    SEEN = 5
+    SETTLED = 6
+    WELCOME = 7
+    RECALL = 8
+    ASK = 9
+    RENAME = 10
+    FORGET = 11
+    SPENT = 12
+    LEVEL = 13
+
+
+class Channel:
+    """One end of the sockets. Use it from one event loop."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def open(cls, end: socket.socket) -> Channel:
+        """A channel over a connected socket, which it owns from now on."""
+        end.setblocking(False)  # noqa: FBT003 - the socket's own method
+        return cls(*await asyncio.open_connection(sock=end, limit=_LIMIT))
+
+    def send(self, kind: Kind, value: Any = None) -> bool:
+        """Send a value; False where the peer is gone, or too far behind to take it."""
+        return self.pass_on(kind, pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+
+    def pass_on(self, kind: Kind, body: bytes) -> bool:
+        """Send a body that is pickled already."""
+        transport = self._writer.transport
+        if transport.is_closing() or transport.get_write_buffer_size() > _MOST_WAITING:
+            return False
+        self._writer.write(_HEAD.pack(len(body), kind))
+        self._writer.write(body)
+        return True
+
+    async def frames(self) -> AsyncIterator[tuple[Kind, bytes]]:
+        """What the peer sends, until it is gone."""
+        try:
+            while True:
+                length, kind = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
+                yield Kind(kind), await self._reader.readexactly(length)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+
+    async def close(self) -> None:
+        """Send what is still waiting, and close."""
+        try:
+            self._writer.close()
+            await self._writer.wait_closed()
+        except (ConnectionError, OSError):
+            pass
+
+
+def unpack(body: bytes) -> Any:
+    """The value of a frame from a process of our own."""
+    return pickle.loads(body)  # noqa: S301 - see the module's docstring

@@ -1,0 +1,178 @@
+"""The observer of a worker: what its peers see is known to it too, and its own is told to them.
+
+A conversation's next turn may reach any worker. So each tells the others of every request it has looked at,
+cut and keyed as it is, and of how it ended; a template that one learns is known to all. Keys rest on Python's
+hash of strings, so all workers of one gateway are started with one seed. Records go to the parent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from promptcache_gateway.observe import Observer
+from promptcache_gateway.observe.arrivals import Arrivals
+from promptcache_gateway.observe.history import Entry
+from promptcache_gateway.observe.prompt import share_texts
+from promptcache_gateway.shared.frames import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from promptcache_gateway.exchange import Call, EngineFacts, Outcome
+    from promptcache_gateway.observe import Diagnosis
+    from promptcache_gateway.observe.money import Money
+    from promptcache_gateway.observe.observation import Observation, Sight
+    from promptcache_gateway.observe.record import RequestRecord
+    from promptcache_gateway.observe.rules import CachedUpstream
+    from promptcache_gateway.observe.templates import LearnedTemplate
+
+    Tell = Callable[[Kind, Any], bool]
+
+_MOMENT_S = 0.01
+_FOREVER = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request that a worker has looked at."""
+
+    tenant: str
+    family: str
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How it ended. ``answered_at`` None: no upstream worked on it, and it is no predecessor."""
+
+    id: str
+    answered_at: float | None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    response_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was known before a worker was there: templates, and every rename (tenant, own name, shown).
+
+    ``others_served``: requests were answered before, of which this worker does not know.
+    """
+
+    templates: tuple[LearnedTemplate, ...]
+    renames: tuple[tuple[str, str, str], ...]
+    others_served: bool = False
+
+
+class PeerObserver(Observer):
+    """An `Observer` without a journal, which tells and is told.
+
+    Args:
+        tell: sends a value to the parent, or through it to the peers; never waits.
+    """
+
+    def __init__(
+        self,
+        upstreams: Iterable[CachedUpstream] = (),
+        *,
+        tell: Tell,
+        listeners: Iterable[Callable[[RequestRecord], None]] = (),
+        money: Money | None = None,
+    ) -> None:
+        self._tell = tell
+        self._theirs: WeakValueDictionary[str, _Theirs] = WeakValueDictionary()
+        self.lost = 0
+        super().__init__(upstreams, None, listeners=(self._ship, *listeners), money=money)
+        # What its peers have to tell of an earlier answer should be there when the next request is looked at.
+        self._arrivals = Arrivals(self._look, self._prepare, moment_s=_MOMENT_S)
+
+    def welcome(self, known: Known) -> None:
+        """Know what was learned before."""
+        self._templates.recall(known.templates)
+        self.renames.recall(known.renames)
+        if known.others_served:
+            self._history.has_gaps()
+
+    def recall(self, template: LearnedTemplate) -> None:
+        """Know a template that a peer has learned."""
+        self._templates.recall((template,))
+
+    @property
+    def open_requests(self) -> frozenset[str]:
+        """The ids of the requests under way."""
+        return frozenset(self._open)
+
+    def saw(self, seen: Seen) -> None:
+        """Know a request that a peer has looked at."""
+        entry = seen.entry
+        match = self._history.find(
+            seen.tenant, seen.family, entry.prompt, route=entry.route, not_before=_FOREVER
+        )
+        if match.predecessor is not None:
+            entry.prompt = share_texts(entry.prompt, match.predecessor.prompt)
+        theirs = _Theirs(
+            seen.tenant, seen.family, entry.id, entry.prompt, entry.model, entry.upstream, entry.received_at
+        )
+        self._history.add(seen.tenant, seen.family, theirs)
+        self._theirs[entry.id] = theirs
+
+    def settled(self, settled: Settled) -> None:
+        """Know how a peer's request ended."""
+        entry = self._theirs.get(settled.id)
+        if entry is None:
+            return
+        if settled.answered_at is None:
+            self._history.discard(entry.tenant, entry.family, entry)
+            return
+        entry.prompt_tokens, entry.cached_tokens = settled.prompt_tokens, settled.cached_tokens
+        entry.answered_at = settled.answered_at
+        self.answered.add(entry.tenant, entry, settled.response_id)
+
+    def move(self, observation: Observation, call: Call) -> Observation:
+        """Note that a request goes to another upstream after all; peers take back what they were told."""
+        if observation.sight.entry is not None:
+            self._tell(Kind.SETTLED, Settled(observation.call.id, None))
+        return super().move(observation, call)
+
+    def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis:
+        """What is known before the answer's body; peers are told that it has begun."""
+        known = observation.sight.entry
+        pending = known is not None and known.answered_at is None
+        found = super().preview(observation, engine)
+        if known is not None and pending:
+            self._tell(Kind.SETTLED, _end_of(known))
+        return found
+
+    def _observe(self, call: Call) -> Sight:
+        sight = super()._observe(call)
+        for template in self._templates.take_learned():
+            self._tell(Kind.LEARNED, template)
+        if sight.entry is not None:
+            self._tell(Kind.SEEN, Seen(call.tenant, sight.name.family, replace(sight.entry)))
+        return sight
+
+    def _settle(self, observation: Observation, outcome: Outcome) -> None:
+        super()._settle(observation, outcome)
+        entry = observation.sight.entry
+        if entry is not None:
+            self._tell(Kind.SETTLED, _end_of(entry))
+
+    def _ship(self, record: RequestRecord) -> None:
+        if not self._tell(Kind.RECORD, record):
+            self.lost += 1
+
+
+class _Theirs(Entry):
+    """A peer's request, with where it stands in history."""
+
+    __slots__ = ("family", "tenant")
+
+    def __init__(self, tenant: str, family: str, *fields: Any) -> None:
+        super().__init__(*fields)
+        self.tenant, self.family = tenant, family
+
+
+def _end_of(entry: Entry) -> Settled:
+    return Settled(entry.id, entry.answered_at, entry.prompt_tokens, entry.cached_tokens, entry.response_id)

@@ -1,0 +1,91 @@
+"""One worker of ``promptcache serve --workers N``: a process that answers requests on the shared socket.
+
+The parent starts it as ``python -m promptcache_gateway.shared.worker`` with the two sockets it inherits, the
+path of the control plane's and ``serve``'s own arguments. It ends when it is told to, or when the parent is
+gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from promptcache_gateway import server
+from promptcache_gateway.app import Gateway
+from promptcache_gateway.arguments import make_settings, parse_arguments
+from promptcache_gateway.cli import CANNOT_START, read_settings, run_loop
+from promptcache_gateway.errors import GatewayError
+from promptcache_gateway.logs import configure, log_request
+from promptcache_gateway.observe.money import Money
+from promptcache_gateway.shared.control_proxy import ControlProxy
+from promptcache_gateway.shared.frames import Channel, Kind
+from promptcache_gateway.shared.link import Link
+from promptcache_gateway.shared.observer import PeerObserver
+from promptcache_gateway.upstreams import create_switchboard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from promptcache_gateway.settings import Settings
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve until told to stop; ``argv``: listening socket, channel, control plane's path, the rest."""
+    listening, channel = (socket.socket(fileno=int(number)) for number in argv[:2])
+    arguments = parse_arguments(argv[3:])
+    try:
+        settings = make_settings(arguments)
+        configure(settings.log_format, settings.log_level)
+        run_loop(_serve(settings, listening, channel, argv[2], partial(read_settings, arguments)))
+    except GatewayError as error:
+        print(f"promptcache serve: {error}", file=sys.stderr)  # noqa: T201 - a command's own words
+        return CANNOT_START
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+async def _serve(
+    settings: Settings,
+    listening: socket.socket,
+    end: socket.socket,
+    control: str,
+    read_again: Callable[[], Settings],
+) -> None:
+    channel = await Channel.open(end)
+    switchboard = create_switchboard(settings)
+    observer = PeerObserver(
+        [line.upstream for line in switchboard.lines],
+        tell=channel.send,
+        listeners=(log_request,) if settings.log_requests else (),
+        money=Money(settings.prices.prices.find),
+    )
+    gateway = Gateway(
+        settings, switchboard, observer, lambda _, upstreams, __: ControlProxy(control, upstreams)
+    )
+    link = Link(channel, observer, gateway.traffic)
+    listening_to = asyncio.create_task(_listen(link))
+    try:
+        await link.welcomed()
+        await server.serve(gateway, settings, listening, lambda: _ready(channel), read_again)
+    finally:
+        await channel.close()
+        listening_to.cancel()
+
+
+async def _listen(link: Link) -> None:
+    await link.listen()
+    os.kill(os.getpid(), signal.SIGTERM)  # the parent is gone: end as if it had asked for that
+
+
+def _ready(channel: Channel) -> None:
+    channel.send(Kind.READY)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
