@@ -33,7 +33,8 @@ from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.reload import Retirement, merge, start_all
 from promptcache_gateway.settings import Settings
 from promptcache_gateway.store import Store
-from promptcache_gateway.tenancy import Limits
+from promptcache_gateway.store.spending import SpendingReader
+from promptcache_gateway.tenancy import Ledger, Limits
 from promptcache_gateway.tenancy.key_file import KeyFile
 from promptcache_gateway.tenancy.key_ring import KeyRing
 from promptcache_gateway.traffic_metrics import LineFigures, Traffic, TrafficMetrics
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from promptcache_gateway.store.spending import Spent
     from promptcache_gateway.template_sources import SourceSettings
+    from promptcache_gateway.tenancy.budgets import Budget
     from promptcache_gateway.upstreams.base import Upstream
 
 _HEAD_AS_GET = frozenset({"/", "/health", "/metrics", "/dashboard"})
@@ -59,19 +62,24 @@ class Gateway:
         settings: Settings,
         switchboard: Switchboard,
         observer: Observer,
-        control: Callable[[Observer, Sequence[Upstream], SourceSettings], ASGIApp] = create_control_plane,
+        control: Callable[[Observer, Sequence[Upstream], SourceSettings], ASGIApp] | None = None,
     ) -> None:
-        """``control`` makes what answers everything that is not a provider's API."""
+        """``control`` makes what answers everything that is not a provider's API; None: this process does."""
         self.upstreams: list[Upstream] = []
         self.observer = observer
         self._ring = KeyRing(KeyFile(settings.key_file))
         self._limits = Limits(settings.tenants)
         self._mutator = Mutator(settings.mutations)
-        observer.forgetters.append(self._mutator.forget)
+        self._ledger = _ledger(settings, observer)
+        observer.forgetters += [self._mutator.forget, self._ledger.forget]
         self._retirement = Retirement()
         self._reloading = asyncio.Lock()
         self._take(settings, switchboard)
-        self._control = control(observer, self.upstreams, settings.sources)
+        if control is None:
+            told = create_control_plane(observer, self.upstreams, settings.sources, lambda: self._settings)
+            self._control: ASGIApp = told
+        else:
+            self._control = control(observer, self.upstreams, settings.sources)
         self._origins = Origins(settings)
         self._max_requests = settings.max_requests
         self._plane_tasks: set[asyncio.Task[object]] = set()
@@ -84,7 +92,8 @@ class Gateway:
     def traffic(self) -> Traffic:
         """How its requests, upstreams and limits stand."""
         lines = tuple(map(LineFigures.of, self._switchboard.lines))
-        return Traffic(len(self._plane_tasks), lines, dict(self._limits.refused))
+        beyond = {(tenant, "budget"): count for tenant, count in self._ledger.refused.items()}
+        return Traffic(len(self._plane_tasks), lines, {**self._limits.refused, **beyond})
 
     @property
     def upstream(self) -> Upstream:
@@ -149,8 +158,15 @@ class Gateway:
         self._access = Access(settings.api_keys, self._ring, required=settings.api_key_required)
         self._limits.renew(settings.tenants)
         self._mutator.renew(settings.mutations)
+        self._ledger.renew(_budgets(settings))
         self._plane = DataPlane(
-            settings, switchboard, self.observer, self._access, limits=self._limits, mutator=self._mutator
+            settings,
+            switchboard,
+            self.observer,
+            self._access,
+            limits=self._limits,
+            mutator=self._mutator,
+            ledger=self._ledger,
         )
         self._origins, self._cors = Origins(settings), Cors(settings)
         self._max_requests = settings.max_requests
@@ -255,6 +271,24 @@ class _Response:
         if self.started and not self._complete:
             with contextlib.suppress(Exception):
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _budgets(settings: Settings) -> dict[str, Budget | None]:
+    return {name: limits.budget for name, limits in settings.tenants.items()}
+
+
+def _ledger(settings: Settings, observer: Observer) -> Ledger:
+    """What was spent: read from this process's own store, or from the database that another one writes."""
+    journal = observer.journal
+    if journal is None:
+        return Ledger(SpendingReader(settings.database_address), _budgets(settings))
+
+    def read(since_day: int) -> Sequence[Spent]:
+        journal.store.flush()
+        return journal.store.spending(since_day)
+
+    alerts = journal.alerts
+    return Ledger(read, _budgets(settings), tell=alerts.budget, warn_at=lambda: alerts.budget_used)
 
 
 def create_app(

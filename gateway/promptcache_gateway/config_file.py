@@ -108,6 +108,8 @@ NAMED: dict[str, dict[str, type]] = {
     "tenants": {
         "requests_per_minute": int,
         "tokens_per_minute": int,
+        "budget_usd": float,
+        "budget_period": str,
     },
 }
 # Tables with keys of their own, and tables of tables below: [mutations] and [mutations.upstreams.NAME].

@@ -14,12 +14,13 @@ import orjson
 from promptcache._version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fastapi import FastAPI
     from starlette.types import Receive, Scope, Send
 
     from promptcache_gateway.observe import Observer
+    from promptcache_gateway.settings import Settings
     from promptcache_gateway.template_sources import SourceSettings
     from promptcache_gateway.upstreams.base import Upstream
 
@@ -28,9 +29,14 @@ class ControlPlane:
     """Everything that is not a provider's API, behind ASGI's three arguments."""
 
     def __init__(
-        self, observer: Observer, upstreams: Sequence[Upstream], sources: SourceSettings | None = None
+        self,
+        observer: Observer,
+        upstreams: Sequence[Upstream],
+        sources: SourceSettings | None = None,
+        settings: Callable[[], Settings] | None = None,
     ) -> None:
         self._observer = observer
+        self._settings = settings
         self._sources = sources
         self._upstreams = upstreams
         self._app: FastAPI | None = None
@@ -53,7 +59,7 @@ class ControlPlane:
     def _make(self) -> FastAPI:
         from promptcache_gateway.control_app import create_control_app  # noqa: PLC0415 - see above
 
-        return create_control_app(self._observer, self._upstreams, self._sources)
+        return create_control_app(self._observer, self._upstreams, self._sources, self._settings)
 
     async def _answer_health(self, send: Send) -> None:
         status, body = health_report(self._upstreams)
@@ -73,7 +79,10 @@ def health_report(upstreams: Sequence[Upstream]) -> tuple[int, dict[str, Any]]:
 
 
 def create_control_plane(
-    observer: Observer, upstreams: Sequence[Upstream], sources: SourceSettings | None = None
+    observer: Observer,
+    upstreams: Sequence[Upstream],
+    sources: SourceSettings | None = None,
+    settings: Callable[[], Settings] | None = None,
 ) -> ControlPlane:
-    """Make the control plane."""
-    return ControlPlane(observer, upstreams, sources)
+    """Make the control plane; ``settings`` tells those of the moment, None: nothing is said of budgets."""
+    return ControlPlane(observer, upstreams, sources, settings)

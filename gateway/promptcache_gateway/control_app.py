@@ -14,17 +14,19 @@ from starlette.exceptions import HTTPException
 
 from promptcache._version import __version__
 from promptcache_gateway.admin import create_router
+from promptcache_gateway.admin.budgets import create_budgets
 from promptcache_gateway.control import health_report
 from promptcache_gateway.dashboard import mount
 from promptcache_gateway.errors import ApiError, internal_error, invalid_request
 from promptcache_gateway.template_sources import TemplateSources
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from starlette.requests import Request
 
     from promptcache_gateway.observe import Observer
+    from promptcache_gateway.settings import Settings
     from promptcache_gateway.template_sources import SourceSettings
     from promptcache_gateway.upstreams.base import Upstream
 
@@ -32,7 +34,10 @@ OPENAPI_PATH = "/promptcache/v1/openapi.json"
 
 
 def create_control_app(
-    observer: Observer, upstreams: Sequence[Upstream], sources: SourceSettings | None = None
+    observer: Observer,
+    upstreams: Sequence[Upstream],
+    sources: SourceSettings | None = None,
+    settings: Callable[[], Settings] | None = None,
 ) -> FastAPI:
     """Make the application of everything that is not a provider's API."""
     app = FastAPI(
@@ -58,6 +63,8 @@ def create_control_app(
         return RedirectResponse("dashboard")
 
     app.include_router(create_router(observer, upstreams, TemplateSources(sources)))
+    if settings is not None and observer.journal is not None:
+        app.include_router(create_budgets(observer.journal, settings))
     mount(app)
     return app
 

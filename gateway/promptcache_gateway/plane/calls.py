@@ -47,8 +47,11 @@ def make_call(
     tenant: str,
     upstream: str,
     model: str | None = None,
+    key_id: str | None = None,
 ) -> Call:
     """Make the call of one request; ``model`` is its name at the upstream, None: the caller's.
+
+    ``key_id`` is the id of the key that was shown, None where it is none of the file's.
 
     Raises:
         ApiError: 400 where ``stream`` is not a boolean, or a header of ours wrong.
@@ -71,6 +74,7 @@ def make_call(
         upstream=upstream,
         use_cache=_use_cache(own),
         want_body=own.get(b"x-promptcache-diagnose", b"").strip().lower() == b"body",
+        key_id=key_id,
     )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call, Dialect, Question
     from promptcache_gateway.mutations import Mutator
     from promptcache_gateway.observe import Observer
-    from promptcache_gateway.tenancy import Caller, Limits
+    from promptcache_gateway.tenancy import Caller, Ledger, Limits
     from promptcache_gateway.upstreams.base import StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Switchboard
 
@@ -54,13 +54,15 @@ class CompletionEndpoint:
         observer: Observer,
         access: Access,
         limits: Limits,
-        mutator: Mutator,
         *,
+        mutator: Mutator,
+        ledger: Ledger,
         max_body_bytes: int,
         keep_alive_s: float,
     ) -> None:
         self._keep_alive_s = keep_alive_s
         self._limits = limits
+        self._ledger = ledger
         self._mutator = mutator
         self._switchboard = switchboard
         self._observer = observer
@@ -74,6 +76,7 @@ class CompletionEndpoint:
         """Answer one request of ``caller``; never raises."""
         request_id = self._ids.next()
         try:
+            await self._ledger.admit(caller)
             self._limits.admit(caller.tenant)
             call, route = await self._call(scope, receive, request_id, dialect, caller)
         except CallerGoneError:
@@ -88,6 +91,8 @@ class CompletionEndpoint:
         flight = await _aside(call, opened)
         await self._complete(flight, route, inbound, receive, send)
         self._limits.charge(caller.tenant, flight.tokens)
+        if flight.record is not None:
+            self._ledger.charge(caller, flight.record)
 
     async def _call(
         self, scope: Scope, receive: Receive, request_id: str, dialect: Dialect, caller: Caller
@@ -106,6 +111,7 @@ class CompletionEndpoint:
             tenant=caller.tenant,
             upstream=route[0].line.upstream.name,
             model=route[0].model,
+            key_id=caller.key_id,
         )
         return call, route
 

@@ -20,7 +20,7 @@ from promptcache_gateway.plane.summary import final_summary, preview_summary, wi
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call, Change, Question
-    from promptcache_gateway.observe import Observer
+    from promptcache_gateway.observe import Observer, RequestRecord
     from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
     from promptcache_gateway.upstreams.switchboard import Hop, Line
 
@@ -38,6 +38,7 @@ class Flight:
         received: the call as the caller sent it.
         reply: the upstream's reply once there is one.
         started: whether status and headers have been sent.
+        record: what was recorded, once it has ended.
         tokens: what the request has used, prompt and answer together, as far as the upstream told.
         changes: what of it was changed for the upstream that was asked last.
         answer: the answer to a provider's own question about its cache, where there is one.
@@ -58,6 +59,7 @@ class Flight:
         self._mutator = Mutator() if mutator is None else mutator
         self.changes: tuple[Change, ...] = ()
         self.tokens = 0
+        self.record: RequestRecord | None = None
         self.call = call
         self.reply: WholeReply | StreamReply | None = None
         self.started = False
@@ -122,6 +124,7 @@ class Flight:
             return {"request_id": self.call.id}
         self._ended = True
         record = self._observer.close(self._observation, self._outcome(status, error))
+        self.record = record
         self.tokens = (record.prompt_tokens or 0) + (record.output_tokens or 0)
         return self._shown(final_summary(record))
 

@@ -14,7 +14,7 @@ from promptcache_gateway.plane.counting import CountEndpoint
 from promptcache_gateway.plane.models import ModelsEndpoint
 from promptcache_gateway.plane.responses import send_error, send_whole
 from promptcache_gateway.plane.tokens import PATHS, TokensEndpoint
-from promptcache_gateway.tenancy import Limits
+from promptcache_gateway.tenancy import Ledger, Limits
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -49,6 +49,7 @@ class DataPlane:
         *,
         limits: Limits | None = None,
         mutator: Mutator | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self._access = access
         limits = Limits(settings.tenants) if limits is None else limits
@@ -58,7 +59,8 @@ class DataPlane:
             observer,
             access,
             limits,
-            mutator,
+            mutator=mutator,
+            ledger=Ledger(lambda _: (), {}) if ledger is None else ledger,
             max_body_bytes=settings.max_body_bytes,
             keep_alive_s=settings.keep_alive_s,
         )

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.portable import insert_into, without_nul
 from promptcache_gateway.store.schema import spending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from sqlalchemy import Connection, Engine
 
@@ -75,6 +77,30 @@ def add_spending(connection: Connection, records: Iterable[RequestRecord]) -> No
     connection.execute(
         statement.on_conflict_do_update(index_elements=("tenant", "key_id", "day"), set_=added), rows
     )
+
+
+class SpendingReader:
+    """Reads from a database that another process writes. Call it from one thread at a time.
+
+    Args:
+        address: a file, or ``postgresql://…``.
+    """
+
+    def __init__(self, address: Path | str) -> None:
+        self._address = address
+        self._engine: Engine | None = None
+
+    def __call__(self, since_day: int) -> list[Spent]:
+        """Everything spent from a day on; raises `DatabaseUnusableError`."""
+        if self._engine is None:
+            self._engine = open_database(self._address)
+        return read_spending(self._engine, since_day)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        if self._engine is not None:
+            self._engine.dispose()
+            self._engine = None
 
 
 def read_spending(engine: Engine, since_day: int) -> list[Spent]:

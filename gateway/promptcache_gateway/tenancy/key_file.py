@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from promptcache_gateway.errors import SettingsError, StartupError
+from promptcache_gateway.tenancy.budgets import Budget
 from promptcache_gateway.tenancy.caller import DEFAULT_TENANT
 
 FILE_NAME = "keys.json"
@@ -37,6 +38,8 @@ class StoredKey:
         digest: SHA-256 of the key, hexadecimal.
         created_at: Unix time in seconds.
         revoked_at: Unix time in seconds, or None while it opens.
+        budget_usd: what it may spend in a period, None: as much as its tenant.
+        budget_period: ``day`` or ``month``, of UTC.
     """
 
     id: str
@@ -46,6 +49,15 @@ class StoredKey:
     digest: str
     created_at: float
     revoked_at: float | None = None
+    budget_usd: float | None = None
+    budget_period: str = "month"
+
+    @property
+    def budget(self) -> Budget | None:
+        """The key's own budget in money; raises `SettingsError` where the file holds none that can be."""
+        if self.budget_usd is None:
+            return None
+        return Budget.checked(f"key {self.id}: ", self.budget_usd, self.budget_period)
 
 
 def digest_of(key: bytes) -> str:
@@ -76,19 +88,24 @@ class KeyFile:
             reason = (error.strerror or str(error)).lower()
             raise StartupError(f"cannot read {self.path}: {reason}.") from error
         try:
-            return [StoredKey(**entry) for entry in json.loads(text)["keys"]]
-        except (ValueError, TypeError, KeyError) as error:
+            keys = [StoredKey(**entry) for entry in json.loads(text)["keys"]]
+            _ = [key.budget for key in keys]
+        except (ValueError, TypeError, KeyError, SettingsError) as error:
             raise StartupError(
                 f"{self.path} is not a file of keys.", remedy="Move it away and create the keys anew."
             ) from error
+        return keys
 
-    def create(self, name: str, *, tenant: str | None = None, admin: bool = False) -> tuple[str, StoredKey]:
+    def create(
+        self, name: str, *, tenant: str | None = None, admin: bool = False, budget: Budget | None = None
+    ) -> tuple[str, StoredKey]:
         """A new key and what is kept of it; raises `GatewayError` where it cannot be kept.
 
         Args:
             name: what its owner calls it.
             tenant: whose requests it makes; None: a tenant of the key's name, or for an admin ``default``.
             admin: whether it opens the admin API.
+            budget: what it may spend, None: as much as its tenant.
         """
         keys = self.read()
         check_name(name, "NAME")
@@ -103,6 +120,8 @@ class KeyFile:
             admin=admin,
             digest=digest_of(secret.encode()),
             created_at=time.time(),
+            budget_usd=None if budget is None else budget.usd,
+            budget_period="month" if budget is None else budget.period,
         )
         self._write([*keys, made])
         return secret, made

@@ -69,7 +69,11 @@ class KeyRing:
     def _read(self) -> None:
         keys = self._file.read()
         self._ever = self._ever or bool(keys)
-        self._callers = {key.digest: Caller(key.tenant, key.admin) for key in keys if key.revoked_at is None}
+        self._callers = {
+            key.digest: Caller(key.tenant, key.admin, key.id, key.budget)
+            for key in keys
+            if key.revoked_at is None
+        }
 
     def _stamp(self) -> tuple[int, int] | None:
         try:

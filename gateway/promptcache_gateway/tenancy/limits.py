@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.errors import ApiError, SettingsError
+from promptcache_gateway.tenancy.budgets import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,16 +27,28 @@ class TenantLimits:
     Attributes:
         requests_per_minute: requests.
         tokens_per_minute: tokens of prompts and answers together, cached ones too.
+        budget_usd: money in a period.
+        budget_period: ``day`` or ``month``, of UTC.
     """
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+    budget_usd: float | None = None
+    budget_period: str = "month"
 
     def __post_init__(self) -> None:
         for name in ("requests_per_minute", "tokens_per_minute"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise SettingsError(f"tenants: {name}", "must be at least 1.")
+        _ = self.budget
+
+    @property
+    def budget(self) -> Budget | None:
+        """The budget in money, None where there is none; raises `SettingsError` where it is none."""
+        if self.budget_usd is None:
+            return None
+        return Budget.checked("tenants: ", self.budget_usd, self.budget_period)
 
 
 class _Bucket:

@@ -118,7 +118,7 @@ def test_a_ring_follows_its_file(tmp_path: Path) -> None:
     secret, key = file.create("a", tenant="t")
     assert ring.caller(secret.encode()) is None, "it looks once a second"
     now[0] += 1
-    assert ring.caller(secret.encode()) == Caller("t")
+    assert ring.caller(secret.encode()) == Caller("t", key_id=key.id)
     assert ring.caller(secret.encode() + b"x") is None
     assert not ring.empty
     file.revoke(key.id)
@@ -130,11 +130,11 @@ def test_a_ring_follows_its_file(tmp_path: Path) -> None:
 def test_a_ring_keeps_what_it_read_last(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     file = KeyFile(tmp_path / "keys.json")
-    secret, _ = file.create("a")
+    secret, key = file.create("a")
     ring = KeyRing(file, clock=lambda: now[0])
     file.path.write_text("{")
     now[0] += 1
-    assert ring.caller(secret.encode()) == Caller("a")
+    assert ring.caller(secret.encode()) == Caller("a", key_id=key.id)
     assert "file of keys" in caplog.text
     assert secret not in caplog.text
 

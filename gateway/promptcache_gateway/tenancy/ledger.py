@@ -1,0 +1,195 @@
+"""What was spent in this month so far, by tenant and key: read from the database, and what has ended since.
+
+It is read again every few seconds while budgets are asked for, so that a restart, other workers and other
+gateways on the same database are all counted. A database that is away stops nobody: what this process saw
+goes on to count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.failures import log_failure
+from promptcache_gateway.tenancy.budgets import DAY_S, Budget, BudgetError, budgets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from promptcache_gateway.observe.record import RequestRecord
+    from promptcache_gateway.store.spending import Spent
+    from promptcache_gateway.tenancy.caller import Caller
+
+    Read = Callable[[int], Sequence[Spent]]
+    Tell = Callable[..., None]
+
+_log = logging.getLogger("promptcache.gateway")
+
+_AGAIN_S = 5.0
+_FIRST_S = 2.0  # how long the first request with a budget waits for the database
+_ON_ITS_WAY_S = 1.0  # what ended so lately may not be in the database yet
+_MOST_RECENT = 50_000
+_MOST_NAMED = 1_000
+
+Owner = tuple[str, str | None]
+"""A tenant and a key of it, or None: all of its keys."""
+
+
+class Ledger:
+    """The sums. Use it from one event loop.
+
+    Args:
+        read: everything spent from a day on (days since 1970-01-01), out of the database. Called in a thread.
+        budgets: budgets of tenants.
+        tell: told of budgets that are nearly used up: tenant, what it is about, a sentence, figures.
+        warn_at: share of a budget from which on it is told.
+        clock: Unix time in seconds.
+
+    Attributes:
+        refused: how many requests were refused, by tenant.
+    """
+
+    def __init__(
+        self,
+        read: Read,
+        budgets: Mapping[str, Budget | None],
+        *,
+        tell: Tell = lambda *_, **__: None,
+        warn_at: Callable[[], float] = lambda: 0.8,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._read = read
+        self._budgets = budgets
+        self._tell = tell
+        self._warn_at = warn_at
+        self._clock = clock
+        self._recent: list[tuple[float, str, str, int, float]] = []
+        self._sums: dict[Owner, dict[int, float]] = {}
+        self._read_at: float | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._named: set[tuple[str, str]] = set()
+        self.refused: Counter[str] = Counter()
+
+    def renew(self, budgets: Mapping[str, Budget | None]) -> None:
+        """Take other budgets of tenants; what was spent stays spent."""
+        self._budgets = budgets
+
+    def forget(self, tenant: str) -> None:
+        """Forget what a tenant spent."""
+        self._recent = [one for one in self._recent if one[1] != tenant]
+        self._sums = {owner: days for owner, days in self._sums.items() if owner[0] != tenant}
+
+    async def admit(self, caller: Caller) -> None:
+        """Let a caller in whose budgets are not used up; raises `BudgetError`."""
+        bound = budgets_of(self._budgets, caller.tenant, caller.budget, caller.key_id)
+        if not bound:
+            return
+        await self._keep_up()
+        now = self._clock()
+        for budget, key in bound:
+            if self.spent(caller.tenant, key, budget, now) >= budget.usd:
+                self.refused[caller.tenant] += 1
+                raise BudgetError(budget, "this tenant" if key is None else "this key", now)
+
+    def charge(self, caller: Caller, record: RequestRecord) -> None:
+        """Count what a request of a caller cost, and tell where that brings a budget near its end."""
+        bound = budgets_of(self._budgets, caller.tenant, caller.budget, caller.key_id)
+        if not bound:
+            return
+        if record.cost_usd is None:
+            self._say_unpriced(record)
+            return
+        now = self._clock()
+        before = [self.spent(caller.tenant, key, budget, now) for budget, key in bound]
+        day, key_id = int(record.time // DAY_S), record.key_id or ""
+        self._recent.append((now, record.tenant, key_id, day, record.cost_usd))
+        _add(self._sums, record.tenant, key_id, day, record.cost_usd)
+        if len(self._recent) > _MOST_RECENT:
+            self._recent = _condensed(self._recent, now)
+        for (budget, key), had in zip(bound, before, strict=True):
+            self._warn(caller.tenant, key, budget, had, now)
+
+    def spent(self, tenant: str, key: str | None, budget: Budget, now: float) -> float:
+        """What was spent of a budget in its period so far, in USD."""
+        days = self._sums.get((tenant, key), {})
+        return sum(days.get(day, 0.0) for day in budget.days(now))
+
+    async def read(self) -> None:
+        """Read the database now; a failure is logged and changes nothing."""
+        begun = self._clock()
+        month = Budget(1.0, "month").first_day(begun)
+        try:
+            rows = await asyncio.to_thread(self._read, month)
+        except Exception as error:  # noqa: BLE001 - whatever it is, requests are served all the same
+            log_failure("reading what was spent", error)
+            return
+        finally:
+            self._read_at = begun
+        self._recent = [one for one in self._recent if one[0] >= begun - _ON_ITS_WAY_S]
+        sums: dict[Owner, dict[int, float]] = {}
+        for row in rows:
+            _add(sums, row.tenant, row.key, row.day, row.usd)
+        for _, tenant, key, day, usd in self._recent:
+            _add(sums, tenant, key, day, usd)
+        self._sums = sums
+
+    async def _keep_up(self) -> None:
+        """Have the database read again where that was long ago; the first time, wait for it a little."""
+        now = self._clock()
+        if self._reading is None or self._reading.done():
+            if self._read_at is not None and 0 <= now - self._read_at < _AGAIN_S:
+                return
+            self._reading = asyncio.create_task(self.read())
+        if self._read_at is None:
+            await asyncio.wait({self._reading}, timeout=_FIRST_S)
+
+    def _warn(self, tenant: str, key: str | None, budget: Budget, had: float, now: float) -> None:
+        has, mark = self.spent(tenant, key, budget, now), budget.usd * self._warn_at()
+        for level, passed in ((budget.usd, had < budget.usd <= has), (mark, had < mark <= has)):
+            if passed:
+                whose = f"tenant {tenant}" if key is None else f"key {key} of tenant {tenant}"
+                share = has / budget.usd
+                self._tell(
+                    tenant,
+                    f"{key or ''} {budget.period} {budget.first_day(now)} {level == budget.usd}",
+                    f"{whose} has used {share:.0%} of {budget}",
+                    key_id=key,
+                    spent_usd=has,
+                    budget_usd=budget.usd,
+                    period=budget.period,
+                )
+                return
+
+    def _say_unpriced(self, record: RequestRecord) -> None:
+        """Say once that a model's requests do not count, because nobody knows what they cost."""
+        used = (record.prompt_tokens or 0) + (record.output_tokens or 0)
+        name = (record.tenant, record.model)
+        if not used or name in self._named or len(self._named) >= _MOST_NAMED:
+            return
+        self._named.add(name)
+        _log.warning(
+            "the cost of requests to %s is not known, so they do not count against the budget of tenant %s: "
+            'give the model a price in [prices.models."%s"]',
+            record.model,
+            record.tenant,
+            record.model,
+        )
+
+
+def _add(sums: dict[Owner, dict[int, float]], tenant: str, key: str, day: int, usd: float) -> None:
+    for owner in ((tenant, key), (tenant, None)):
+        days = sums.setdefault(owner, {})
+        days[day] = days.get(day, 0.0) + usd
+
+
+def _condensed(
+    recent: list[tuple[float, str, str, int, float]], now: float
+) -> list[tuple[float, str, str, int, float]]:
+    """The same sums in fewer entries, for as long as the database does not answer."""
+    sums: defaultdict[tuple[str, str, int], float] = defaultdict(float)
+    for _, tenant, key, day, usd in recent:
+        sums[tenant, key, day] += usd
+    return [(now, tenant, key, day, usd) for (tenant, key, day), usd in sums.items()]
