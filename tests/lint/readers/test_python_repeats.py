@@ -84,6 +84,22 @@ def rewrite(messages, call, text):
     assert [code for code, _ in codes(text)] == expected
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [("json.dumps(call.arguments)", ["PC507"]), ("call.arguments", [])]
+)
+def test_calls_that_get_a_name_before_they_are_sent_back(codes, arguments, expected):
+    text = f"""
+import json
+def keep(messages, answer):
+    calls = [
+        {{"id": call.id, "type": "function", "function": {{"name": call.name, "arguments": {arguments}}}}}
+        for call in answer.calls
+    ]
+    messages.append({{"role": "assistant", "content": answer.content, "tool_calls": calls}})
+"""
+    assert [code for code, _ in codes(text)] == expected
+
+
 LOOKUP = """
 import os
 def persona(name):

@@ -190,7 +190,8 @@ def _assistant(node: ast.Dict, facts: Facts) -> Iterator[Practice]:
         if constant(key) == "content":
             yield from _respaced(value, facts)
         if constant(key) == "tool_calls":
-            yield from _tool_calls(value, facts)
+            named = _assigned(value.id, facts) if isinstance(value, ast.Name) else None
+            yield from _tool_calls(named or value, facts)
 
 
 def _respaced(value: ast.expr, facts: Facts) -> Iterator[Practice]:
