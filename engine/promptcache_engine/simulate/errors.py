@@ -19,3 +19,7 @@ class TraceError(SimulationError):
 
 class CapacityError(SimulationError):
     """A capacity is not a number of pages or a share of the footprint."""
+
+
+class RoutingError(SimulationError):
+    """There is no such routing policy, or no number of replicas to route over."""
