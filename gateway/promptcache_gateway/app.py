@@ -312,7 +312,7 @@ def create_app(
     upstreams = [line.upstream for line in switchboard.lines]
     store = Store(settings.database_address, bounds=settings.bounds)
     listeners = (log_request,) if settings.log_requests else ()
-    journal = Journal(store, settings.alerts)
+    journal = Journal(store, settings.alerts, settings.otel)
     money = Money(settings.prices.prices.find)
     observer = Observer(upstreams, journal, listeners=listeners, money=money)
     return Gateway(settings, switchboard, observer)

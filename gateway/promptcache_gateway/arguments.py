@@ -26,6 +26,7 @@ from promptcache_gateway.settings import (
     default_data_dir,
     keys_from,
 )
+from promptcache_gateway.telemetry.otel_settings import read_otel
 from promptcache_gateway.template_sources import read_sources
 from promptcache_gateway.tenancy.key_file import FILE_NAME, KeyFile
 from promptcache_gateway.tenancy.limits import TenantLimits
@@ -68,6 +69,7 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
         sources=read_sources(tables, arguments.config),
         prices=read_prices(tables.get("prices", {}), arguments.config),
         alerts=read_alerts(tables.get("alerts", {}), environ),
+        otel=read_otel(tables.get("otel"), environ),
         mutations=read_mutations(tables.get("mutations", {}), _names(tables)),
     )
 

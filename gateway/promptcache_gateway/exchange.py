@@ -66,6 +66,7 @@ class Call:
         want_body: True when the caller wants the diagnosis inside the JSON body too.
         key_id: the id of the key that was shown, None where it is none of the file's.
         changes: what of it was changed on its way to the upstream.
+        trace: the caller's ``traceparent`` as it was sent, or None.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Call:
     want_body: bool
     key_id: str | None = None
     changes: tuple[Change, ...] = ()
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ NEEDS_RESTART = (
     "log_format",
     "log_level",
     "log_requests",
+    "otel",
 )
 """Settings that a running gateway keeps as they were."""
 

@@ -19,6 +19,7 @@ from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.logs import FORMATS, LEVELS
 from promptcache_gateway.mutations.rules import MutationSettings
 from promptcache_gateway.price_settings import PriceSettings
+from promptcache_gateway.telemetry.otel_settings import OtelSettings
 from promptcache_gateway.template_sources import SourceSettings
 from promptcache_gateway.upstream_settings import ModelSettings, UpstreamSettings
 
@@ -123,6 +124,7 @@ class Settings:
         mutations: what is changed of requests on their way.
         prices: what tokens cost.
         alerts: what operators are told, and where.
+        otel: where spans go.
     """
 
     host: str = "127.0.0.1"
@@ -153,6 +155,7 @@ class Settings:
     mutations: MutationSettings = field(default_factory=MutationSettings)
     prices: PriceSettings = field(default_factory=PriceSettings)
     alerts: AlertSettings = field(default_factory=lambda: read_alerts({}, os.environ))
+    otel: OtelSettings = field(default_factory=OtelSettings)
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:

@@ -15,6 +15,7 @@ from promptcache_gateway.observe.recent import Recent
 from promptcache_gateway.observe.signatures import Signature
 from promptcache_gateway.observe.templates import LearnedTemplate
 from promptcache_gateway.store import LearnedRow, Store
+from promptcache_gateway.telemetry.spans import Spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.alert_settings import AlertSettings
     from promptcache_gateway.observe.record import RequestRecord
     from promptcache_gateway.observe.templates import Templates
+    from promptcache_gateway.telemetry.otel_settings import OtelSettings
 
 
 class Journal:
@@ -37,16 +39,24 @@ class Journal:
         lost_elsewhere: says how many records did not even come here.
     """
 
-    def __init__(self, database: Store | Path | str, alerts: AlertSettings | None = None) -> None:
+    def __init__(
+        self,
+        database: Store | Path | str,
+        alerts: AlertSettings | None = None,
+        otel: OtelSettings | None = None,
+    ) -> None:
         """Make one over a store, or the address of one with its ordinary bounds.
 
-        ``alerts``: what is told; None: what the environment says.
+        ``alerts``: what is told; None: what the environment says. ``otel``: where spans go; None: nowhere.
         """
         self.store = database if isinstance(database, Store) else Store(database)
         self.recent = Recent()
         self.events = EventRing()
         self.lost_elsewhere: Callable[[], int] = lambda: 0
         self.metrics = Metrics(dropped=lambda: self.store.dropped + self.lost_elsewhere())
+        self._spans = Spans(otel) if otel is not None and otel.endpoint else None
+        if self._spans is not None:
+            self.metrics.registry.register(self._spans)
         self.alerts = Alerts(read_alerts({}, os.environ) if alerts is None else alerts, self._publish)
         self._templates: Templates | None = None
 
@@ -63,11 +73,15 @@ class Journal:
         templates.renames.recall(await asyncio.to_thread(self.store.renames))
         self.alerts.recall(await asyncio.to_thread(self.store.read.known_causes))
         self.alerts.start()
+        if self._spans is not None:
+            self._spans.start()
 
     async def stop(self) -> None:
         """Write what is queued and close the database."""
         await asyncio.to_thread(self.store.close)
         await asyncio.to_thread(self.alerts.stop)
+        if self._spans is not None:
+            await asyncio.to_thread(self._spans.stop)
 
     def keep(self, template: LearnedTemplate) -> None:
         """Have a learned template found again by the next run."""
@@ -94,6 +108,8 @@ class Journal:
         self.events.publish("request", partial(record.to_dict, excerpts=False))
         self.events.publish("template", {"name": record.template, "tenant": record.tenant})
         self.alerts.watch(record)
+        if self._spans is not None:
+            self._spans.put(record)
 
     def _publish(self, alert: Mapping[str, Any]) -> None:
         self.metrics.count_alert(str(alert["template"]), str(alert["kind"]))

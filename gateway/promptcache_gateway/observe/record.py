@@ -48,6 +48,7 @@ class RequestRecord:
         cost_usd: what it cost; None where a price or a count is not known.
         key_id: the id of the key that was shown, None where it is none of the file's.
         changes: what the gateway changed of it on its way to the upstream.
+        trace: the caller's ``traceparent``, or None. In memory only.
         outline: the prompt's segments without their texts. In memory only.
         raw_usage: the upstream's own usage record as it sent it. In memory only.
         provider_verdict: the provider's own diagnostics beside ours, where someone asked. In memory only.
@@ -78,6 +79,7 @@ class RequestRecord:
     cost_usd: float | None = None
     key_id: str | None = None
     changes: tuple[Change, ...] = ()
+    trace: str | None = None
     outline: tuple[Stretch, ...] = ()
     raw_usage: Mapping[str, Any] = field(default_factory=dict)
     provider_verdict: ProviderVerdict | None = None

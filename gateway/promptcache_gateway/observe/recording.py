@@ -53,6 +53,7 @@ def make_record(
         saved_usd=None if ours else money.saved(usage, call.model),
         cost_usd=None if ours else money.cost(usage, call.model),
         key_id=call.key_id,
+        trace=call.trace,
         changes=outcome.changes,
         diagnosis=diagnosis,
         outline=() if sight.prompt is None else outline(sight.prompt),

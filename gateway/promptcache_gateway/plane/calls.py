@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import RawHeaders
 
 MAX_TEMPLATE_NAME = 128
+_MAX_TRACE = 128
 
 
 class RequestIds:
@@ -75,6 +76,7 @@ def make_call(
         use_cache=_use_cache(own),
         want_body=own.get(b"x-promptcache-diagnose", b"").strip().lower() == b"body",
         key_id=key_id,
+        trace=_trace(headers),
     )
 
 
@@ -84,6 +86,14 @@ def model_of(payload: Mapping[str, Any]) -> str:
     if model is not None and not isinstance(model, str):
         raise invalid_request("Invalid value for 'model': expected a string.", "model", "invalid_type")
     return model or ""
+
+
+def _trace(headers: RawHeaders) -> str | None:
+    """The trace the caller is in (W3C Trace Context); whether it is well-formed is found out by its users."""
+    for name, value in headers:
+        if name == b"traceparent":
+            return value[:_MAX_TRACE].decode("latin-1")
+    return None
 
 
 def _use_cache(own: Mapping[bytes, bytes]) -> bool:

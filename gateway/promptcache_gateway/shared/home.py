@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.templates import LearnedTemplate
     from promptcache_gateway.shared.link import Stands
     from promptcache_gateway.store import Store
+    from promptcache_gateway.telemetry.otel_settings import OtelSettings
 
 _PATIENCE_S = 0.25  # how long a page waits for workers that do not say how things stand
 
@@ -89,13 +90,16 @@ class Home:
     Args:
         store: the database.
         alerts: what operators are told; None: what the environment says.
+        otel: where spans go; None: nowhere.
 
     Attributes:
         observer: what the admin API asks and orders.
     """
 
-    def __init__(self, store: Store, alerts: AlertSettings | None = None) -> None:
-        self.journal = Journal(store, alerts)
+    def __init__(
+        self, store: Store, alerts: AlertSettings | None = None, otel: OtelSettings | None = None
+    ) -> None:
+        self.journal = Journal(store, alerts, otel)
         self.observer = HomeObserver(self.journal)
         self._stands: dict[Channel, Stands | None] = {}
         self._past: list[Traffic] = []

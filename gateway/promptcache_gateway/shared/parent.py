@@ -56,7 +56,7 @@ async def serve_with_workers(
     Raises:
         StartupError: the database or a worker cannot be used.
     """
-    home = Home(Store(settings.database_address, bounds=settings.bounds), settings.alerts)
+    home = Home(Store(settings.database_address, bounds=settings.bounds), settings.alerts, settings.otel)
     stopping = asyncio.Event()
     with _folder() as folder:
         control = f"{folder}/control"
@@ -97,7 +97,7 @@ async def _look(home: Home) -> None:
 async def _control_plane(home: Home, settings: Settings, path: str) -> AsyncIterator[None]:
     """The control plane on a socket of its own."""
     upstreams = [line.upstream for line in create_switchboard(settings).lines]
-    app = home.wrap(create_control_plane(home.observer, upstreams, settings.sources))
+    app = home.wrap(create_control_plane(home.observer, upstreams, settings.sources, lambda: settings))
     server = GatewayServer(
         uvicorn.Config(app, loop="none", ws="none", lifespan="off", log_config=None, access_log=False)
     )
