@@ -11,6 +11,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.fleet.discovery import Discovery
 from promptcache_gateway.fleet.health import HealthChecks
@@ -19,7 +20,8 @@ from promptcache_gateway.fleet.replica import Replica
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
-    from promptcache_gateway.fleet.routing import Router
+    from promptcache_gateway.fleet.kv_stream import KvStream
+    from promptcache_gateway.fleet.routing import Router, Target
     from promptcache_gateway.fleet.settings import FleetSettings, ReplicaSettings
     from promptcache_gateway.upstreams.base import Upstream
 
@@ -52,6 +54,7 @@ class Members:
         self._discovery = Discovery(settings, self._take)
         self._health = HealthChecks(settings, lambda: tuple(self._replicas.values()), self._came_back)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._streams: dict[str, asyncio.Task[None]] = {}
         self._starting: list[Replica] = []
 
     def __iter__(self) -> Iterator[Replica]:
@@ -67,6 +70,8 @@ class Members:
 
     async def start(self) -> None:
         """Find the replicas and begin to watch them; raises `SettingsError` for an unusable file."""
+        if self._settings.tells_events:
+            _need_events()
         await self._discovery.first()
         await self._start_new()
         self._spawn(self._always(self._discovery.run, "looking for replicas"))
@@ -124,6 +129,8 @@ class Members:
     def _remove(self, name: str, replica: Replica) -> None:
         del self._replicas[name]
         self._router.remove(name)
+        if name in self._streams:
+            self._streams.pop(name).cancel()
         replica.removed = True
         self._leaving.append(replica)
         self.let_go(replica)
@@ -133,8 +140,17 @@ class Members:
         starting, self._starting = self._starting, []
         for replica in starting:
             await replica.upstream.start()
+            self._follow_events(replica)
             replica.draining = False
         self._changed()
+
+    def _follow_events(self, replica: Replica) -> None:
+        """Have a replica's own events tell what its cache holds, where it sends any."""
+        settings, target = replica.settings, replica.target
+        if not settings.kv_events or replica.removed:
+            return
+        replica.stream = _stream_of(settings, target)
+        self._streams[replica.name] = self._spawn(self._always(replica.stream.run, "following KV events"))
 
     def _came_back(self, replica: Replica) -> None:
         """It was away: most often it was started anew, and its cache is empty."""
@@ -151,7 +167,26 @@ class Members:
                 log_failure(what, error)
                 await asyncio.sleep(_AGAIN_S)
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _stream_of(settings: ReplicaSettings, target: Target) -> KvStream:
+    from promptcache_gateway.fleet.kv_index import KvIndex  # noqa: PLC0415 - needs the extra [fleet]
+    from promptcache_gateway.fleet.kv_stream import KvStream  # noqa: PLC0415
+
+    target.events = index = KvIndex()
+    return KvStream(settings.kv_events, settings.kv_replay, index, target.tree)
+
+
+def _need_events() -> None:
+    try:
+        import msgpack  # type: ignore[import-untyped]  # noqa: F401, PLC0415
+        import zmq  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise SettingsError(
+            "kv_events", "they need pyzmq and msgpack.", remedy="pip install 'promptcache[fleet]'."
+        ) from error

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.fleet.routing import Match, Target
     from promptcache_gateway.fleet.utilisation import Utilisation
 
-EXCHANGE = 2.0
+EXCHANGE = 3.0
 """What a missing token costs beside its own time in an idle fleet."""
 
 MOST = 20.0

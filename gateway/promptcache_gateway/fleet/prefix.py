@@ -43,7 +43,8 @@ class Prefix:
         session: whom it belongs to, where the caller said so; already scoped by tenant.
         lifetime_s: seconds a cached prefix lives after its last use; None: until it is evicted.
         token_ids: the prompt's tokens, where the caller sent tokens.
-        namespace: what else must be equal for two prompts of equal tokens to share.
+        namespace: the upstream's cache salt, where it sets one.
+        model: the model asked for.
     """
 
     keys: tuple[Key, ...] = ()
@@ -53,6 +54,7 @@ class Prefix:
     lifetime_s: float | None = None
     token_ids: tuple[int, ...] = ()
     namespace: str = ""
+    model: str = ""
 
     def tokens_of(self, matched: int) -> float:
         """Tokens that ``matched`` leading keys stand for, never more than there are."""
@@ -93,6 +95,7 @@ def read_prefix(
         lifetime_s,
         ids,
         namespace,
+        model,
     )
 
 

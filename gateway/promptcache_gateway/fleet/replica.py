@@ -9,6 +9,7 @@ from promptcache_gateway.fleet.prefix import KEY_TOKENS
 from promptcache_gateway.upstreams.circuit import Circuit
 
 if TYPE_CHECKING:
+    from promptcache_gateway.fleet.kv_stream import KvStream
     from promptcache_gateway.fleet.routing import Target
     from promptcache_gateway.fleet.settings import ReplicaSettings
     from promptcache_gateway.upstreams.base import Upstream
@@ -28,6 +29,7 @@ class Replica:
         draining: gets no more requests, by an operator's wish or because it is gone.
         removed: is no longer named, and is closed when its last request has ended.
         up: what the last question about its health told; None before the first.
+        stream: its own events, where it sends any.
         requests, failures: how many it got, and how many of them it did not answer.
     """
 
@@ -40,6 +42,7 @@ class Replica:
         self.removed = False
         self.up: bool | None = None
         self.checked_at: float | None = None
+        self.stream: KvStream | None = None
         self.requests = 0
         self.failures = 0
         self._misses = 0
@@ -110,4 +113,5 @@ class Replica:
             "prefill_tokens_per_s": round(load.prefill_rate),
             "decode_tokens_per_s": round(load.decode_rate, 1),
             "known_tokens": round(len(self.target.tree) * KEY_TOKENS),
+            "kv_events": None if self.stream is None else self.stream.view(),
         }

@@ -129,6 +129,11 @@ class FleetSettings:
             check_zmq(getattr(self, name), f"fleet.{name}")
         self._check_numbers()
 
+    @property
+    def tells_events(self) -> bool:
+        """Whether any replica that is named sends KV events."""
+        return bool(self.kv_events) or any(replica.kv_events for replica in self.replicas)
+
     def _check_numbers(self) -> None:
         bounds: dict[str, tuple[float, float]] = {
             "health_interval_s": (0.05, 3600),
