@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from promptcache.segments import Segment
 
-__all__ = ["Step", "content_key", "first_step", "shuffled_run"]
+__all__ = ["Step", "alignable", "content_key", "first_step", "shuffled_run"]
 
 _LIMIT = 600
+_PAIRS_LIMIT = 20_000
 _SHUFFLE_LIMIT = 64
 
 
@@ -31,6 +32,13 @@ class Step:
     kept: int
 
 
+def alignable(old: Sequence[Hashable], new: Sequence[Hashable]) -> bool:
+    """Whether ``difflib`` aligns them in a moment: it weighs every pair of equal items, again for each run
+    of them that it finds, so that thousands of equal lines would take minutes."""
+    counts = Counter(new)
+    return sum(counts[item] for item in old) <= _PAIRS_LIMIT
+
+
 def content_key(segment: Segment) -> tuple[str, str]:
     """What makes two segments equal wherever they stand."""
     return segment.text, segment.extra
@@ -40,6 +48,8 @@ def first_step(earlier: Sequence[Segment], later: Sequence[Segment]) -> Step:
     """Return the first change between two runs whose first segments differ."""
     old = [content_key(segment) for segment in earlier[:_LIMIT]]
     new = [content_key(segment) for segment in later[:_LIMIT]]
+    while not alignable(old, new):
+        old, new = old[: len(old) // 2], new[: len(new) // 2]
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     blocks = [block for block in matcher.get_matching_blocks() if block.size]
     if not blocks:

@@ -22,8 +22,8 @@ _ITEMS_LIMIT = 20_000
 _LIST_REACH = 2_000
 _LIST_START = re.compile(r"[:(\[{\n,;|]\s*|[.!?]\s+")
 _LIST_END = re.compile(r"[)\]}\n]|[.!?](?:\s|$)|$")
-_WORDED_ITEM = re.compile(r"\s*[,;|]\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+")
-_ITEM = re.compile(r"\s*[,;|]\s*")
+_WORDED_ITEM = re.compile(r"(?:(?<!\s)\s+)?[,;|]\s*(?:(?:and|or)\s+)?|(?<!\s)\s+(?:and|or)\s+")
+_ITEM = re.compile(r"(?:(?<!\s)\s+)?[,;|]\s*")
 
 
 def order_finding(change: Change) -> Finding | None:

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from promptcache.detectors import classify_change, find_volatile, mask_volatile
+from promptcache.divergence.alignment import alignable
 from promptcache.divergence.evidence import Finding, alike, common_prefix, fold
 from promptcache.divergence.json_text import json_finding
 from promptcache.divergence.order import order_finding
@@ -28,7 +29,7 @@ _LABEL_REACH = 1_500
 _RETRIEVED = re.compile(
     r"<(?:documents?|docs?|context|passages?|chunks?|retriev\w*|search_results?|results?|sources?|examples?|knowledge"
     r"|snippets?)\b"
-    r"|(?:^|\n)[\s#*>-]*(?:relevant |retrieved |related |search |knowledge |reference |few-shot |similar )?"
+    r"|(?:^|\n)[ \t#*>-]*(?:relevant |retrieved |related |search |knowledge |reference |few-shot |similar )?"
     r"(?:documents?|passages?|chunks?|contexts?|excerpts?|results|sources|snippets|examples|articles"
     r"|knowledge(?: base)?)\b(?![^\n:]{0,24}\b(?:used|usage|left|remaining|window|limit|length|size|budget"
     r"|tokens?|count|full)\b)[^\n]{0,40}:",
@@ -105,6 +106,8 @@ def _further_codes(old: str, new: str) -> Iterator[tuple[str | None, int]]:
 def _changed_lines(old: str, new: str) -> Iterator[tuple[str, str, int]]:
     """Pairs of lines of which the second took the first's place, with where it begins in ``new``."""
     first, second = old.split("\n"), new.split("\n")
+    if not alignable(first, second):
+        return
     starts = list(accumulate((len(line) + 1 for line in second), initial=0))
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
         if tag == "replace":
