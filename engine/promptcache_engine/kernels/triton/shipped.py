@@ -1,0 +1,119 @@
+"""The launches an engine makes, by head size and coding, on tensors without memory: to compile ahead of time.
+
+They go through the same plans as real ones, so tile sizes, options and facts about strides are those shipped.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from promptcache_engine.kernels.coded import LARGEST, slot_width
+from promptcache_engine.kernels.tables import Chunks, PageTable
+from promptcache_engine.kernels.triton import decode, extend, gates, norms, rotary, sampling, slots
+from promptcache_engine.kernels.triton.launch import Launch, Target
+from promptcache_engine.kernels.triton.layer import Layer, layer_of, pool_parts
+
+TARGETS = (Target("cuda", 80), Target("cuda", 90), Target("cuda", 100), Target("hip", 942))
+DIMS = (64, 80, 96, 128, 256)
+CODINGS = (torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn, torch.int8)
+"""Of pages; queries are bfloat16 over coded ones, else as the pages are."""
+
+_HEADS, _KV_HEADS = 32, 8
+_SEQUENCES, _PAGES, _PAGE_SIZE, _ROWS, _SLOTS = 16, 256, 16, 512, 65536
+_HIDDEN, _INNER, _VOCAB, _LAYERS = 4096, 14336, 128256, 32
+
+
+class Shipped(NamedTuple):
+    """A launch and what it is: the operation, and what sets it apart from others of the same."""
+
+    operation: str
+    variant: str
+    launch: Launch
+
+
+def attention_launches(
+    target: Target, dim: int, coding: torch.dtype, *, gemma: bool = False, deterministic: bool = False
+) -> Iterator[Shipped]:
+    """Decode and extend attention; ``gemma``: with a window and a soft cap."""
+    query = _meta(_ROWS, _HEADS, dim, dtype=torch.bfloat16 if coding in LARGEST else coding)
+    layer, table = _layer(query, coding, gemma=gemma), _table()
+    out = _meta(_ROWS, _HEADS * dim, dtype=query.dtype)
+    chunks = Chunks(_meta(_SEQUENCES + 1, dtype=torch.int32), _ROWS)
+    variant = _variant(dim, coding, gemma=gemma, deterministic=deterministic)
+    one_each = query[:_SEQUENCES], layer, table, out[:_SEQUENCES]
+    attend, merge = decode.plan(target, *one_each, deterministic=deterministic)
+    yield Shipped("decode_attention", variant, attend)
+    if not deterministic:
+        yield Shipped("decode_attention, merging", variant, merge)
+    whole = extend.plan(target, query, layer, table, chunks, out, deterministic=deterministic)
+    yield Shipped("extend_attention", variant, whole)
+
+
+def row_launches(dim: int, coding: torch.dtype) -> Iterator[Shipped]:
+    """The rotation of heads with the write into pages."""
+    dtype = torch.bfloat16 if coding in LARGEST else coding
+    projected = _meta(_ROWS, (_HEADS + 2 * _KV_HEADS) * dim, dtype=dtype)
+    angles, norm = _meta(_ROWS, dim // 2), _meta(dim, dtype=dtype)
+    pool, query = _pool(dim, coding), _meta(_ROWS, _HEADS, dim, dtype=dtype)
+    places = _meta(_ROWS, dtype=torch.int64)
+    parts = pool_parts(pool, pool, dim)
+    launch = rotary.plan(projected, angles, angles, parts, places, query, norm, norm, 1e-6)
+    yield Shipped("rotary_write", _variant(dim, coding), launch)
+
+
+def other_launches(dtype: torch.dtype) -> Iterator[Shipped]:
+    """What does not know heads: norms, gates, moving slots, sampling."""
+    variant = _name(dtype)
+    rows, hidden, weight = (
+        _meta(_ROWS, _HIDDEN, dtype=dtype),
+        _meta(_ROWS, _HIDDEN),
+        _meta(_HIDDEN, dtype=dtype),
+    )
+    yield Shipped("rms_norm", variant, norms.plan(hidden, weight, 1e-6, rows))
+    yield Shipped("add_rms_norm", variant, norms.plan_add(hidden, rows, weight, 1e-6, rows, weight))
+    gate_up, gated = _meta(_ROWS, 2 * _INNER, dtype=dtype), _meta(_ROWS, _INNER, dtype=dtype)
+    yield Shipped("silu_mul", variant, gates.plan(gate_up, gated, gelu=False))
+    yield Shipped("gelu_mul", variant, gates.plan(gate_up, gated, gelu=True))
+    if dtype != torch.bfloat16:
+        return
+    pool = _meta(_LAYERS, _SLOTS, _KV_HEADS * 128, dtype=dtype)
+    places = _meta(_ROWS, dtype=torch.int64)
+    yield Shipped("copy_slots", "any", slots.plan(pool, pool, places, places))
+    yield Shipped("gather_slots", "any", slots.plan(pool, pool[:, :_ROWS], places, None))
+    yield Shipped("scatter_slots", "any", slots.plan(pool[:, :_ROWS], pool, None, places))
+    each, found = _meta(_SEQUENCES), _meta(_SEQUENCES, dtype=torch.int64)
+    counts = _meta(_SEQUENCES, dtype=torch.int32)
+    yield Shipped(
+        "sample_tokens",
+        "any",
+        sampling.plan(_meta(_SEQUENCES, _VOCAB), each, counts, each, each, each, found),
+    )
+
+
+def _layer(query: Tensor, coding: torch.dtype, *, gemma: bool) -> Layer:
+    pool = _pool(query.shape[2], coding)
+    return layer_of(query, pool, pool, 0.1, 512 if gemma else None, 50.0 if gemma else None)
+
+
+def _pool(dim: int, coding: torch.dtype) -> Tensor:
+    return _meta(_SLOTS, slot_width(_KV_HEADS, dim, coding), dtype=coding)
+
+
+def _table() -> PageTable:
+    pages = _meta(_SEQUENCES, _PAGES, dtype=torch.int32)
+    return PageTable(pages, _meta(_SEQUENCES, dtype=torch.int32), _PAGE_SIZE, _PAGES * _PAGE_SIZE)
+
+
+def _variant(dim: int, coding: torch.dtype, *, gemma: bool = False, deterministic: bool = False) -> str:
+    extra = ", window and soft cap" * gemma + ", deterministic" * deterministic
+    return f"{_name(coding)}, heads of {dim}{extra}"
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _meta(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.empty(shape, dtype=dtype, device="meta")

@@ -1,0 +1,138 @@
+"""Both attention kernels against their specification, interpreted."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from promptcache_engine.kernels import reference_pages, triton
+from tests.engine.kernels.triton.cases import Case, chunks_of, make_case, readable
+
+SHAPES = [
+    pytest.param(1, 1, 64, 1, [1], [1], id="one token alone, pages of one"),
+    pytest.param(4, 4, 80, 16, [33, 0, 1], [3, 0, 1], id="without groups, an empty sequence"),
+    pytest.param(8, 2, 96, 7, [70, 5], [9, 5], id="odd pages"),
+    pytest.param(6, 1, 128, 3, [40, 2], [7, 1], id="one head for all"),
+    pytest.param(40, 2, 64, 5, [35], [2], id="a group larger than a tile"),
+    pytest.param(2, 1, 256, 4, [20, 17], [17, 17], id="wide heads, a whole prompt"),
+    pytest.param(3, 3, 40, 32, [65], [1], id="a head that fills no tile, past two splits"),
+]
+TOLERANCES = {torch.float32: 3e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}
+
+
+def queries(rows: int, heads: int, dim: int, dtype: torch.dtype = torch.float32, seed: int = 1) -> Tensor:
+    return torch.randn(rows, heads, dim, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def both(case: Case, query: Tensor, lengths: list[int] | None, **rules: Any) -> tuple[Tensor, Tensor]:
+    """What the kernel and its specification find, for the chunks or for one row a sequence."""
+    if lengths is None:
+        found = triton.decode_attention(query, case.keys, case.values, case.table, **rules)
+        return found, reference_pages.decode_attention(query, case.keys, case.values, readable(case), **rules)
+    chunks = chunks_of(lengths)
+    found = triton.extend_attention(query, case.keys, case.values, case.table, chunks, **rules)
+    return found, reference_pages.extend_attention(
+        query, case.keys, case.values, readable(case), chunks, **rules
+    )
+
+
+@pytest.mark.usefixtures("short_splits")
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize(("heads", "kv_heads", "dim", "page_size", "contexts", "lengths"), SHAPES)
+def test_attention_equals_its_specification(
+    heads: int,
+    kv_heads: int,
+    dim: int,
+    page_size: int,
+    contexts: list[int],
+    lengths: list[int],
+    dtype: torch.dtype,
+) -> None:
+    case = make_case(contexts, kv_heads=kv_heads, dim=dim, page_size=page_size, dtype=dtype)
+    close = {"atol": TOLERANCES[dtype], "rtol": TOLERANCES[dtype]}
+    found, expected = both(case, queries(len(contexts), heads, dim, dtype), None, scale=dim**-0.5)
+    torch.testing.assert_close(found, expected, **close)
+    found, expected = both(case, queries(sum(lengths), heads, dim, dtype), lengths, scale=dim**-0.5)
+    torch.testing.assert_close(found, expected, **close)
+
+
+@pytest.mark.usefixtures("short_splits")
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("softcap", [None, 1.5])
+@pytest.mark.parametrize("window", [None, 1, 17, 40, 200])
+def test_attention_by_rules_equals_its_specification(
+    window: int | None, softcap: float | None, deterministic: bool
+) -> None:
+    """What every row's window has passed is poison, and lies in pages that do not exist."""
+    contexts, lengths = [75, 3, 48], [20, 1, 48]
+    for chunk in (None, lengths):
+        own = [1, 1, 1] if chunk is None else chunk
+        passed = [
+            0 if window is None else context - length + 1 - window
+            for context, length in zip(contexts, own, strict=True)
+        ]
+        case = make_case(contexts, kv_heads=2, dim=16, page_size=5, unseen=passed)
+        found, expected = both(
+            case, queries(sum(own), 4, 16), chunk,
+            scale=0.3, window=window, softcap=softcap, deterministic=deterministic,
+        )  # fmt: skip
+        torch.testing.assert_close(found, expected, atol=3e-6, rtol=3e-6)
+
+
+def test_attention_past_the_splits_that_are_shipped() -> None:
+    case = make_case([300, 257], kv_heads=1, dim=64, page_size=16)
+    found, expected = both(case, queries(2, 2, 64), None, scale=0.125)
+    torch.testing.assert_close(found, expected, atol=3e-6, rtol=3e-6)
+
+
+@pytest.mark.usefixtures("short_splits")
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float8_e4m3fn], ids=str)
+@pytest.mark.parametrize("window", [None, 20])
+def test_attention_over_coded_pages(dtype: torch.dtype, window: int | None) -> None:
+    case = make_case([45, 1, 12], kv_heads=2, dim=16, page_size=6, dtype=dtype)
+    for lengths in (None, [20, 1, 12]):
+        rows = 3 if lengths is None else 33
+        found, expected = both(case, queries(rows, 4, 16), lengths, scale=0.3, window=window, softcap=4.0)
+        torch.testing.assert_close(found, expected, atol=3e-6, rtol=3e-6)
+
+
+def test_attention_writes_where_it_is_told() -> None:
+    case = make_case([5, 3], kv_heads=1, dim=16, page_size=4)
+    out = torch.full((5, 32), 7.0)
+    query = queries(2, 2, 16)
+    triton.decode_attention(query, case.keys, case.values, case.table, scale=0.3, out=out[1:3])
+    expected = reference_pages.decode_attention(query, case.keys, case.values, case.table, scale=0.3)
+    torch.testing.assert_close(out[1:3], expected, atol=3e-6, rtol=3e-6)
+    assert (out[[0, 3, 4]] == 7.0).all()
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    case = make_case([5], kv_heads=2, dim=16, page_size=4)
+    for query, keys, message in (
+        (queries(1, 3, 16), case.keys, "evenly"),
+        (queries(1, 4, 16), case.keys[:, :-1], "differ"),
+        (queries(1, 4, 16, torch.float16), case.keys, "float16"),
+        (queries(1, 4, 24), case.keys, "do not hold heads of 24"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            triton.decode_attention(query, keys, case.values, case.table, scale=0.3)
+
+
+@pytest.mark.usefixtures("short_splits")
+@settings(max_examples=12, deadline=None)
+@given(
+    contexts=st.lists(st.integers(0, 50), min_size=1, max_size=3),
+    page_size=st.integers(1, 9),
+    seed=st.integers(0, 1000),
+    data=st.data(),
+)
+def test_any_page_table(contexts: list[int], page_size: int, seed: int, data: st.DataObject) -> None:
+    case = make_case(contexts, kv_heads=1, dim=16, page_size=page_size, seed=seed)
+    lengths = [data.draw(st.integers(0, context)) for context in contexts]
+    found, expected = both(case, queries(len(contexts), 2, 16), None, scale=0.3)
+    torch.testing.assert_close(found, expected, atol=3e-6, rtol=3e-6)
+    found, expected = both(case, queries(sum(lengths), 2, 16), lengths, scale=0.3)
+    torch.testing.assert_close(found, expected, atol=3e-6, rtol=3e-6)
