@@ -37,6 +37,7 @@ from promptcache_gateway.store.spending import SpendingReader
 from promptcache_gateway.tenancy import Ledger, Limits
 from promptcache_gateway.tenancy.key_file import KeyFile
 from promptcache_gateway.tenancy.key_ring import KeyRing
+from promptcache_gateway.tenancy.own_paths import own_scope
 from promptcache_gateway.traffic_metrics import LineFigures, Traffic, TrafficMetrics
 from promptcache_gateway.upstreams import Switchboard, create_switchboard
 
@@ -220,9 +221,11 @@ class Gateway:
             if caller is None:
                 await send_error(send, unauthorized(), [_BASIC])
                 return
-            if not caller.admin:
+            own = scope if caller.admin else own_scope(scope, caller.tenant)
+            if own is None:
                 await send_error(send, needs_admin())
                 return
+            scope = own
         task = asyncio.current_task()
         assert task is not None
         if scope["method"] == "HEAD" and scope["path"] in _HEAD_AS_GET:

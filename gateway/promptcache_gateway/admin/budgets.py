@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from promptcache_gateway.admin.router import PREFIX
+from promptcache_gateway.admin.asking import PREFIX
 from promptcache_gateway.admin.routes import AdminRoute
 from promptcache_gateway.tenancy.budget_view import budget_rows
 from promptcache_gateway.tenancy.budgets import Budget

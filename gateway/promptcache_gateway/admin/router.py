@@ -14,10 +14,12 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from promptcache.causes import CAUSES
+from promptcache_gateway.admin.asking import MAX_PAGE, PREFIX, ask, code_of, cursor_of, find_request
 from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_caches, warm_cache
 from promptcache_gateway.admin.charts import add_charts
 from promptcache_gateway.admin.costs import add_costs
 from promptcache_gateway.admin.feed import feed
+from promptcache_gateway.admin.own import create_own
 from promptcache_gateway.admin.prefixes import PrefixHolder, prefix_tree
 from promptcache_gateway.admin.renaming import add_renaming
 from promptcache_gateway.admin.replicas import add_replicas
@@ -33,11 +35,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe import Journal, Observer
     from promptcache_gateway.upstreams.base import Upstream
 
-PREFIX = "/promptcache/v1"
-
-_MAX_PAGE = 1_000
 _MAX_WARM_BYTES = 32 * 1024 * 1024
-_CLOSING_S = 0.5  # how long a request that is just ending is waited for
 
 
 def create_router(
@@ -50,6 +48,7 @@ def create_router(
     if upstreams:
         journal.metrics.watch_engines(lambda: engine_stats(upstreams))
     router = APIRouter(route_class=AdminRoute)
+    router.include_router(create_own(observer, journal))
     _add_templates(router, journal, sources)
     add_charts(router, PREFIX, journal)
     add_renaming(router, PREFIX, observer, journal)
@@ -77,13 +76,13 @@ def _add_templates(router: APIRouter, journal: Journal, sources: TemplateSources
     @router.get(f"{PREFIX}/templates")
     async def templates(tenant: str | None = None) -> JSONResponse:
         """Every template's totals, most prompt tokens first."""
-        return JSONResponse(await _read(journal, lambda: journal.store.read.templates(tenant=tenant)))
+        return JSONResponse(await ask(journal, lambda: journal.store.read.templates(tenant=tenant)))
 
     @router.get(f"{PREFIX}/templates/{{name:path}}")
     async def template(name: str, tenant: str | None = None) -> JSONResponse:
         """One template's totals, and the same by the hour."""
         read = journal.store.read
-        found = await _read(journal, lambda: read.templates(tenant=tenant, name=name))
+        found = await ask(journal, lambda: read.templates(tenant=tenant, name=name))
         if not found:
             raise ApiError(404, f"There is no template named {name[:128]!r}.", code="not_found")
         hours = await asyncio.to_thread(read.hours, name, tenant=tenant)
@@ -98,18 +97,18 @@ def _add_requests(router: APIRouter, observer: Observer, journal: Journal, sourc
         template: str | None = None,
         cause: str | None = None,
         tenant: str | None = None,
-        limit: Annotated[int, Query(ge=1, le=_MAX_PAGE)] = 50,
+        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
         before: str | None = None,
     ) -> JSONResponse:
         """Requests, newest first, a page at a time: ``next`` is the next page's ``before``."""
-        rows, following = await _read(
+        rows, following = await ask(
             journal,
             lambda: journal.store.read.requests(
                 template=template,
-                cause=_code(cause),
+                cause=code_of(cause),
                 tenant=tenant,
                 limit=limit,
-                before=_cursor(before),
+                before=cursor_of(before),
             ),
         )
         return JSONResponse({"data": rows, "next": None if following is None else str(following)})
@@ -117,15 +116,7 @@ def _add_requests(router: APIRouter, observer: Observer, journal: Journal, sourc
     @router.get(f"{PREFIX}/requests/{{request_id}}")
     async def request(request_id: str) -> JSONResponse:
         """One request with its diagnosis, and the excerpts while they are in memory."""
-        for _ in range(int(_CLOSING_S / 0.01)):
-            if not observer.is_open(request_id):
-                break
-            await asyncio.sleep(0.01)
-        recent = journal.recent.get(request_id)
-        if recent is not None:
-            found = recent.to_dict()
-        else:
-            found = await _read(journal, lambda: journal.store.read.request(request_id))
+        found = await find_request(observer, journal, request_id)
         if found is None:
             raise ApiError(404, f"There is no request {request_id[:64]!r} here.", code="not_found")
         causes = found["diagnosis"]["causes"]
@@ -135,7 +126,7 @@ def _add_requests(router: APIRouter, observer: Observer, journal: Journal, sourc
 
 def _add_events(router: APIRouter, journal: Journal) -> None:
     async def describe(name: str) -> Mapping[str, Any] | None:
-        found = await _read(journal, lambda: journal.store.read.templates(name=name))
+        found = await ask(journal, lambda: journal.store.read.templates(name=name))
         return found[0] if found else None
 
     @router.get(f"{PREFIX}/events")
@@ -189,16 +180,6 @@ async def _tree(observer: Observer, upstreams: Sequence[Upstream]) -> dict[str, 
     return {"available": False, "prompts": 0, "branches": []}
 
 
-async def _read(journal: Journal, question: Any) -> Any:
-    """Ask the store off the event loop, after what is queued has been written."""
-
-    def ask() -> Any:
-        journal.store.flush()
-        return question()
-
-    return await asyncio.to_thread(ask)
-
-
 async def _payload(request: Request) -> Mapping[str, Any]:
     body = bytearray()
     async for piece in request.stream():
@@ -212,28 +193,6 @@ async def _payload(request: Request) -> Mapping[str, Any]:
     if not isinstance(payload, dict):
         raise invalid_request("The body must be a JSON object.", code="invalid_type")
     return payload
-
-
-def _code(cause: str | None) -> str | None:
-    if cause is None:
-        return None
-    code = cause.upper()
-    if code not in CAUSES:
-        raise invalid_request(f"There is no cause {cause[:32]!r}.", "cause", "invalid_value")
-    return code
-
-
-def _cursor(before: str | None) -> int | None:
-    if before is None:
-        return None
-    if not _is_number(before):
-        raise invalid_request("'before' must be the 'next' of an earlier page.", "before", "invalid_value")
-    return int(before)
-
-
-def _is_number(text: str) -> bool:
-    """Whether a text is a number that the database can hold."""
-    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def _cause(code: str) -> dict[str, str]:

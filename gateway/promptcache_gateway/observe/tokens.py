@@ -92,7 +92,7 @@ def _compared(evidence: Evidence, prompt: int, cached: int | None, engine: Engin
     assert comparison is not None
     scale = _scale(evidence, prompt, engine)
     rules = evidence.rules
-    exact = _expected_exactly(engine)
+    exact = _expected_exactly(engine, others=not (comparison.broken or comparison.shares_nothing))
     expected = exact if exact is not None else min(rules.promised(_expected(evidence, scale)), prompt)
     tolerance = _tolerance(evidence, expected, exact=exact is not None)
     reusable, known = _reusable(evidence, prompt, scale)
@@ -155,10 +155,15 @@ def _exact_offset(engine: EngineFacts | None) -> int | None:
     return engine.diverged_at or None if engine is not None else None
 
 
-def _expected_exactly(engine: EngineFacts | None) -> int | None:
+def _expected_exactly(engine: EngineFacts | None, *, others: bool) -> int | None:
+    """What the engine knew of the prompt; ``others``: also what it holds for other tenants.
+
+    That is a finding where the tenant itself sent the same before, and else not to be told.
+    """
     if engine is None:
         return None
-    known = engine.reused + engine.evicted + engine.isolated + engine.granularity + engine.window
+    isolated = engine.isolated if others else 0
+    known = engine.reused + engine.evicted + isolated + engine.granularity + engine.window
     return max(engine.cached_tokens, min(known, engine.prompt_tokens - 1))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from sqlalchemy import Engine, Select, Table, func, select
+from sqlalchemy import Engine, Select, Table, func, or_, select
 
 from promptcache_gateway.store.learned import LearnedRow
 from promptcache_gateway.store.portable import all_true
@@ -103,18 +103,23 @@ class Reader:
         *,
         template: str | None = None,
         cause: str | None = None,
+        or_first: str | None = None,
         tenant: str | None = None,
         limit: int = 50,
         before: int | None = None,
     ) -> tuple[list[Json], int | None]:
-        """Requests, newest first, and the cursor of the next page (None on the last)."""
+        """Requests, newest first, and the cursor of the next page (None on the last).
+
+        ``cause`` counts wherever it is among a request's causes, ``or_first`` only where it is the first.
+        """
         statement = select(requests).order_by(requests.c.seq.desc()).limit(limit + 1)
         if template is not None:
             statement = statement.where(requests.c.template == template)
         if tenant is not None:
             statement = statement.where(requests.c.tenant == tenant)
         if cause is not None:
-            statement = statement.where(requests.c.causes.contains(f",{cause},", autoescape=True))
+            among = requests.c.causes.contains(f",{cause},", autoescape=True)
+            statement = statement.where(or_(among, requests.c.cause == or_first) if or_first else among)
         if before is not None:
             statement = statement.where(requests.c.seq < before)
         with self._engine.connect() as connection:

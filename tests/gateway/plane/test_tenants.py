@@ -71,7 +71,7 @@ def test_no_key_no_answer_in_the_api_s_shape(served: Served, mock: MockUpstream,
 
 
 @pytest.mark.parametrize(
-    "path", ["/promptcache/v1/requests", "/promptcache/v1/templates", "/promptcache/v1/events", "/metrics",
+    "path", ["/promptcache/v1/costs", "/promptcache/v1/timeline", "/promptcache/v1/events", "/metrics",
              "/dashboard", "/promptcache/v1/openapi.json"]
 )  # fmt: skip
 def test_what_shows_all_tenants_needs_an_admin_key(served: Served, keys: Keys, path: str) -> None:

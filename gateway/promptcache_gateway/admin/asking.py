@@ -1,0 +1,59 @@
+"""What the admin API's routes share: asking the store off the event loop, and reading their parameters."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from promptcache.causes import CAUSES
+from promptcache_gateway.errors import invalid_request
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe import Journal, Observer
+
+PREFIX = "/promptcache/v1"
+MAX_PAGE = 1_000
+
+_CLOSING_S = 0.5  # how long a request that is just ending is waited for
+
+
+async def ask(journal: Journal, question: Any) -> Any:
+    """Ask the store off the event loop, after what is queued has been written."""
+
+    def work() -> Any:
+        journal.store.flush()
+        return question()
+
+    return await asyncio.to_thread(work)
+
+
+async def find_request(observer: Observer, journal: Journal, request_id: str) -> dict[str, Any] | None:
+    """One request, with the excerpts while they are in memory; one that is just ending is waited for."""
+    for _ in range(int(_CLOSING_S / 0.01)):
+        if not observer.is_open(request_id):
+            break
+        await asyncio.sleep(0.01)
+    recent = journal.recent.get(request_id)
+    if recent is not None:
+        return recent.to_dict()
+    found: dict[str, Any] | None = await ask(journal, lambda: journal.store.read.request(request_id))
+    return found
+
+
+def code_of(cause: str | None) -> str | None:
+    """The cause's code; raises `ApiError` 400 where there is none."""
+    if cause is None:
+        return None
+    code = cause.upper()
+    if code not in CAUSES:
+        raise invalid_request(f"There is no cause {cause[:32]!r}.", "cause", "invalid_value")
+    return code
+
+
+def cursor_of(before: str | None) -> int | None:
+    """The page's cursor; raises `ApiError` 400 where it is none."""
+    if before is None:
+        return None
+    if not (before.isascii() and before.isdigit() and len(before) < 19):  # longer is no number of a database
+        raise invalid_request("'before' must be the 'next' of an earlier page.", "before", "invalid_value")
+    return int(before)
