@@ -26,6 +26,8 @@ _TALK = re.compile(
     r"(?:\w+_)?(?:conversation|transcript|dialogue|chat_history)(?:_(?:text|str|history|log))?"
 )
 """Names of a whole conversation that is written into one text."""
+_A_SENTENCE = 8
+"""Fewer words between two values than this say what the second one is."""
 _ENOUGH_WORDS = 3
 """Fewer words behind a hole than this are a label or a full stop, not text worth caching."""
 
@@ -90,8 +92,13 @@ class Exposed:
         if self.segment.role == "tool" and not self.segment.path.startswith("tools"):
             return False  # a result: new when it is added, and kept as it is from then on
         if self.segment.role == "prompt":
-            return not self.turn_before and (trait.mark.bulk or self.words_kept >= _ENOUGH_WORDS)
-        return self.segment.role != "user" or self.words_kept >= min(_ENOUGH_WORDS, self.words_behind)
+            return not self.turn_before and (trait.mark.bulk or self._keeps_enough)
+        return self.segment.role != "user" or self._keeps_enough or not self.words_behind
+
+    @property
+    def _keeps_enough(self) -> bool:
+        """Whether there is text worth caching in front of what is new anyway."""
+        return self.words_kept >= (_ENOUGH_WORDS if self.words_kept == self.words_behind else _A_SENTENCE)
 
 
 def exposed_holes(prompt: Prompt) -> Iterator[Exposed]:

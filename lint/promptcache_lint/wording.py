@@ -15,7 +15,7 @@ from promptcache_lint.rulebook import in_words
 if TYPE_CHECKING:
     from promptcache_lint.prompts import Role
 
-__all__ = ["opens_like_prompt", "role_of_file_name", "role_of_name", "role_of_speaker"]
+__all__ = ["opens_like_code", "opens_like_prompt", "role_of_file_name", "role_of_name", "role_of_speaker"]
 
 _SYSTEM = re.compile(
     r"(?:\w+_)?(?:system|sys|developer)_?(?:prompts?|messages?|msg|instructions?|text|content|template|role)"
@@ -29,6 +29,16 @@ _USER = re.compile(
     r"(?:\w+_)?(?:user|human|question|query|task|turn|followup|follow_up)_?"
     r"(?:prompts?|messages?|msg|turns?|content|template|text)(?:_\w+)?"
 )
+_CODE = re.compile(
+    r"\s*(?:#![/ ]|(?:import [\w.]+(?: as \w+)?|from [\w.]+ import [\w*, ()]+) *\n|(?:async )?def \w+\("
+    r"|class \w+[(:]"
+    r"|#include\b|<\?(?:xml|php)|<!doctype|(?:const|let|var) \w+ = |package \w+;?\s*\n)",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(
+    r"(?:\w+_)?(?:append|appended|suffix|postfix|trailing|closing|reminder)_(?:prompt|message)s?"
+)
+"""What is put behind everything else, in the newest message."""
 _PROMPT = re.compile(
     r"(?:\w+_)?prompts?(?:_(?:text|template|str|string|tmpl|body|content|header|prefix|suffix|base|v\d+|[a-z]{2}))?"
     r"|(?:build|make|create|get|render|format|compose|generate)_prompts?(?:_\w+)?|(?:\w+_)?instruction|(?:\w+_)?prompt_for_\w+"
@@ -67,7 +77,7 @@ def role_of_name(name: str) -> Role | None:
     words = in_words(name)
     if _NOT_PROMPT.fullmatch(words):
         return None
-    if _USER.fullmatch(words):
+    if _USER.fullmatch(words) or _BEHIND.fullmatch(words):
         return "user"
     if _SYSTEM.fullmatch(words):
         return "system"
@@ -96,6 +106,11 @@ def role_of_speaker(name: str) -> Role | None:
             return "tool"
         case _:
             return None
+
+
+def opens_like_code(text: str) -> bool:
+    """Whether the text begins the way programs do: such a "preamble" is run, not read."""
+    return _CODE.match(text) is not None
 
 
 def opens_like_prompt(text: str) -> bool:

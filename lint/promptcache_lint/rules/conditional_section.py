@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import exposed_branches
 from promptcache_lint.findings import Finding, Severity
-from promptcache_lint.prompts import Branch
+from promptcache_lint.prompts import Branch, Hole, flatten
 from promptcache_lint.rule import Rule
 from promptcache_lint.rulebook import in_words
 
@@ -68,12 +68,22 @@ _SETUP = re.compile(
     r"(?:allow|enable|enforce|use|include|with|show|add|support|can|should|force|require|return|need|has|no|is|reflect|extra|custom|additional|_additional)s?_\w+"
     r"|(?:\w+_)?(?:enabled|disabled|allowed|supported|available|mode|format|flag|style|level|type|strict|verbose"
     r"|debug|multi_?modal|native|async|streaming|json|xml|markdown|html|yaml|sql|language|lang|locale|model|provider"
-    r"|platform|version|tools?|functions?|skills?|agents?|plugins?|toolkits?|capabilit(?:y|ies)|schema|config"
+    r"|platform|version|apps?|applications?|servers?|blocks?|sections?|knowledge|tools?|functions?|skills?|agents?|plugins?|toolkits?|capabilit(?:y|ies)|schema|config"
     r"|settings?|options?|rubric|criteria|labels?|threshold|examples?|demos?|few_?shots?|instructions?|persona"
     r"|guidelines?|rules|rulesets?|prompts?|description|metadata|role|backstory|tone|audience|polic(?:y|ies)|templates?|reasoning|thinking|cot|sandbox|rag|mcp|cli|browser|vision)"
 )
 _PERSON = re.compile(
     r"\b(?:user|customer|client|tenant|visitor|first|new|last|turn|today|weekend|holiday|urgent|premium|vip|logged)"
+)
+
+_TURN = re.compile(
+    r"\b(?:message|image|audio|attach|upload|search|result|error|fail|retr|escalat|cart|order|session|conversation|chat"
+    r"|history|question|query|intent|date|time|now|night|week|season|memor|result|found|context|summary|plan|state)"
+)
+_KEY = re.compile(r"""\.get\(['"](\w+)['"]\)|\[['"](\w+)['"]\]""")
+_OWNER = re.compile(
+    r"(?:the_|current_)?(?:user|customer|client|tenant|visitor|account|person|profile|member|patient|student|guest|session"
+    r"|conversation|chat|turn|message|request|state|context|ctx|order|cart|ticket|self|data|input)"
 )
 
 
@@ -91,7 +101,7 @@ class ConditionalSection(Rule):
             if not isinstance(branch, Branch) or not branch.test or exposed.segment.role != "system":
                 continue
             if exposed.words_behind >= _ENOUGH_WORDS and exposed.before > 0 and not exposed.turn_before:
-                varies = branch.written and not _is_setup(branch.test)
+                varies = branch.written and not _is_setup(branch.test) and not _is_switch(branch)
                 yield Finding(
                     code=self.code,
                     severity=Severity.WARNING if varies else Severity.INFO,
@@ -109,3 +119,19 @@ def _is_setup(test: str) -> bool:
     if not names or _PERSON.search(in_words(test).replace("_", " ")):
         return False
     return all(_SETUP.fullmatch(name) for name in names)
+
+
+def _is_switch(branch: Branch) -> bool:
+    """Whether a condition is a bare flag, or an item's field, that nothing ties to a person or to the turn.
+
+    ``{% if weather %}{{ weather }}{% endif %}`` shows what it asks for, and so is about data.
+    """
+    test = _KEY.sub(r".\1\2", branch.test.strip())
+    said = in_words(test).replace("_", " ")
+    if _NAME.fullmatch(test) is None or _PERSON.search(said) or _TURN.search(said):
+        return False
+    owner, dot, _ = test.partition(".")
+    if dot:
+        return _OWNER.fullmatch(in_words(owner)) is None
+    holes = (part for part in flatten(branch.options[0]) if isinstance(part, Hole))
+    return all(re.search(rf"\b{re.escape(test)}\b", hole.label) is None for hole in holes)

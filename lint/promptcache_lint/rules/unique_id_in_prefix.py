@@ -42,9 +42,21 @@ def ask(client, question):
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
 from promptcache_lint.findings import Severity
-from promptcache_lint.prompts import Mark, Stability
+from promptcache_lint.prompts import Mark, Stability, Text, flatten
 from promptcache_lint.rule import Sign, SignRule
+
+if TYPE_CHECKING:
+    from promptcache_lint.exposure import Exposed
+    from promptcache_lint.prompts import Trait
+
+_BOUNDARY = re.compile(
+    r"(?:start|begin|end|input|content|data|document|boundary|delimiter|untrusted)[_: =-]*$", re.IGNORECASE
+)
 
 
 class UniqueIdInPrefix(SignRule):
@@ -89,3 +101,12 @@ class UniqueIdInPrefix(SignRule):
             names=(r"(?:session|conversation|chat|thread|ticket)_?(?:id|uuid|guid)",),
         ),
     )
+
+    def matters(self, exposed: Exposed, trait: Trait) -> bool:  # noqa: ARG002
+        """In one text, a random mark ``<START_{nonce}>`` begins what is quoted: new in any case."""
+        if exposed.segment.role != "prompt":
+            return True
+        return not any(
+            part is exposed.part and isinstance(before, Text) and _BOUNDARY.search(before.text)
+            for before, part in pairwise(flatten(exposed.segment.parts))
+        )

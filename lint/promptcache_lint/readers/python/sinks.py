@@ -22,7 +22,7 @@ from promptcache_lint.readers.python.speakers import made_message
 from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.readers.routing_keys import key_practices
 from promptcache_lint.readers.wording_only import doubted, talks_to_model
-from promptcache_lint.wording import opens_like_prompt, role_of_name, role_of_speaker
+from promptcache_lint.wording import opens_like_code, opens_like_prompt, role_of_name, role_of_speaker
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
@@ -49,6 +49,7 @@ _TEMPLATE_CLASS = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_templat
 _ENOUGH_WORDS = 3
 _DECORATORS = {"system_prompt", "instructions", "dynamic_prompt", "dynamic_system_prompt"}
 """Libraries' decorators of functions whose result is a system prompt."""
+_ADDRESS = ("you are ", "you're ")
 _HEADING = re.compile(r"\s*#{1,3} \S")
 _SECTION_NAME = re.compile(
     r"(?:\w+_)?(?:section|block|preamble|rules|guidelines|context|skills|tools_description)"
@@ -129,7 +130,7 @@ class Sinks:
         ):
             role = role_of_name(function.owner.name)
         for value, place in frame.returned:
-            if not isinstance(value, Str):
+            if not isinstance(value, Str) or opens_like_code(_start(value)):
                 continue
             weak = role is None
             found: Role | None = role
@@ -287,9 +288,9 @@ def _start(value: Str) -> str:
 
 
 def _is_notice(value: Str) -> bool:
-    """Whether a text tells its reader what is going on ("You are about to delete …"), under whatever name."""
+    """Whether a text is a program, or tells its reader what is going on ("You are about to delete …")."""
     start = _start(value).lstrip().lower()
-    return start.startswith(("you are ", "you're ")) and not opens_like_prompt(start)
+    return opens_like_code(start) or (start.startswith(_ADDRESS) and not opens_like_prompt(start))
 
 
 def _is_worded(value: Str, frame: Frame) -> bool:

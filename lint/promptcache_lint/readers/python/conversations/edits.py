@@ -14,7 +14,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     role_of,
     spell,
 )
-from promptcache_lint.readers.python.conversations.steady import is_cleaned, is_fixed
+from promptcache_lint.readers.python.conversations.steady import is_cleaned, is_fixed, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,7 +180,7 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
     tests = [ast.unparse(outer.test) for outer in facts.around(target) if isinstance(outer, ast.If)]
     said = " ".join(tests)
     if "'system'" in said or "SystemMessage" in said or "'developer'" in said:
-        if is_cleaned(target, value):
+        if is_cleaned(target, value) or (_is_copy(iterable, facts) and is_own(target, value)):
             return
         if not is_fixed(value) and not ast.unparse(target).endswith(("['role']", ".role")):
             severity = sure if facts.turns(target) else Severity.WARNING
@@ -217,7 +217,7 @@ def _is_copy(iterable: ast.expr, facts: Facts) -> bool:
     return "." not in name and any(
         isinstance(node, ast.Assign)
         and any(spell(target) == name for target in node.targets)
-        and "copy" in ast.unparse(node.value)
+        and ("copy" in ast.unparse(node.value) or isinstance(node.value, ast.ListComp))
         for node in facts.nodes
     )
 

@@ -7,7 +7,7 @@ import re
 
 from promptcache_lint.readers.python.conversations.facts import constant, role_of
 
-__all__ = ["is_cleaned", "is_fixed"]
+__all__ = ["is_cleaned", "is_fixed", "is_own"]
 
 _CONFIGURED = re.compile(r"(?:_|^)(?:prompt|instructions?|persona|preamble)$")
 """``agent.output_prompt``: what somebody was set up with, the same in each turn."""
@@ -44,3 +44,12 @@ def is_cleaned(target: ast.expr, value: ast.expr | None) -> bool:
         if ast.unparse(value) == ast.unparse(target):
             return True
     return False
+
+
+def is_own(target: ast.expr, value: ast.expr | None) -> bool:
+    """``copy["content"] = f"{copy['content']} Use JSON."``: made of the message alone, so the same again."""
+    owner = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    if value is None or isinstance(value, ast.Name):
+        return False
+    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    return bool(names & owner) and all(name in owner or name.isupper() or name == "str" for name in names)
