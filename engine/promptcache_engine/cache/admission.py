@@ -25,6 +25,8 @@ class Admission:
         self._rules = rules
         self._tokens_per_unit = tokens_per_unit
         self._neighbours = Neighbours()
+        # At the very end the page to copy from can itself become the sequence's page.
+        self._may_take_over = rules.window is None and not store.windows.pools
 
     def admit(
         self,
@@ -51,9 +53,7 @@ class Admission:
             short -= store.evictable
             if short + plan.shared + 1 > 0:  # otherwise there is room whatever the plan holds
                 short += plan.unheld
-        # At the very end the page to copy from can itself become the sequence's page.
-        may_take_over = rules.window is None and not store.windows.pools
-        if short > 0 and short > (plan.source_unheld if may_take_over else 0):
+        if short > 0 and short > (plan.source_unheld if self._may_take_over else 0):
             return None
         if store.windows.pools and not self._windows_have_room(match, plan, hit):
             return None

@@ -6,22 +6,24 @@ somebody else.
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from promptcache_engine.cache.lease import NO_PAGE
-from promptcache_engine.cache.names import KeyRange, KeyRun
+from promptcache_engine.cache.names import KeyRun
 from promptcache_engine.cache.node import Node, runs
 from promptcache_engine.cache.tokens import UNIT, TokenCodec
 
 
 @dataclass(slots=True, eq=False)
 class PagesStored:
-    """Pages that became matchable, in order."""
+    """Pages that became matchable, in order: those of ``names`` from the ``first`` on, with the tokens
+    ``packed``."""
 
-    named: KeyRange
+    names: KeyRun
+    first: int
     packed: bytes
     page_size: int
     at_root: bool
@@ -30,12 +32,13 @@ class PagesStored:
     @property
     def keys(self) -> tuple[bytes, ...]:
         """The pages' keys."""
-        return self.named.keys
+        end = self.first + len(self.packed) // UNIT // self.page_size
+        return tuple(self.names.keys()[self.first : end])
 
     @property
     def parent(self) -> bytes | None:
         """The key of the page before the first; None at the root."""
-        return None if self.at_root else self.named.parent
+        return None if self.at_root else self.names.key_before(self.first)
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -49,15 +52,17 @@ class PagesStored:
 
 @dataclass(slots=True, eq=False)
 class PagesRemoved:
-    """Pages of which no copy is left."""
+    """Pages of which no copy is left: those of ``names`` from a first to an end, in each of ``ranges``."""
 
-    named: tuple[KeyRange, ...]
+    names: KeyRun
+    ranges: Sequence[tuple[int, int]]
     kind: str = "removed"
 
     @property
     def keys(self) -> tuple[bytes, ...]:
         """The pages' keys."""
-        return tuple(key for part in self.named for key in part.keys)
+        keys = self.names.keys()
+        return tuple(key for first, end in self.ranges for key in keys[first:end])
 
     def wire(self) -> list[object]:
         """Return the array vLLM encodes as BlockRemoved."""
@@ -103,12 +108,10 @@ class EventLog:
         names = self._names(node)
         end = min(len(node.pages) if end is None else end, names.pages)
         if first < end:
-            packed = node.run[first * self._page_bytes : end * self._page_bytes]
+            packed = self._codec.strip(node.run[first * self._page_bytes : end * self._page_bytes])
             parent = node.parent
             at_root = not first and parent is not None and parent.parent is None
-            named = KeyRange(names, first, end)
-            self._events.append(PagesStored(named, self._codec.strip(packed), self._page_size, at_root))
-            self._count(end - first)
+            self._add(PagesStored(names, first, packed, self._page_size, at_root), end - first)
 
     def removed(self, node: Node, first: int, pages: list[int]) -> None:
         """Note that ``node`` loses ``pages``, which start at its page ``first``."""
@@ -121,14 +124,11 @@ class EventLog:
         names = node.names
         if names is None or names.pages < whole:
             names = self._names(node)
+        ranges = [(first, end)]
         if self._gaps and NO_PAGE in pages:
-            there = [i for i in range(first, end) if pages[i - first] != NO_PAGE]
-            named = tuple(KeyRange(names, *part) for part in runs(there))
-        else:
-            named = (KeyRange(names, first, end),)
-        if named:
-            self._events.append(PagesRemoved(named))
-            self._count(end - first)
+            ranges = list(runs([i for i in range(first, end) if pages[i - first] != NO_PAGE]))
+        if ranges:
+            self._add(PagesRemoved(names, ranges), end - first)
 
     def cleared(self) -> None:
         """Note that all pages are gone; what was waiting to be told is void."""
@@ -149,7 +149,8 @@ class EventLog:
         taken, self._events, self._waiting = self._events, [], 0
         return taken
 
-    def _count(self, pages: int) -> None:
+    def _add(self, event: CacheEvent, pages: int) -> None:
+        self._events.append(event)
         self._waiting += pages
         if self._waiting > self._limit:
             self._events, self._waiting, self._overflowed = [], 0, True

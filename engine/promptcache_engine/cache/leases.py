@@ -41,7 +41,7 @@ class OpenLeases:
         if lease not in self._open:
             state = "has ended already" if lease.closed else "was granted by another cache"
             raise LeaseError(f"this lease {state}.", remedy="Admit the sequence again.")
-        if not 0 <= computed <= lease.length:
+        if computed and not 0 <= computed <= lease.length:
             raise LeaseError(
                 f"computed={computed} is not within the sequence's {lease.length} tokens.",
                 remedy="Append the tokens first.",

@@ -65,6 +65,13 @@ class KeyRun:
             run.compute(public)
         return self.known
 
+    def key_before(self, page: int) -> bytes:
+        """Return the key of the page before ``page``; the namespace's seed when there is none."""
+        if page:
+            return self.keys()[page - 1]
+        assert self.before is not None
+        return self.before.keys()[self.at]
+
     def _chain(self) -> Iterator["KeyRun"]:
         """This run and those it hangs on that are not hashed, those first."""
         waiting: list[KeyRun] = []
@@ -86,31 +93,3 @@ class KeyRun:
             previous = sha256(previous + (content if public is None else public(content))).digest()
             add(previous)
         self.unhashed = b""
-
-
-class KeyRange:
-    """Some consecutive pages of a ``KeyRun``, and the page before them."""
-
-    __slots__ = ("_end", "_first", "_names")
-
-    def __init__(self, names: KeyRun, first: int, end: int) -> None:
-        self._names = names
-        self._first = first
-        self._end = end
-
-    def __len__(self) -> int:
-        return self._end - self._first
-
-    @property
-    def keys(self) -> tuple[bytes, ...]:
-        """The pages' keys."""
-        return tuple(self._names.keys()[self._first : self._end])
-
-    @property
-    def parent(self) -> bytes:
-        """The key of the page before the first; the namespace's seed when there is none."""
-        if self._first:
-            return self._names.keys()[self._first - 1]
-        before = self._names.before
-        assert before is not None
-        return before.keys()[self._names.at]

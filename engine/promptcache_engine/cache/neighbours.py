@@ -25,14 +25,18 @@ class Neighbours:
     def seen(self, namespace: str | Namespace, data: bytes) -> None:
         """Note that ``namespace`` has a prompt that starts like ``data``."""
         start = data[:_START]
-        names = self._starts.setdefault(start, OrderedDict())
-        self._starts.move_to_end(start)
+        names = self._starts.get(start)
+        if names is None:
+            names = self._starts[start] = OrderedDict()
+            if len(self._starts) > _STARTS:
+                self._starts.popitem(last=False)
+        else:
+            self._starts.move_to_end(start)
         names[namespace] = None
-        names.move_to_end(namespace)
-        if len(names) > _SUSPECTS + 1:
-            names.popitem(last=False)
-        if len(self._starts) > _STARTS:
-            self._starts.popitem(last=False)
+        if len(names) > 1:
+            names.move_to_end(namespace)
+            if len(names) > _SUSPECTS + 1:
+                names.popitem(last=False)
 
     def suspects(
         self, namespace: str | Namespace, data: bytes, existing: Collection[str | Namespace]

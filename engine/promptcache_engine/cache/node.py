@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from promptcache_engine.cache.tokens import shared_bytes
+from promptcache_engine.cache.tokens import UNIT, shared_bytes
 
 if TYPE_CHECKING:
     from promptcache_engine.cache.names import KeyRun
@@ -134,11 +134,10 @@ def nearest(keys: Sequence[bytes], page: bytes) -> tuple[bytes, int]:
     """
     if not keys:
         return b"", 0
-    at = bisect_left(keys, page)
+    at, first = bisect_left(keys, page), page[:UNIT]
     best, length = b"", 0
-    for key in keys[max(at - 1, 0) : at + 1]:
-        common = shared_bytes(key, page)
-        if common > length:
+    for key in keys[at - 1 if at else 0 : at + 1]:
+        if key.startswith(first) and (common := shared_bytes(key, page)) > length:
             best, length = key, common
     return best, length
 

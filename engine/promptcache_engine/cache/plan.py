@@ -41,23 +41,18 @@ class Plan:
 def make_plan(match: Match, hit: int, page_size: int) -> Plan:
     """Find the nodes and pages that give ``hit`` tokens of ``match``."""
     shared, copied = divmod(hit, page_size)
-    plan = Plan([], 0, shared, copied, None)
-    left = shared
+    path: list[Node] = []
+    last_pages, left = 0, shared
+    source = match.sibling  # unless the prompt leaves the path before its end
     for node in match.path:
-        if left <= 0:
-            if copied:
-                plan.source = node
-            return plan
-        plan.path.append(node)
-        plan.last_pages = min(left, len(node.pages))
+        if left:
+            path.append(node)
+            last_pages = min(left, len(node.pages))
         if left < len(node.pages):
-            if copied:
-                plan.source = node
-            return plan
-        left -= len(node.pages)
-    if copied:
-        plan.source = match.sibling
-    return plan
+            source = node
+            break
+        left -= last_pages
+    return Plan(path, last_pages, shared, copied, source if copied else None)
 
 
 def pages_of(match: Match) -> list[int]:

@@ -26,6 +26,8 @@ from promptcache_engine.cache.windows import Windows
 _EXTRAS = 4_096
 """Extra keys remembered before those no longer in use are looked for."""
 
+_NAMES = (str, Namespace)
+
 
 class PrefixCache:
     """Pages of KV for running sequences, shared and kept by their tokens.
@@ -139,9 +141,10 @@ class PrefixCache:
             return None
         self._leases.add(lease)
         if use_cache and counted:
-            self._counter.record(lease.length, lease.hit, shared=lease.reason.shared, preempted=preempted)
+            queries, shared = len(data) // UNIT, lease.reason.shared
+            self._counter.record(queries, lease.hit, shared=shared, preempted=preempted)
         if self.share_on_admission:
-            self._publisher.publish(lease, lease.length // self.page_size, merge=False)
+            self._publisher.publish(lease, len(data) // self._store.page_bytes, merge=False)
         return lease
 
     def append(self, lease: Lease, tokens: Tokens) -> bool:
@@ -216,13 +219,14 @@ class PrefixCache:
         The KV of a token that was sampled but never fed to the model does not exist: leave it out of
         ``computed``. Raises LeaseError when the lease has ended already or is shorter.
         """
-        computed = lease.length if computed is None else computed
-        self._leases.check_unforked(lease, computed)
+        self._leases.check_unforked(lease, computed or 0)
+        if computed is None:
+            computed = lease.length
         full, rest = divmod(computed, self.page_size)
         if self.windows.pools:
             self.windows.close(lease)
-        ours = max(full, lease.own_from)
-        if lease.published > ours:
+        if lease.published > full and lease.published > lease.own_from:
+            ours = max(full, lease.own_from)
             stays = rest * UNIT if full == ours and self._rules.partial_pages else 0
             self._publisher.retract(lease, ours, stays)
         if lease.published < full:
@@ -302,7 +306,7 @@ class PrefixCache:
     # -- inside ---------------------------------------------------------------------------------------
 
     def _encode(self, tokens: Tokens, extra: Iterable[ExtraKey], namespace: str | Namespace = "") -> bytes:
-        if not isinstance(namespace, str | Namespace):
+        if not isinstance(namespace, _NAMES):
             raise CacheConfigError("namespace", namespace, "Use a text, or a Namespace.")
         codec = self._store.codec
         if codec.num_extras >= self._extras_limit:

@@ -27,19 +27,17 @@ class Publisher:
         A page the tree has already is a duplicate: the lease takes over the tree's and frees its own. Without
         ``merge`` publishing stops there instead.
         """
-        data = lease.settle()
+        data, size = lease.settle(), self._store.page_bytes
         while lease.published < pages:
-            at = lease.published * self._store.page_bytes
-            child = lease.node.children.get(data[at : at + self._store.page_bytes])
+            at = lease.published * size
+            child = lease.node.children.get(data[at : at + size])
             if child is None:
-                self._grow(lease, data[at : pages * self._store.page_bytes], pages)
+                self._grow(lease, data[at : pages * size], pages)
                 return
             if child.pages and not merge:
                 return
-            common = shared_bytes(
-                child.run, data[at : min(at + len(child.run), pages * self._store.page_bytes)]
-            )
-            self._merge(lease, child, common // self._store.page_bytes)
+            common = shared_bytes(child.run, data[at : min(at + len(child.run), pages * size)])
+            self._merge(lease, child, common // size)
 
     def _merge(self, lease: Lease, child: Node, pages: int) -> None:
         """Lay the lease's next ``pages`` pages over ``child``, which has the same tokens there."""
@@ -106,7 +104,7 @@ class Publisher:
 
     def _held_by_fuller(self, node: Node, tail: bytes) -> bool:
         """Whether a page below ``node`` holds all of ``tail``; it is used now, and counted on."""
-        at = bisect_left(node.order, tail)
+        at = bisect_left(node.order, tail) if node.order else 0
         if at == len(node.order) or not node.order[at].startswith(tail):
             return False
         holder = node.children[node.order[at]]
@@ -139,8 +137,9 @@ class Publisher:
     def _drop_subsumed(self, node: Node, page: bytes) -> int:
         """Drop the half-full page below ``node`` of which ``page`` is the continuation, unless somebody
         reads it; return its length."""
-        at = bisect_left(node.order, page) - 1
-        if at < 0 or not page.startswith(node.order[at]) or len(node.order[at]) == len(page):
+        order = node.order
+        at = bisect_left(order, page) - 1 if order else -1
+        if at < 0 or not page.startswith(order[at]) or len(order[at]) == len(page):
             return 0
         old = node.children[node.order[at]]
         if old.locks:

@@ -52,7 +52,9 @@ class Rules:
         limit = max(total - self.recompute, 0)
         stored, known = match.stored // UNIT, match.known // UNIT
         within = min(known, limit)
-        usable, once_usable = self._to_granularity(min(stored, limit)), self._to_granularity(within)
+        once_usable = usable = self._to_granularity(within)
+        if stored < known:
+            usable = self._to_granularity(min(stored, limit))
         ahead = self.lookahead and usable - self._to_granularity(min(stored - self.lookahead, limit))
         evicted = once_usable - usable
         times = [node.evicted_at for node in match.beyond if node.evicted_at is not None] if evicted else ()

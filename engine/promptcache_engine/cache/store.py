@@ -75,11 +75,13 @@ class PageStore:
         """Tell the policy that a sequence that ends at ``node`` used everything on the way from its root."""
         node.turn = use.turn
         path: list[Node] = []
-        step = node
-        while step.parent is not None:
+        pages: list[int] = []
+        step, parent = node, node.parent
+        while parent is not None:
             path.append(step)
-            step = step.parent
-        self.policy.use(path, use)
+            pages.append(page_count(step) if self.gaps else len(step.pages))
+            step, parent = parent, parent.parent
+        self.policy.use(path, pages, use)
 
     def unlock_path(self, node: Node, *, keep: bool) -> None:
         """Let go of ``node`` and everything on the way to its root, deepest first.
@@ -88,9 +90,12 @@ class PageStore:
         """
         step: Node | None = node
         while step is not None:
-            if keep and step.locks > 1:
-                step.kept = len(step.run)
-            self.unlock(step)
+            if step.locks == 1:
+                self.unlock(step)
+            else:
+                step.locks -= 1
+                if keep:
+                    step.kept = len(step.run)
             root, step = step, step.parent
         if not root.children and not root.locks:
             self.tree.drop_root(root)
@@ -134,22 +139,25 @@ class PageStore:
         return len(taken)
 
     def _evict_into(self, taken: list[int], count: int) -> None:
-        now = self._clock()
+        now, had = self._clock(), len(taken)
         while len(taken) < count:
             node = self.policy.victim()
             if node is None:
                 break
             self._evict_from(node, count - len(taken), taken, now)
+        self.evictable -= len(taken) - had
+        self.evicted_pages += len(taken) - had
         self.ghosts.trim()
 
     def _evict_from(self, node: Node, count: int, taken: list[int], now: float) -> None:
         """Take up to ``count`` pages from the end of ``node``, the last first."""
-        pages, size = node.pages, self.page_bytes
-        end = min(len(pages) * size, len(node.run))  # where what is remembered only begins
-        kept = _pages_to_keep(pages, count) if self.gaps else max(len(pages) - count, 0)
+        pages, had = node.pages, len(node.pages)
+        end = min(had * self.page_bytes, len(node.run))  # where what is remembered only begins
+        kept = _pages_to_keep(pages, count) if self.gaps else max(had - count, 0)
+        start = kept * self.page_bytes
         gone = pages[kept:]
         del pages[kept:]
-        node.kept = min(node.kept, kept * size)
+        node.kept = min(node.kept, start)
         self.log.removed(node, kept, gone)
         if self.gaps:
             gone = [page for page in gone if page != NO_PAGE]
@@ -157,13 +165,11 @@ class PageStore:
         if self.windows.pools:
             self.windows.detach(gone)
         taken += gone
-        self.evictable -= len(gone)
-        self.evicted_pages += len(gone)
         self.policy.evicted(node, len(gone))
         if not kept:
             self._fade(node)
         node.evicted_at = now
-        self.ghosts.remember(node, end - kept * size)
+        self.ghosts.remember(node, end - start)
 
     def keep(self, node: Node) -> None:
         """Count ``node``, which is new to the tree and held by nobody, among what can be evicted."""

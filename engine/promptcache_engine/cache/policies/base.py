@@ -18,8 +18,11 @@ class EvictionPolicy(Protocol):
     ranks_uses: bool
     """Whether ``use`` matters; a cache spares itself the call where it does not."""
 
-    def use(self, path: Sequence[Node], use: Use) -> None:
-        """A sequence that went through ``path`` (deepest first) ends; its nodes are released right after."""
+    def use(self, path: Sequence[Node], pages: Sequence[int], use: Use) -> None:
+        """A sequence that went through ``path`` (deepest first) ends; its nodes are released right after.
+
+        ``pages``: how many each of them has.
+        """
 
     def release(self, node: Node) -> None:
         """``node`` has pages and nobody holds it, as of now; also called when it is used without being

@@ -7,6 +7,7 @@ classes together. Knows nothing of trees; times are seconds of whatever clock th
 
 import math
 from bisect import bisect_right
+from collections import defaultdict
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +21,21 @@ _AT_ONCE = 8  # classes; more would leave the processor's cache
 EDGES: tuple[float, ...] = (0.0, *(2.0 ** (half / 2) for half in range(_BINS - 1)))
 """Where each bin of ages begins, in seconds: below one second, then half an octave each, up to 18 hours."""
 
+LATER_EDGES = EDGES[1:]
+"""Where each bin but the first begins: ``bisect_right`` among them is the bin of an age."""
+
+NOTHING = (0.0,) * _BINS
+"""What a page of a class that nothing is known of is worth, by age."""
+
 _EDGES = np.array(EDGES)
+_WIDTHS = np.append(np.diff(_EDGES), _EDGES[-1])
 _PAST = np.where(np.tri(_BINS, k=-1) > 0, np.inf, 0.0)  # a page cannot be held to an earlier bin
 _NO_TIME = 1e-300  # seconds; stands for none where one divides
 
 
 def age_bin(age: float) -> int:
     """Return the bin ``age`` seconds fall into."""
-    return bisect_right(EDGES, age) - 1 if age > 0 else 0
+    return bisect_right(LATER_EDGES, age)
 
 
 class LifeTable:
@@ -39,21 +47,16 @@ class LifeTable:
 
     def __init__(self, slot: float = 10.0) -> None:
         self._slot = slot
-        self._starts: dict[int, dict[float, float]] = {}
-        self._reuses: dict[int, list[float]] = {}
+        self._starts: defaultdict[int, defaultdict[float, float]] = defaultdict(_no_starts)
+        self._reuses: defaultdict[int, list[float]] = defaultdict(_no_reuses)
 
     def start(self, kind: int, now: float, pages: int) -> None:
         """``pages`` of class ``kind`` were used and may be used again."""
-        starts = self._starts.get(kind)
-        if starts is None:
-            starts = self._starts[kind] = {}
-            self._reuses[kind] = [0.0] * _BINS
-        slot = now // self._slot * self._slot
-        starts[slot] = starts.get(slot, 0.0) + pages
+        self._starts[kind][now // self._slot * self._slot] += pages
 
     def reuse(self, kind: int, age: float, pages: int) -> None:
         """``pages`` of class ``kind`` were used again ``age`` seconds after their last use."""
-        self._reuses[kind][age_bin(age)] += pages
+        self._reuses[kind][bisect_right(LATER_EDGES, age)] += pages
 
     def worth(self, now: float, weight: float) -> dict[int, list[float]]:
         """Return for each class and age what keeping a page is worth: the best chance of a reuse per second
@@ -92,16 +95,24 @@ class LifeTable:
         self._reuses.clear()
 
 
-def _thinned(starts: dict[float, float], now: float, slot: float) -> dict[float, float]:
+def _no_starts() -> defaultdict[float, float]:
+    return defaultdict(float)
+
+
+def _no_reuses() -> list[float]:
+    return [0.0] * _BINS
+
+
+def _thinned(starts: dict[float, float], now: float, slot: float) -> defaultdict[float, float]:
     """Merge the starts of long ago into wider slots, of up to a sixteenth of their age.
 
     Widths are powers of two times ``slot``, so that slots nest and merging again moves nothing further.
     """
-    merged: dict[float, float] = {}
+    merged = _no_starts()
     for time, pages in starts.items():
         width = slot * 2.0 ** max(0, int(math.log2(max((now - time) / (16 * slot), 1.0))))
         at = time // width * width
-        merged[at] = merged.get(at, 0.0) + pages
+        merged[at] += pages
     return merged
 
 
@@ -120,10 +131,9 @@ def _hazards(reuses: Array, at_risk: Array, weight: float) -> Array:
 
 def _gittins(hazards: Array) -> Array:
     """For each class and bin: max over horizons of P(reuse) / E[time held], made non-increasing in age."""
-    widths = np.append(np.diff(_EDGES), _EDGES[-1])
     alive = np.cumprod(1 - hazards, axis=1)
     start = np.concatenate([np.ones((len(hazards), 1)), alive[:, :-1]], axis=1)
-    held = np.cumsum(start * widths * (1 - hazards / 2), axis=1)
+    held = np.cumsum(start * _WIDTHS * (1 - hazards / 2), axis=1)
     held_before = np.concatenate([np.zeros((len(hazards), 1)), held[:, :-1]], axis=1)
     gain = start[:, :, None] - alive[:, None, :]  # class, bin a page is in, bin one holds it to
     cost = held[:, None, :] - held_before[:, :, None] + _PAST

@@ -4,12 +4,16 @@ from heapq import heapify, heappop, heappush
 
 from promptcache_engine.cache.node import Node
 
+NO_RANK = 0
+"""The rank of a node that stands in no line: one that is held, or has no pages. Releases count from 1."""
+
 
 class LeafHeap:
     """Leaves nobody holds, lowest ``(key, rank)`` first.
 
-    Entries are not taken out when a node changes: one is void when its node has another rank by now, is held,
-    lost its pages, or got pages below it. Void ones are swept when they outnumber the others.
+    Entries are not taken out when a node changes: one is void when its node has another rank by now, which
+    whoever holds a node, cuts its pages off or takes its last one sees to. (Nothing new can come below a node
+    that nobody holds.) Void entries are swept when they outnumber the others.
     """
 
     __slots__ = ("_heap", "_sweep_at", "_ties")
@@ -33,7 +37,7 @@ class LeafHeap:
         heap = self._heap
         while heap:
             _, rank, _, node = heap[0]
-            if node.rank == rank and node.pages and not node.locks and not node.order:
+            if node.rank == rank:
                 return node
             heappop(heap)
         return None
@@ -48,6 +52,11 @@ def is_free_leaf(node: Node) -> bool:
     return bool(node.pages) and not node.locks and not node.order
 
 
+def void_if_empty(lower: Node) -> None:
+    """Make void the entry of a node that was cut and has no pages behind the cut."""
+    if not lower.pages:
+        lower.rank = NO_RANK
+
+
 def _valid(entry: tuple[float, float, int, Node]) -> bool:
-    node = entry[3]
-    return entry[1] == node.rank and bool(node.pages) and not node.locks and not node.order
+    return entry[1] == entry[3].rank

@@ -50,7 +50,7 @@ class LruPolicy:
         """Forget every node."""
         self._nodes.clear()
 
-    def use(self, path: Sequence[Node], use: Use) -> None:
+    def use(self, path: Sequence[Node], pages: Sequence[int], use: Use) -> None:
         """Only the order of release counts here."""
 
     def bare(self, node: Node) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from promptcache_engine.cache.hints import Use
 from promptcache_engine.cache.node import Node
-from promptcache_engine.cache.policies.leaves import LeafHeap, is_free_leaf
+from promptcache_engine.cache.policies.leaves import NO_RANK, LeafHeap, is_free_leaf, void_if_empty
 
 
 class RankedPolicy(ABC):
@@ -32,8 +32,9 @@ class RankedPolicy(ABC):
         if is_free_leaf(node):
             self._leaves.push(node, self.key(node))
 
-    def divide(self, upper: Node, lower: Node) -> None:  # noqa: ARG002 - it keeps its place
+    def divide(self, upper: Node, lower: Node) -> None:
         """``upper`` has the place of ``lower``, and stands in line when that is no leaf."""
+        void_if_empty(lower)
         self.bare(upper)
 
     def victim(self) -> Node | None:
@@ -45,20 +46,20 @@ class RankedPolicy(ABC):
         self._leaves = LeafHeap()
 
     @abstractmethod
-    def use(self, path: Sequence[Node], use: Use) -> None:
+    def use(self, path: Sequence[Node], pages: Sequence[int], use: Use) -> None:
         """Note what ``key`` needs to know of a sequence."""
 
-    def hold(self, node: Node) -> None:  # noqa: ARG002 - nothing to look up
-        """Leave its entry; it is void."""
-        return
+    def hold(self, node: Node) -> None:
+        """Its entry is void."""
+        node.rank = NO_RANK
 
-    def evicted(self, node: Node, pages: int) -> None:  # noqa: ARG002 - as above
+    def evicted(self, node: Node, pages: int) -> None:  # noqa: ARG002 - nothing to note
         """Nothing is learned from it."""
         return
 
-    def lose(self, node: Node) -> None:  # noqa: ARG002 - nothing to look up
-        """Leave its entry; it is void."""
-        return
+    def lose(self, node: Node) -> None:
+        """Its entry is void."""
+        node.rank = NO_RANK
 
 
 class LfuPolicy(RankedPolicy):
@@ -69,7 +70,7 @@ class LfuPolicy(RankedPolicy):
         """The number of sequences."""
         return node.uses
 
-    def use(self, path: Sequence[Node], use: Use) -> None:  # noqa: ARG002 - all count the same
+    def use(self, path: Sequence[Node], pages: Sequence[int], use: Use) -> None:  # noqa: ARG002 - all count the same
         """Count the sequence."""
         for node in path:
             node.uses += 1
@@ -82,7 +83,7 @@ class PriorityPolicy(RankedPolicy):
         """The priority."""
         return node.kind
 
-    def use(self, path: Sequence[Node], use: Use) -> None:
+    def use(self, path: Sequence[Node], pages: Sequence[int], use: Use) -> None:  # noqa: ARG002 - as above
         """Raise the pages to the sequence's priority."""
         priority = use.hints.priority
         for node in path:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from promptcache_engine.cache.hints import Use
 from promptcache_engine.cache.node import Node
-from promptcache_engine.cache.policies.leaves import LeafHeap, is_free_leaf
+from promptcache_engine.cache.policies.leaves import NO_RANK, LeafHeap, is_free_leaf, void_if_empty
 
 
 class TtlPolicy:
@@ -31,7 +31,7 @@ class TtlPolicy:
         """Pages that are pinned now and held by nobody."""
         return self._pages
 
-    def use(self, path: Sequence[Node], use: Use) -> None:
+    def use(self, path: Sequence[Node], pages: Sequence[int], use: Use) -> None:  # noqa: ARG002 - all stay
         """Note until when the pages are asked to stay; a longer earlier pin holds."""
         until = self._clock() + use.hints.keep_seconds if use.hints.keep_seconds else 0.0
         for node in path:
@@ -65,10 +65,12 @@ class TtlPolicy:
                 if part.pages:
                     self._pinned[part] = len(part.pages)
                     self._pages += len(part.pages)
+        void_if_empty(lower)
         self.bare(upper)
 
     def hold(self, node: Node) -> None:
         """What is held needs no pin."""
+        node.rank = NO_RANK
         self._unpin(node)
 
     def evicted(self, node: Node, pages: int) -> None:
@@ -76,6 +78,7 @@ class TtlPolicy:
 
     def lose(self, node: Node) -> None:
         """There is nothing left to keep."""
+        node.rank = NO_RANK
         self._unpin(node)
 
     def victim(self) -> Node | None:

@@ -6,6 +6,8 @@ far. So a policy that is wrong about some traffic costs little there, however la
 it shows.
 """
 
+from collections import defaultdict
+
 _MEMORY = 2_048  # sequences after which the past has faded to a third
 _BUDGET = 0.002  # of all pages asked for, how many hits fewer than LRU's are put up with
 _DOUBT = 64.0  # pages' worth of bets taken for half lost before there is experience
@@ -20,7 +22,7 @@ class Wager:
         self._lost = _DOUBT / 2
         self._settled = _DOUBT
         self._open = 0
-        self._by_epoch: dict[int, int] = {}
+        self._by_epoch: defaultdict[int, int] = defaultdict(int)
         self._settled_to = 0
 
     @property
@@ -37,7 +39,7 @@ class Wager:
     def bet(self, epoch: int, pages: int) -> None:
         """``pages`` last used in ``epoch`` are evicted before their time."""
         self._open += pages
-        self._by_epoch[epoch] = self._by_epoch.get(epoch, 0) + pages
+        self._by_epoch[epoch] += pages
 
     def lose(self, epoch: int, pages: int) -> None:
         """``pages`` of such a bet were used while LRU still had them."""
@@ -50,10 +52,11 @@ class Wager:
 
     def settle(self, oldest: int) -> None:
         """LRU has nothing from before epoch ``oldest`` any more: bets on that are won."""
+        won = 0
         for epoch in range(self._settled_to, oldest):
-            pages = self._by_epoch.pop(epoch, 0)
-            self._open -= pages
-            self._settled += pages
+            won += self._by_epoch.pop(epoch, 0)
+        self._open -= won
+        self._settled += won
         self._settled_to = max(self._settled_to, oldest)
 
     def fade(self, sequences: int) -> None:
