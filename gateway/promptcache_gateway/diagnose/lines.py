@@ -10,6 +10,7 @@ import codecs
 import gzip
 import json
 import sys
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -45,6 +46,32 @@ class Line:
     problem: str | None = None
 
 
+class _Unpacking(gzip.GzipFile):
+    """A compressed log, which ends where its data are damaged or cut short.
+
+    Attributes:
+        damaged: whether it ended so.
+    """
+
+    damaged = False
+
+    def readline(self, size: int | None = -1) -> bytes:
+        """As of any file."""
+        try:
+            return super().readline(size)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            self.damaged = True
+            return b""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """As of any file."""
+        try:
+            return super().read(size)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            self.damaged = True
+            return b""
+
+
 def read_log(path: str, on_progress: Callable[[int], None] = lambda _: None) -> Iterator[Line]:
     """Yield a log's entries.
 
@@ -61,16 +88,27 @@ def read_log(path: str, on_progress: Callable[[int], None] = lambda _: None) -> 
         raise UnreadableLogError(path, error.strerror or "cannot be opened") from error
     try:
         start = raw.peek(2)[:2] if hasattr(raw, "peek") else b""
-        unpacked: IO[bytes] = gzip.GzipFile(fileobj=raw) if start == _GZIP else raw  # type: ignore[assignment]
-        yield from _entries(unpacked, raw, on_progress)
-    except (OSError, EOFError) as error:
-        raise UnreadableLogError(path, str(getattr(error, "strerror", None) or error)) from error
+        if start != _GZIP:
+            yield from _entries(raw, raw, on_progress)
+            return
+        unpacking, number = _Unpacking(fileobj=raw), 0
+        for line in _entries(unpacking, raw, on_progress):
+            number = line.number
+            yield line
+        if unpacking.damaged and not number:
+            raise UnreadableLogError(path, "its compressed data are damaged")
+        if unpacking.damaged:
+            yield Line(number + 1, problem="the compressed data are damaged or cut short here")
+    except OSError as error:
+        raise UnreadableLogError(path, str(error.strerror or error)) from error
     finally:
         if raw is not sys.stdin.buffer:
             raw.close()
 
 
-def _entries(stream: IO[bytes], raw: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line]:
+def _entries(
+    stream: IO[bytes] | _Unpacking, raw: IO[bytes], on_progress: Callable[[int], None]
+) -> Iterator[Line]:
     first = stream.readline(_LONGEST_LINE)
     first = first.removeprefix(_BOM)
     if first.lstrip().startswith(b"[") and not _is_json(first):
@@ -114,7 +152,7 @@ def _is_json(text: bytes) -> bool:
 
 
 def _array(
-    first: bytes, stream: IO[bytes], raw: IO[bytes], on_progress: Callable[[int], None]
+    first: bytes, stream: IO[bytes] | _Unpacking, raw: IO[bytes], on_progress: Callable[[int], None]
 ) -> Iterator[Line]:
     """The items of an array that spreads over many lines; each is numbered by the line it begins on."""
     decoder = json.JSONDecoder()
