@@ -106,6 +106,8 @@ class Gateway:
         if self._running:
             return
         await self.observer.start()
+        if self.observer.journal is not None:
+            await self._ledger.read()
         try:
             for upstream in self.upstreams:
                 await upstream.start()

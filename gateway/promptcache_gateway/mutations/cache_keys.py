@@ -27,6 +27,8 @@ KEYED = frozenset({"openai.chat", "openai.responses"})
 SALTED = frozenset({"openai.chat", "openai.completions", "openai.responses"})
 """The APIs whose requests take a ``cache_salt``."""
 
+SESSION = "session_header"
+
 _CONTINUES = ("previous_response_id", "conversation")
 
 
@@ -72,12 +74,12 @@ def put_header(
     """The call and what comes with it, with a header that the caller did not send."""
     raw = header.encode("ascii")
     if any(name == raw for name, _ in inbound.headers):
-        return _noted(call, Change("session_header", skipped=((header, "the caller sent it"),))), inbound
+        return _noted(call, Change(SESSION, skipped=((header, "the caller sent it"),))), inbound
     name, reason = name_of(policy, call, sight)
     if name is None:
-        return _noted(call, Change("session_header", skipped=((header, reason),))), inbound
+        return _noted(call, Change(SESSION, skipped=((header, reason),))), inbound
     headers = [*inbound.headers, (raw, name.encode("ascii"))]
-    return _noted(call, Change("session_header", (header,))), replace(inbound, headers=headers)
+    return _noted(call, Change(SESSION, (header,))), replace(inbound, headers=headers)
 
 
 def _noted(call: Call, change: Change) -> Call:

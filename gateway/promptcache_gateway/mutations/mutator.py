@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.exchange import Change
+from promptcache_gateway.mutations.billing import NAME as BILLING
 from promptcache_gateway.mutations.billing import drop_header
 from promptcache_gateway.mutations.breakpoints import NAME as BREAKPOINTS
 from promptcache_gateway.mutations.breakpoints import mark_prefixes
-from promptcache_gateway.mutations.cache_keys import KEYED, SALTED, put_header, put_member
+from promptcache_gateway.mutations.cache_keys import KEYED, SALTED, SESSION, put_header, put_member
 from promptcache_gateway.mutations.rules import MutationSettings
 from promptcache_gateway.mutations.sightings import Sightings
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.upstreams.base import Inbound
     from promptcache_gateway.upstreams.switchboard import Line
+
+MUTATIONS = frozenset({BREAKPOINTS, BILLING, "prompt_cache_key", "cache_salt", SESSION})
+"""The names of changes that are made only where they are asked for."""
 
 _MESSAGES = "anthropic.messages"
 

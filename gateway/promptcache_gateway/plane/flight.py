@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Outcome
-from promptcache_gateway.mutations import Mutator
+from promptcache_gateway.mutations import MUTATIONS, Mutator
 from promptcache_gateway.mutations.standing import standing_changes
 from promptcache_gateway.plane.answers import Answer
 from promptcache_gateway.plane.dispatch import at
@@ -129,7 +129,9 @@ class Flight:
         return self._shown(final_summary(record))
 
     def _shown(self, summary: dict[str, Any]) -> dict[str, Any]:
-        return summary if self._admin else without_isolation(summary)
+        shown = summary if self._admin else without_isolation(summary)
+        made = [change.name for change in self.changes if change.name in MUTATIONS and change.paths]
+        return {**shown, "mutations": made} if made else shown
 
     def _outcome(self, status: int, error: str | None) -> Outcome:
         reply = self.reply

@@ -28,6 +28,7 @@ _HEADER_FIELDS = (
     "char_offset",
     "lost_tokens",
     "remedy",
+    "mutations",
 )
 _HEADERS = tuple((field, b"x-promptcache-" + field.replace("_", "-").encode()) for field in _HEADER_FIELDS)
 # Everything printable in ASCII stays as it is; the rest is percent-encoded, so that a header can hold it.
@@ -86,7 +87,8 @@ def into_body(body: bytes, summary: Mapping[str, Any]) -> bytes:
 
 
 def _header_value(value: object) -> bytes:
-    text = str(value).replace("\N{HORIZONTAL ELLIPSIS}", "...")
+    shown = ", ".join(value) if isinstance(value, list) else value
+    text = str(shown).replace("\N{HORIZONTAL ELLIPSIS}", "...")
     if text.isascii() and text.isprintable():
         return text[:_MAX_HEADER_VALUE].encode("ascii")
     return quote(text, safe=_SAFE)[:_MAX_HEADER_VALUE].encode("ascii")

@@ -70,6 +70,7 @@ class Ledger:
         self._sums: dict[Owner, dict[int, float]] = {}
         self._read_at: float | None = None
         self._reading: asyncio.Task[None] | None = None
+        self._waited = False
         self._named: set[tuple[str, str]] = set()
         self.refused: Counter[str] = Counter()
 
@@ -143,7 +144,8 @@ class Ledger:
             if self._read_at is not None and 0 <= now - self._read_at < _AGAIN_S:
                 return
             self._reading = asyncio.create_task(self.read())
-        if self._read_at is None:
+        if self._read_at is None and not self._waited:
+            self._waited = True
             await asyncio.wait({self._reading}, timeout=_FIRST_S)
 
     def _warn(self, tenant: str, key: str | None, budget: Budget, had: float, now: float) -> None:

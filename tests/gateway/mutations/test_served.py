@@ -31,6 +31,7 @@ def test_marks_arrive_and_are_recorded_until_the_settings_change(mock: MockUpstr
         for _ in range(3):
             answer = served.post(messages(), path="/v1/messages")
         assert mock.last.body.count(b'"cache_control"') == 2
+        assert answer.headers["x-promptcache-mutations"] == "breakpoints"
         (change,) = served.record(answer)["changes"]
         assert change == {
             "name": "breakpoints",
@@ -43,6 +44,7 @@ def test_marks_arrive_and_are_recorded_until_the_settings_change(mock: MockUpstr
         call(served.loop, served.gateway.reload(replace(settings, mutations=read_mutations({}))))
         answer = served.post(messages(), path="/v1/messages")
         assert b"cache_control" not in mock.last.body
+        assert "x-promptcache-mutations" not in answer.headers
         assert served.record(answer)["changes"] == []
 
 
@@ -68,6 +70,9 @@ def test_every_exception_to_the_callers_bytes_is_named(mock: MockUpstream, tmp_p
         listed = served.get("/promptcache/v1/requests").json()["data"][0]
         assert listed["changes"] == record["changes"]
 
+        told = served.post(CHAT, x_promptcache_diagnose="body")
+        assert told.json()["promptcache"]["mutations"] == ["prompt_cache_key", "session_header"]
+        assert told.headers["x-promptcache-mutations"] == "prompt_cache_key, session_header"
         translated = served.record(served.post({**messages(), "model": "fast"}, path="/v1/messages"))
         assert translated["changes"][0]["name"] == "translation"
 

@@ -340,6 +340,20 @@ def test_the_engines_own_reasons_come_first(known: dict[str, int], code: str, at
     assert record.diagnosis.lost_tokens == 900
 
 
+@pytest.mark.parametrize(
+    "changed", ["Now 12:00:01. " + RULES, "Something quite different, never sent. " * 40]
+)
+def test_what_is_cached_for_others_is_no_reuse_of_a_tenants_own(changed: str) -> None:
+    """Where the tenant itself did not send the same before, no count may tell that another one did."""
+    stage = Stage(engine_provider())
+    stage.send_to_engine(chat("Now 12:00:00. " + RULES, "One"), facts(1_000, 0, diverged_at=0))
+
+    record = stage.send_to_engine(chat(changed, "One"), facts(1_000, 16, diverged_at=916, isolated=900))
+
+    assert "PC808" not in record.diagnosis.causes
+    assert record.diagnosis.expected_cached_tokens == 16
+
+
 def test_a_cache_that_was_emptied_is_no_mystery() -> None:
     stage = Stage(engine_provider())
     stage.send_to_engine(chat(RULES, "One"), facts(1_000, 0, diverged_at=0))

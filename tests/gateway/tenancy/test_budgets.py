@@ -21,6 +21,7 @@ from promptcache_gateway.tenancy import Caller, Ledger, TenantLimits
 from promptcache_gateway.tenancy.budgets import DAY_S, Budget, BudgetError
 from promptcache_gateway.tenancy.cli import main
 from promptcache_gateway.tenancy.key_file import KeyFile
+from tests.gateway.mock_upstream import call
 from tests.gateway.serving import serve
 from tests.gateway.store.records import record
 
@@ -255,6 +256,10 @@ def test_a_tenants_budget_holds_for_all_its_keys(
     with serve(settings(mock, tmp_path, tenants=limits)) as served:
         assert [served.post(BODY, x_api_key=key).status_code for key in keys] == [200, 200, 429]
         assert "this tenant, $4.00 a month" in served.post(BODY, x_api_key=keys[0]).text
+        more = settings(mock, tmp_path, tenants={"shop": TenantLimits(budget_usd=40.0)})
+        assert served.loop is not None
+        call(served.loop, served.gateway.reload(more))
+        assert served.post(BODY, x_api_key=keys[0]).status_code == 200
 
 
 def test_a_model_without_a_price_is_served_and_counted_apart(
