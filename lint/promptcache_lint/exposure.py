@@ -93,7 +93,7 @@ class Exposed:
             return False  # a result: new when it is added, and kept as it is from then on
         if self.segment.role == "prompt":
             return not self.turn_before and (trait.mark.bulk or self._keeps_enough)
-        return self.segment.role != "user" or self._keeps_enough or not self.words_behind
+        return self.segment.role != "user" or self.words_kept == self.words_behind or self._keeps_enough
 
     @property
     def _keeps_enough(self) -> bool:

@@ -130,7 +130,8 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
     if prompt.recorded:
         return trait.mark.severity
     role = exposed.segment.role
-    of_a_name = trait.guessed or (trait.mark.code == "PC107" and trait.origin == exposed.hole.place)
+    here = trait.origin == exposed.hole.place and "(" not in trait.label  # a placeholder, and no call
+    of_a_name = trait.guessed or (trait.mark.code == "PC107" and here)
     named_only = of_a_name and not trait.mark.plain
     of_one_step = named_only and trait.mark.code == "PC107" and role == "prompt"
     if of_one_step or (role in {"user", "assistant"} and named_only):
