@@ -7,11 +7,10 @@ server's business.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import Access
-from promptcache_gateway.control import create_control_plane
+from promptcache_gateway.control import TrackedResponse, create_control_plane
 from promptcache_gateway.cors import Cors
 from promptcache_gateway.errors import (
     GatewayError,
@@ -32,6 +31,7 @@ from promptcache_gateway.plane.responses import send_error, send_whole
 from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.reload import Retirement, merge, start_all
 from promptcache_gateway.settings import Settings
+from promptcache_gateway.shared.state import SharedState, through_redis
 from promptcache_gateway.store import Store
 from promptcache_gateway.store.spending import SpendingReader
 from promptcache_gateway.tenancy import Ledger, Limits
@@ -44,8 +44,9 @@ from promptcache_gateway.upstreams import Switchboard, create_switchboard
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from promptcache_gateway.shared.base import Common
     from promptcache_gateway.store.spending import Spent
     from promptcache_gateway.template_sources import SourceSettings
     from promptcache_gateway.tenancy.budgets import Budget
@@ -64,12 +65,17 @@ class Gateway:
         switchboard: Switchboard,
         observer: Observer,
         control: Callable[[Observer, Sequence[Upstream], SourceSettings], ASGIApp] | None = None,
+        common: Common | None = None,
     ) -> None:
-        """``control`` makes what answers everything that is not a provider's API; None: this process does."""
+        """``control`` makes what answers everything that is not a provider's API; None: this process does.
+
+        ``common``: what is held in common with other processes; None: nothing is.
+        """
         self.upstreams: list[Upstream] = []
         self.observer = observer
         self._ring = KeyRing(KeyFile(settings.key_file))
         self._limits = Limits(settings.tenants)
+        self._shared = SharedState(common, limits=self._limits, upstreams=self.upstreams, observer=observer)
         self._mutator = Mutator(settings.mutations)
         self._ledger = _ledger(settings, observer)
         observer.forgetters += [self._mutator.forget, self._ledger.forget]
@@ -111,6 +117,7 @@ class Gateway:
         try:
             for upstream in self.upstreams:
                 await upstream.start()
+            await self._shared.start()
         except BaseException:
             await self._close_upstreams()
             await self.observer.stop()
@@ -122,6 +129,7 @@ class Gateway:
         if not self._running:
             return
         self._running = False
+        await self._shared.close()
         await self._close_upstreams()
         await self.observer.stop()
 
@@ -232,7 +240,7 @@ class Gateway:
         assert task is not None
         if scope["method"] == "HEAD" and scope["path"] in _HEAD_AS_GET:
             scope = {**scope, "method": "GET"}  # the server leaves the body out
-        response = _Response(send)
+        response = TrackedResponse(send)
         self._control_tasks.add(task)
         try:
             await self._control(scope, receive, response.send)
@@ -257,25 +265,6 @@ class Gateway:
         await receive()
         await self.close()
         await send({"type": "lifespan.shutdown.complete"})
-
-
-class _Response:
-    """Remembers how far a response has gone, so that it can be ended from outside."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.started = False
-        self._complete = False
-
-    async def send(self, message: Message) -> None:
-        self.started = True
-        self._complete = message["type"] == "http.response.body" and not message.get("more_body", False)
-        await self._send(message)
-
-    async def finish(self) -> None:
-        if self.started and not self._complete:
-            with contextlib.suppress(Exception):
-                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _budgets(settings: Settings) -> dict[str, Budget | None]:
@@ -320,4 +309,4 @@ def create_app(
     journal = Journal(store, settings.alerts, settings.otel)
     money = Money(settings.prices.prices.find)
     observer = Observer(upstreams, journal, listeners=listeners, money=money)
-    return Gateway(settings, switchboard, observer)
+    return Gateway(settings, switchboard, observer, common=through_redis(settings.shared))

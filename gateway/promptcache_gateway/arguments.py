@@ -26,6 +26,7 @@ from promptcache_gateway.settings import (
     default_data_dir,
     keys_from,
 )
+from promptcache_gateway.shared.settings import read_shared
 from promptcache_gateway.telemetry.otel_settings import read_otel
 from promptcache_gateway.template_sources import read_sources
 from promptcache_gateway.tenancy.key_file import FILE_NAME, KeyFile
@@ -67,6 +68,7 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
         database=storage.get("database") or environ.get("PROMPTCACHE_DATABASE_URL", "").strip() or None,
         bounds=_bounds(storage),
         sources=read_sources(tables, arguments.config),
+        shared=read_shared(tables.get("shared", {}), environ),
         prices=read_prices(tables.get("prices", {}), arguments.config),
         alerts=read_alerts(tables.get("alerts", {}), environ),
         otel=read_otel(tables.get("otel"), environ),

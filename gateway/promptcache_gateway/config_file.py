@@ -16,6 +16,7 @@ from promptcache_gateway.mutations.rules import KEYS as MUTATIONS
 from promptcache_gateway.mutations.rules import UPSTREAM_KEYS as UPSTREAM_MUTATIONS
 from promptcache_gateway.price_settings import KEYS as PRICES
 from promptcache_gateway.price_settings import MODEL_KEYS as PRICES_OF_MODEL
+from promptcache_gateway.shared.settings import KEYS as SHARED
 from promptcache_gateway.telemetry.otel_settings import KEYS as OTEL
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ KEYS: dict[str, dict[str, type]] = {
         "keep_days": float,
         "max_mib": int,
     },
+    "shared": SHARED,
     "alerts": ALERTS,
     "otel": OTEL,
 }

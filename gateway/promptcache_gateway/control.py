@@ -7,6 +7,7 @@ forwards never pays them, and its health is known as soon as it listens.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fastapi import FastAPI
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.settings import Settings
@@ -67,6 +68,31 @@ class ControlPlane:
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": data})
+
+
+class TrackedResponse:
+    """Remembers how far a response has gone, so that it can be ended from outside.
+
+    Attributes:
+        started: whether its head has been sent.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+        self._complete = False
+
+    async def send(self, message: Message) -> None:
+        """Send a part of it."""
+        self.started = True
+        self._complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+        await self._send(message)
+
+    async def finish(self) -> None:
+        """End it where it has begun and not ended."""
+        if self.started and not self._complete:
+            with contextlib.suppress(Exception):
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def health_report(upstreams: Sequence[Upstream]) -> tuple[int, dict[str, Any]]:

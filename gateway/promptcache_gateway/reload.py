@@ -28,6 +28,7 @@ NEEDS_RESTART = (
     "database",
     "bounds",
     "sources",
+    "shared",
     "log_format",
     "log_level",
     "log_requests",

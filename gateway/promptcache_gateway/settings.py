@@ -19,6 +19,7 @@ from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.logs import FORMATS, LEVELS
 from promptcache_gateway.mutations.rules import MutationSettings
 from promptcache_gateway.price_settings import PriceSettings
+from promptcache_gateway.shared.settings import SharedSettings
 from promptcache_gateway.telemetry.otel_settings import OtelSettings
 from promptcache_gateway.template_sources import SourceSettings
 from promptcache_gateway.upstream_settings import ModelSettings, UpstreamSettings
@@ -121,6 +122,7 @@ class Settings:
         database: a file's path, ``sqlite:///PATH`` or ``postgresql://…``; None: a file in ``data_dir``.
         bounds: how much of what is recorded is kept.
         sources: the files of templates, and what the linter found in them.
+        shared: what several machines know together.
         mutations: what is changed of requests on their way.
         prices: what tokens cost.
         alerts: what operators are told, and where.
@@ -152,6 +154,7 @@ class Settings:
     database: str | None = field(default=None, repr=False)
     bounds: Bounds = field(default_factory=Bounds)
     sources: SourceSettings = field(default_factory=SourceSettings)
+    shared: SharedSettings = field(default_factory=SharedSettings)
     mutations: MutationSettings = field(default_factory=MutationSettings)
     prices: PriceSettings = field(default_factory=PriceSettings)
     alerts: AlertSettings = field(default_factory=lambda: read_alerts({}, os.environ))

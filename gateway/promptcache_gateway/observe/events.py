@@ -37,21 +37,31 @@ class Event:
 
 
 class EventRing:
-    """The last events. Safe to publish to from any thread."""
+    """The last events. Safe to publish to from any thread.
+
+    Attributes:
+        listeners: called with every event of this process's own, in the thread that publishes.
+    """
 
     def __init__(self, capacity: int = 1_000) -> None:
         self._events: deque[Event] = deque(maxlen=capacity)
         self._last = 0
         self._lock = Lock()
         self._waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self.listeners: list[Callable[[Event], None]] = []
 
     @property
     def last(self) -> int:
         """The number of the newest event, 0 before the first."""
         return self._last
 
-    def publish(self, kind: Kind, data: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> Event:
-        """Add an event and wake whoever waits; ``data`` may be a function that makes it when it is read."""
+    def publish(
+        self, kind: Kind, data: Mapping[str, Any] | Callable[[], Mapping[str, Any]], *, heard: bool = False
+    ) -> Event:
+        """Add an event and wake whoever waits; ``data`` may be a function that makes it when it is read.
+
+        ``heard``: it happened at another process.
+        """
         with self._lock:
             self._last += 1
             event = Event(self._last, kind, data)
@@ -60,6 +70,9 @@ class EventRing:
         for loop, waiter in waiters:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(waiter.set)
+        if not heard:
+            for told in self.listeners:
+                told(event)
         return event
 
     def forget(self, tenant: str) -> None:

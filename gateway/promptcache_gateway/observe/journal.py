@@ -37,6 +37,7 @@ class Journal:
         metrics: what Prometheus is told.
         alerts: what operators are told.
         lost_elsewhere: says how many records did not even come here.
+        learners: called with every template that has been learned.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Journal:
         self.recent = Recent()
         self.events = EventRing()
         self.lost_elsewhere: Callable[[], int] = lambda: 0
+        self.learners: list[Callable[[LearnedTemplate], None]] = []
         self.metrics = Metrics(dropped=lambda: self.store.dropped + self.lost_elsewhere())
         self._spans = Spans(otel) if otel is not None and otel.endpoint else None
         if self._spans is not None:
@@ -86,6 +88,8 @@ class Journal:
     def keep(self, template: LearnedTemplate) -> None:
         """Have a learned template found again by the next run."""
         self.store.keep_learned(_row(template))
+        for told in self.learners:
+            told(template)
 
     def forget(self, tenant: str) -> None:
         """Forget the records in memory that are a tenant's."""

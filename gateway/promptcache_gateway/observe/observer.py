@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call, EngineFacts, Outcome
     from promptcache_gateway.observe.journal import Journal
     from promptcache_gateway.observe.record import RequestRecord
+    from promptcache_gateway.observe.templates import LearnedTemplate
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Observer:
 
     Attributes:
         forgetters: called with a tenant that is to be forgotten, by others who remember something of it.
+        renamers: called with a tenant, a template's name and what it is called from now on.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Observer:
     ) -> None:
         self.journal = journal
         self.forgetters: list[Callable[[str], None]] = []
+        self.renamers: list[Callable[[str, str, str], None]] = []
         self._clock = clock
         self._masker = Masker()
         self._templates = Templates(self._masker)
@@ -111,7 +114,16 @@ class Observer:
         self._history.rename(tenant, family_of(name), family_of(to))
         if self.journal is not None:
             self.journal.rename(tenant, name, to)
+        for told in self.renamers:
+            told(tenant, name, to)
         return changed
+
+    def learn(self, template: LearnedTemplate) -> str | None:
+        """Know a template that another process has learned; the name of the one that is the same, if any."""
+        earlier = self._templates.alike(template)
+        if earlier != template.name:
+            self._templates.recall((template,))
+        return None if earlier == template.name else earlier
 
     def forget(self, tenant: str) -> None:
         """Forget what is remembered of a tenant; what is in the database is the store's to delete."""

@@ -77,7 +77,7 @@ class CompletionEndpoint:
         request_id = self._ids.next()
         try:
             await self._ledger.admit(caller)
-            self._limits.admit(caller.tenant)
+            await self._limits.agree(caller.tenant)
             call, route = await self._call(scope, receive, request_id, dialect, caller)
         except CallerGoneError:
             return

@@ -33,13 +33,17 @@ class ControlProxy:
 
     Args:
         path: the parent's socket.
-        upstreams: the worker's, for its health.
     """
 
-    def __init__(self, path: str, upstreams: Sequence[Upstream]) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
-        self._upstreams = upstreams
+        self._upstreams: Sequence[Upstream] = ()
         self._session: aiohttp.ClientSession | None = None
+
+    def serving(self, _observer: object, upstreams: Sequence[Upstream], _sources: object) -> ControlProxy:
+        """The same, with the upstreams whose health it tells."""
+        self._upstreams = upstreams
+        return self
 
     async def close(self) -> None:
         """Close the connections to the parent."""

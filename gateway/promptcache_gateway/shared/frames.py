@@ -29,7 +29,8 @@ class Kind(IntEnum):
     ``LEARNED`` (a template), ``STANDS`` (its answer to ``ASK``). Between workers, passed on by the
     parent: ``SEEN`` (a request has come in), ``SETTLED`` (how it ended). From the parent to its workers:
     ``WELCOME`` (what is known of old), ``RECALL`` (a template another one learned), ``ASK`` (how do things
-    stand?), ``RENAME``, ``FORGET`` (a tenant). Both ways: ``SPENT`` and ``LEVEL`` (of limits).
+    stand?), ``RENAME``, ``FORGET`` (a tenant), ``LEVEL`` (what is left of limits, where ``SPENT`` asked).
+    ``NEWS`` of a topic goes from one worker to all others.
     """
 
     READY = 1
@@ -45,6 +46,7 @@ class Kind(IntEnum):
     FORGET = 11
     SPENT = 12
     LEVEL = 13
+    NEWS = 14
 
 
 class Channel:

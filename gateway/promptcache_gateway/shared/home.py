@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.observe import Journal, Observer
+from promptcache_gateway.shared.buckets import Buckets
 from promptcache_gateway.shared.frames import Channel, Kind, unpack
 from promptcache_gateway.shared.observer import Known
 from promptcache_gateway.traffic_metrics import LineFigures, Traffic, TrafficMetrics, added_up
@@ -50,15 +51,14 @@ class HomeObserver(Observer):
         """A worker is gone."""
         self._channels.discard(channel)
 
-    def learn(self, template: LearnedTemplate, teller: Channel) -> tuple[str, str] | None:
-        """Know what a worker has learned; the names to rename where another one has learned the same."""
-        earlier = self._templates.alike(template)
-        if earlier == template.name:
-            return None
-        self._templates.recall((template,))
-        for channel in self._channels - {teller}:
-            channel.send(Kind.RECALL, template)
-        return None if earlier is None else (template.name, self.renames.shown(template.tenant, earlier))
+    def learn(self, template: LearnedTemplate, teller: Channel | None = None) -> str | None:
+        """Know what a worker, or another machine, has learned, and tell every other worker."""
+        news = self._templates.alike(template) != template.name
+        earlier = super().learn(template)
+        for channel in self._channels if news else ():
+            if channel is not teller:
+                channel.send(Kind.RECALL, template)
+        return earlier
 
     def rename(self, tenant: str, name: str, to: str) -> dict[str, str]:
         """Show a template under another name, at every worker."""
@@ -102,6 +102,7 @@ class Home:
         self.journal = Journal(store, alerts, otel)
         self.observer = HomeObserver(self.journal)
         self._stands: dict[Channel, Stands | None] = {}
+        self._buckets = Buckets()
         self._past: list[Traffic] = []
         self._lost = 0
         self._number = 0
@@ -127,10 +128,15 @@ class Home:
             self._retire(self._stands.pop(channel))
 
     async def _hear(self, channel: Channel, kind: Kind, body: bytes) -> None:
-        if kind in {Kind.SEEN, Kind.SETTLED}:
+        if kind in {Kind.SEEN, Kind.SETTLED, Kind.NEWS}:
             for peer in self._stands:
                 if peer is not channel:
                     peer.pass_on(kind, body)
+        elif kind is Kind.SPENT:
+            number, takes = unpack(body)
+            taken = self._buckets.take(takes)
+            if number:
+                channel.send(Kind.LEVEL, (number, taken))
         elif kind is Kind.RECORD:
             self._record(unpack(body))
         elif kind is Kind.LEARNED:
@@ -146,9 +152,10 @@ class Home:
 
     def _learn(self, template: LearnedTemplate, teller: Channel) -> None:
         self.journal.keep(template)
-        names = self.observer.learn(template, teller)
-        if names is not None:  # two workers have learned it at the same time
-            task = asyncio.create_task(asyncio.to_thread(self._merge, template.tenant, *names))
+        earlier = self.observer.learn(template, teller)
+        if earlier is not None:  # two workers have learned it at the same time
+            into = self.observer.renames.shown(template.tenant, earlier)
+            task = asyncio.create_task(asyncio.to_thread(self._merge, template.tenant, template.name, into))
             self._merging.add(task)
             task.add_done_callback(self._merging.discard)
 

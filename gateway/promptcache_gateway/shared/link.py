@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.shared.frames import Kind, unpack
+from promptcache_gateway.traffic_metrics import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from promptcache_gateway.shared.frames import Channel
     from promptcache_gateway.shared.observer import PeerObserver
-    from promptcache_gateway.traffic_metrics import Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,25 @@ class Stands:
     open: frozenset[str]
 
 
+def _none() -> Traffic:
+    return Traffic(0, (), {})
+
+
 class Link:
     """What a worker hears.
 
     Args:
         channel: to the parent.
         observer: the worker's.
+
+    Attributes:
         traffic: says how its requests stand.
     """
 
-    def __init__(self, channel: Channel, observer: PeerObserver, traffic: Callable[[], Traffic]) -> None:
-        self._channel, self._observer, self._traffic = channel, observer, traffic
+    def __init__(
+        self, channel: Channel, observer: PeerObserver, traffic: Callable[[], Traffic] = _none
+    ) -> None:
+        self._channel, self._observer, self.traffic = channel, observer, traffic
         self._welcomed = asyncio.Event()
         self._does: dict[Kind, Callable[[Any], object]] = {
             Kind.WELCOME: self._welcome,
@@ -80,5 +88,5 @@ class Link:
         self._welcomed.set()
 
     def _tell(self, number: int) -> None:
-        stands = Stands(number, self._traffic(), self._observer.lost, self._observer.open_requests)
+        stands = Stands(number, self.traffic(), self._observer.lost, self._observer.open_requests)
         self._channel.send(Kind.STANDS, stands)

@@ -23,6 +23,7 @@ from promptcache_gateway.failures import log_failure
 from promptcache_gateway.server import GatewayServer
 from promptcache_gateway.shared.crew import Crew
 from promptcache_gateway.shared.home import Home
+from promptcache_gateway.shared.state import SharedState, through_redis
 from promptcache_gateway.store import Store
 from promptcache_gateway.upstreams import create_switchboard
 
@@ -62,12 +63,15 @@ async def serve_with_workers(
         control = f"{folder}/control"
         grace_s = settings.shutdown_grace_s + _MORE_GRACE_S
         crew = Crew(home, bound, control, argv, count=settings.workers, grace_s=grace_s)
+        shared = SharedState(through_redis(settings.shared), observer=home.observer)
         await home.observer.start()
         try:
+            await shared.start()
             with _signals(crew, home, stopping, read_again):
                 async with _control_plane(home, settings, control):
                     await _run(crew, home, stopping, announce)
         finally:
+            await shared.close()
             await home.observer.stop()
 
 

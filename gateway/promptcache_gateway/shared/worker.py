@@ -26,6 +26,8 @@ from promptcache_gateway.shared.control_proxy import ControlProxy
 from promptcache_gateway.shared.frames import Channel, Kind
 from promptcache_gateway.shared.link import Link
 from promptcache_gateway.shared.observer import PeerObserver
+from promptcache_gateway.shared.state import through_redis
+from promptcache_gateway.shared.through_parent import ThroughParent
 from promptcache_gateway.upstreams import create_switchboard
 
 if TYPE_CHECKING:
@@ -65,15 +67,17 @@ async def _serve(
         listeners=(log_request,) if settings.log_requests else (),
         money=Money(settings.prices.prices.find),
     )
-    gateway = Gateway(
-        settings, switchboard, observer, lambda _, upstreams, __: ControlProxy(control, upstreams)
-    )
-    link = Link(channel, observer, gateway.traffic)
+    link = Link(channel, observer)
+    proxy = ControlProxy(control)
+    common = through_redis(settings.shared) or ThroughParent(channel, link)
+    gateway = Gateway(settings, switchboard, observer, proxy.serving, common)
+    link.traffic = gateway.traffic
     listening_to = asyncio.create_task(_listen(link))
     try:
         await link.welcomed()
         await server.serve(gateway, settings, listening, lambda: _ready(channel), read_again)
     finally:
+        await proxy.close()
         await channel.close()
         listening_to.cancel()
 

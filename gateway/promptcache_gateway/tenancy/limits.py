@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.errors import ApiError, SettingsError
+from promptcache_gateway.shared.base import Take
 from promptcache_gateway.tenancy.budgets import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from promptcache_gateway.shared.base import Common
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,10 @@ class _Bucket:
     def take(self, amount: float) -> None:
         self._left -= amount
 
+    def set_left(self, amount: float) -> None:
+        """Know from elsewhere what is left."""
+        self._left, self._at = min(self._size, amount), self._clock()
+
 
 class Limits:
     """The buckets of all tenants that have limits.
@@ -85,7 +92,10 @@ class Limits:
 
     Attributes:
         refused: how many requests were refused, by tenant and limit.
+        common: what several processes hold in common; None: the buckets are this one's alone.
     """
+
+    common: Common | None = None
 
     def __init__(
         self, tenants: Mapping[str, TenantLimits], *, clock: Callable[[], float] = time.monotonic
@@ -126,12 +136,45 @@ class Limits:
                 raise _too_many("requests", wait)
             requests.take(1.0)
 
+    async def agree(self, tenant: str) -> None:
+        """Charge one request to what all processes hold in common, or where nobody answers, as `admit` does.
+
+        Raises:
+            ApiError: 429 with ``retry-after`` where there is none left.
+        """
+        asked = self._asked(tenant) if self.common is not None else []
+        taken = await self.common.take([take for _, _, take in asked]) if self.common and asked else None
+        if taken is None:
+            self.admit(tenant)
+            return
+        for (_, bucket, _), left in zip(asked, taken.left, strict=True):
+            bucket.set_left(left)
+        for (what, _, take), left in zip(asked, taken.left, strict=True):
+            if not taken.granted and (wait := take.wait_s(left)):
+                self.refused[tenant, what] += 1
+                raise _too_many(what, wait)
+
+    def _asked(self, tenant: str) -> list[tuple[str, _Bucket, Take]]:
+        kinds = (("tokens", self._tokens.get(tenant), 0.0), ("requests", self._requests.get(tenant), 1.0))
+        return [
+            (what, bucket, Take(_name(tenant, what, bucket), bucket.size, 1.0, amount))
+            for what, bucket, amount in kinds
+            if bucket is not None
+        ]
+
     def charge(self, tenant: str, tokens: int) -> None:
         """Charge what a request has used."""
         bucket = self._tokens.get(tenant)
         if bucket is not None:
             bucket.wait_s(0.0)
             bucket.take(tokens)
+            if self.common is not None:
+                self.common.charge(Take(_name(tenant, "tokens", bucket), bucket.size, 0.0, tokens))
+
+
+def _name(tenant: str, what: str, bucket: _Bucket) -> str:
+    """A bucket's name in common: one of another size is another bucket."""
+    return f"{what}:{bucket.size:g}:{tenant}"
 
 
 def _too_many(what: str, wait_s: float) -> ApiError:

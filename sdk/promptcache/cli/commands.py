@@ -44,6 +44,7 @@ _EXTRA_OF_MODULE: Final = {
     **dict.fromkeys(("torch", "numpy", "tokenizers", "safetensors"), "engine"),
     "triton": "gpu",
     "litellm": "litellm",
+    "redis": "redis",
     **dict.fromkeys(("tree_sitter", "tree_sitter_typescript", "tree_sitter_javascript"), "ts"),
 }
 _EXTRA_OF_COMMAND: Final = {"serve": "gateway", "batch": "gateway", "keys": "gateway"}
