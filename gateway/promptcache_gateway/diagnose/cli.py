@@ -18,6 +18,7 @@ from promptcache.errors import MalformedRequestError, PromptCacheError
 from promptcache_gateway.diagnose.exchange import NotUnderstoodError
 from promptcache_gateway.diagnose.formats import FORMATS, LogReader
 from promptcache_gateway.diagnose.lines import UnreadableLogError, read_log
+from promptcache_gateway.diagnose.ordering import TimeOrder
 from promptcache_gateway.diagnose.replay import Replay
 from promptcache_gateway.diagnose.report_html import render
 from promptcache_gateway.diagnose.report_text import describe
@@ -26,7 +27,7 @@ from promptcache_gateway.diagnose.summary import Summary
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from promptcache_gateway.diagnose.exchange import LoggedExchange
+    from promptcache_gateway.diagnose.ordering import Placed
 
 NOTHING: Final = 0
 FAULTS: Final = 1
@@ -71,26 +72,35 @@ def diagnose_log(
     Raises:
         UnreadableLogError: the log cannot be read.
     """
-    replay = Replay()
-    number = 0
+    judge, order, number = _Judge(Replay(), summary), TimeOrder(), 0
     for line in read_log(path, on_progress):
         number = line.number
         if line.problem is not None:
             summary.add_bad(number, line.problem)
             continue
         try:
-            _judge(replay, summary, number, reader.read(line.value))
+            for exchange in reader.read(line.value):
+                judge(order.add(number, exchange, line.size))
         except NotUnderstoodError as error:
             summary.add_bad(number, str(error))
-    _judge(replay, summary, number, reader.end())
+    for exchange in reader.end():
+        judge(order.add(number, exchange, 0))
+    judge(order.rest())
 
 
-def _judge(replay: Replay, summary: Summary, line: int, exchanges: Iterable[LoggedExchange]) -> None:
-    for exchange in exchanges:
-        try:
-            summary.add(replay.judge(line, exchange))
-        except MalformedRequestError as error:
-            summary.add_bad(line, f"{error.path}: {error.problem}")
+class _Judge:
+    """Judges requests whose turn has come, and adds what is found to the summary."""
+
+    def __init__(self, replay: Replay, summary: Summary) -> None:
+        self._replay = replay
+        self._summary = summary
+
+    def __call__(self, turn: Iterable[Placed]) -> None:
+        for one in turn:
+            try:
+                self._summary.add(self._replay.judge(one.line, one.exchange, one.place))
+            except MalformedRequestError as error:
+                self._summary.add_bad(one.line, f"{error.path}: {error.problem}")
 
 
 def _progress(options: argparse.Namespace) -> Callable[[int], None]:

@@ -39,11 +39,12 @@ class UnreadableLogError(PromptCacheError):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One entry of a log: where it stands (from 1), and what it holds or what is wrong with it."""
+    """One entry of a log: where it stands (from 1), what it holds or what is wrong with it, and its bytes."""
 
     number: int
     value: Any = None
     problem: str | None = None
+    size: int = 0
 
 
 class _Unpacking(gzip.GzipFile):
@@ -130,18 +131,20 @@ def _unpacked(line: Line) -> Iterator[Line]:
     """A line that is itself a list holds an entry for each of its items."""
     if isinstance(line.value, list):
         for value in line.value:
-            yield Line(line.number, value)
+            yield Line(line.number, value, size=line.size // max(1, len(line.value)))
     else:
         yield line
 
 
 def _parse(number: int, text: bytes) -> Line:
     try:
-        return Line(number, orjson.loads(text))
+        return Line(number, orjson.loads(text), size=len(text))
     except orjson.JSONDecodeError:
         pass
     try:
-        return Line(number, json.loads(text))  # NaN, lone surrogates: what other writers let through
+        return Line(
+            number, json.loads(text), size=len(text)
+        )  # NaN, lone surrogates: what other writers let through
     except (ValueError, RecursionError):
         cut = " (the line is longer than what is read at once)" if len(text) >= _LONGEST_LINE - 1 else ""
         return Line(number, problem=f"not JSON{cut}")
@@ -170,7 +173,7 @@ def _array(
         except (ValueError, RecursionError):
             end = 0
         if end and end < len(text):
-            yield Line(number, value)
+            yield Line(number, value, size=end)
             number += text[:end].count("\n")
             text = text[end:]
             continue

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache.segments import cut_request
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Call, Outcome
+from promptcache_gateway.observe.history import History
 from promptcache_gateway.observe.observer import Observer
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from promptcache_gateway.diagnose.exchange import LoggedExchange
+    from promptcache_gateway.diagnose.ordering import Place
     from promptcache_gateway.exchange import Dialect
     from promptcache_gateway.observe.diagnosis import Diagnosis
     from promptcache_gateway.observe.money import Money
@@ -67,17 +69,27 @@ class Replay:
 
     def __init__(self, money: Money | None = None) -> None:
         self._now = 0.0
-        self._observer = Observer([LoggedUpstream()], money=money, clock=lambda: self._now)
+        self._money = money
+        self._observer = self._make_observer()
         self._numbers = 0
 
-    def judge(self, line: int, exchange: LoggedExchange) -> Judged:
+    def judge(self, line: int, exchange: LoggedExchange, place: Place = "next") -> Judged:
         """Diagnose one request.
+
+        Args:
+            line: where it stands in the log.
+            exchange: the request.
+            place: ``late``: some that were sent after it have been judged; nobody is blamed for it then.
+                ``anew``: it was sent before all that have been judged; they are forgotten.
 
         Raises:
             promptcache.errors.MalformedRequestError: its body is not one of the known shapes.
         """
+        if place == "anew":
+            self._now = 0.0
+            self._observer = self._make_observer(gaps=True)
         segments = cut_request(exchange.body)
-        self._now = self._now + _TICK_S if exchange.time is None else exchange.time
+        self._now = self._now + _TICK_S if exchange.time is None else max(self._now, exchange.time)
         usage, counted = exchange.usage, True
         if usage is None or usage.total_input is None:
             size = sum(len(segment.text.encode("utf-8", "surrogatepass")) for segment in segments)
@@ -88,7 +100,16 @@ class Replay:
         outcome = Outcome(exchange.status, usage, ttft, ttft or 0.0, None, None, None)
         observation = self._observer.open(call)
         record = self._observer.close(observation, outcome)
-        return Judged(line, _taken_back(record, exchange), counted, exchange)
+        known = _out_of_order(record) if place == "late" else _taken_back(record, exchange)
+        return Judged(line, known, counted, exchange)
+
+    def _make_observer(self, *, gaps: bool = False) -> Observer:
+        """An observer that knows no request; with ``gaps`` it says of none that nothing came before."""
+        history = History()
+        if gaps:
+            history.has_gaps()
+        upstreams = [LoggedUpstream()]
+        return Observer(upstreams, history=history, money=self._money, clock=lambda: self._now)
 
     def _call(self, exchange: LoggedExchange) -> Call:
         self._numbers += 1
@@ -125,17 +146,24 @@ def _taken_back(record: RequestRecord, exchange: LoggedExchange) -> RequestRecor
         summary = (
             "Less was read than before; the log leaves out the instructions and tools, which may differ."
         )
-        unknown = replace(
-            diagnosis,
-            cause=None,
-            causes=(),
-            losses={},
-            remedy=None,
-            attribution="unknown",
-            summary=summary,
-        )
-        return replace(record, diagnosis=unknown)
+        return replace(record, diagnosis=_unknown(diagnosis, summary))
     return record
+
+
+def _out_of_order(record: RequestRecord) -> RequestRecord:
+    """The record of a request that stands far behind later ones: those are no evidence against it."""
+    diagnosis = record.diagnosis
+    if not diagnosis.causes:
+        return record
+    summary = "It stands far behind requests that were sent after it; nothing is said of it."
+    unknown = replace(_unknown(diagnosis, summary), hit=None, lost_tokens=None, lost_usd=None)
+    return replace(record, diagnosis=unknown)
+
+
+def _unknown(diagnosis: Diagnosis, summary: str) -> Diagnosis:
+    return replace(
+        diagnosis, cause=None, causes=(), losses={}, remedy=None, attribution="unknown", summary=summary
+    )
 
 
 def _without(diagnosis: Diagnosis, code: str) -> Diagnosis:
