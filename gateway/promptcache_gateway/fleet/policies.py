@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.fleet.utilisation import Utilisation
 
 EXCHANGE = 3.0
-"""What a missing token costs in an idle fleet, in multiples of its own time: what is computed twice takes room
-twice, and is read by others less. The traces' best compromise between hit rate and waiting."""
+"""What a missing token costs in an idle fleet, in multiples of its own time: what is computed twice takes
+room twice, and is read by others less. The traces' best compromise between hit rate and waiting."""
 
 MOST = 20.0
 """What it costs at most."""
