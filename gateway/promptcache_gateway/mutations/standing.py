@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.switchboard import Line
 
 _MESSAGES = "anthropic.messages"
+_TRANSLATION = (Change("translation"),)
+_MODEL = Change("model", ("model",))
+_USAGE = Change("include_usage", ("stream_options",))
+_SALT = Change("tenant_salt", ("cache_salt",))
 _CHAT = frozenset({"openai.chat", "openai.completions"})
 
 
@@ -28,11 +32,11 @@ def standing_changes(received: Call, call: Call, asked: bytes, line: Line) -> tu
         asked: its body before a question about the provider's cache was put in or taken out.
         line: the upstream.
     """
-    found = []
     if call.dialect not in line.upstream.dialects:
-        return (Change("translation"),)
+        return _TRANSLATION
+    found = []
     if call.model != received.payload.get("model", call.model):
-        found.append(Change("model", ("model",)))
+        found.append(_MODEL)
     if asked != call.body:
         name = "diagnostics" if call.dialect == _MESSAGES else "prompt_cache_options"
         found.append(Change("diagnostics", (name,)))
@@ -44,7 +48,7 @@ def standing_changes(received: Call, call: Call, asked: bytes, line: Line) -> tu
             and call.dialect in _CHAT
             and lacks_include_usage(call.payload)
         ):
-            found.append(Change("include_usage", ("stream_options",)))
+            found.append(_USAGE)
         if settings.tenant_salt and call.dialect != "openai.embeddings":
-            found.append(Change("tenant_salt", ("cache_salt",)))
+            found.append(_SALT)
     return tuple(found)

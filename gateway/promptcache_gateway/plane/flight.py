@@ -6,7 +6,6 @@ Whatever happens to a request, its observation is closed exactly once, with what
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
@@ -102,9 +101,9 @@ class Flight:
         if here.upstream != self.call.upstream:
             self.call = here
             self._observation = self._observer.move(self._observation, here)
-        here = replace(here, changes=(*standing_changes(received, sent, there.body, hop.line), *here.changes))
         here, inbound = self._mutator.apply(here, inbound, hop.line, self._observation)
-        self.changes = here.changes
+        standing = standing_changes(received, sent, there.body, hop.line)
+        self.changes = (*standing, *here.changes) if here.changes else standing
         return here, inbound
 
     def preview(self) -> dict[str, Any]:
