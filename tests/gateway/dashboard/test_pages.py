@@ -99,6 +99,17 @@ def test_nobody_is_kept_out_and_nothing_scrolls_sideways(themed: Visitor, past: 
         assert themed.overhang() == 0, place
 
 
+def test_a_long_name_is_broken(visitor: Visitor, past: Served) -> None:
+    def renamed(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "template": "x" * 128})
+
+    visitor.page.set_viewport_size({"width": 380, "height": 800})
+    visitor.page.route(re.compile(r"/promptcache/v1/requests/[^?]+$"), renamed)
+    page = visitor.open(past, place_of(past, "#/requests/{broken}"))
+    page.get_by_text("x" * 128).first.wait_for()
+    assert visitor.overhang() == 0
+
+
 @pytest.mark.parametrize("width", [1280, 380])
 def test_the_engine_s_page(themed: Visitor, past: Served, width: int) -> None:
     themed.page.set_viewport_size({"width": width, "height": 800})
