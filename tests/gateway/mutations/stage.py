@@ -48,12 +48,12 @@ class Sent:
         return json.loads(self.call.body)
 
     def change(self, name: str) -> Change:
-        (found,) = [change for change in self.call.changes if change.name == name]
+        (found,) = [change for change in self.flight.changes if change.name == name]
         return found
 
     @property
     def names(self) -> list[str]:
-        return [change.name for change in self.call.changes]
+        return [change.name for change in self.flight.changes]
 
 
 class Stage:
