@@ -6,7 +6,9 @@ Rows and columns count from 1, columns in characters. Nothing here knows what th
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 __all__ = ["Place", "Source"]
 
@@ -33,16 +35,12 @@ class Source:
 
     path: str
     text: str
-    _starts: list[int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        starts = [0]
-        find = self.text.find
-        at = find("\n")
-        while at != -1:
-            starts.append(at + 1)
-            at = find("\n", at + 1)
-        object.__setattr__(self, "_starts", starts)
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The offsets at which rows begin."""
+        lengths = [len(row) + 1 for row in self.text.split("\n")]
+        return [0, *accumulate(lengths[:-1])]
 
     def position(self, offset: int) -> tuple[int, int]:
         """(row, column) of the character at ``offset``."""

@@ -127,7 +127,7 @@ def _report(results: Iterable[FileResult], count: int) -> LintReport:
 def _few_collections() -> Iterator[None]:
     """Let the garbage collector look less often: syntax trees are large and hold few cycles."""
     before = gc.get_threshold()
-    gc.set_threshold(1_000_000, 1_000, 1_000)
+    gc.set_threshold(5_000_000, 1_000, 1_000)
     try:
         yield
     finally:

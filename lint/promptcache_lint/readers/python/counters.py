@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.values import Str, Thing, traits_of
-from promptcache_lint.readers.python.walking import walk
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.frame import Frame
@@ -70,7 +69,9 @@ class Counters:
 
     def _counted_in(self, function: Function, module: Module) -> dict[str, Value]:
         found: dict[str, Value] = {}
-        for node in walk(function.node):
+        if "+=" not in function.text and "-=" not in function.text:
+            return found
+        for node in function.nodes:
             if isinstance(node, ast.AugAssign) and _counts(node, function):
                 name = ast.unparse(node.target)
                 value = self._value(node, name, module, Severity.WARNING)
@@ -98,11 +99,11 @@ def _counts(node: ast.AugAssign, function: Function) -> bool:
         case _:
             return False
     if isinstance(node.target, ast.Name):
-        if not any(isinstance(n, ast.Global | ast.Nonlocal) and name in n.names for n in walk(function.node)):
+        if not any(isinstance(n, ast.Global | ast.Nonlocal) and name in n.names for n in function.nodes):
             return False
     elif not name.startswith("self.") or name.count(".") > 1 or function.name == "__init__":
         return False
     return not any(
         isinstance(inner, ast.Assign) and any(ast.unparse(target) == name for target in inner.targets)
-        for inner in walk(function.node)
+        for inner in function.nodes
     )

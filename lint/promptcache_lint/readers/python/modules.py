@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Place, Source
-from promptcache_lint.readers.python.walking import stored_names
+from promptcache_lint.readers.python.walking import nodes_of, stored_among
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
 __all__ = ["Class", "Definition", "Function", "FunctionNode", "Module", "add_imports", "parse_module"]
@@ -37,9 +38,34 @@ class Function:
         return "" if isinstance(self.node, ast.Lambda) else self.node.name
 
     @cached_property
+    def text(self) -> str:
+        """Its text, in whole lines."""
+        source, node = self.module.source, self.node
+        start = source.offset(node.lineno, 1)
+        return source.text[start : source.offset((node.end_lineno or node.lineno) + 1, 1)]
+
+    @cached_property
+    def code(self) -> str:
+        """Its text without its docstring, which speaks of prompts in functions that make none."""
+        body = self.node.body
+        head = body[0] if isinstance(body, list) else None
+        if not isinstance(head, ast.Expr) or not isinstance(head.value, ast.Constant):
+            return self.text
+        first, last = head.lineno, head.end_lineno or head.lineno
+        source = self.module.source
+        start = source.offset(self.node.lineno, 1)
+        before, after = source.offset(first, 1) - start, source.offset(last + 1, 1) - start
+        return self.text[:before] + self.text[after:]
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Its node and all below it."""
+        return nodes_of(self.node)
+
+    @cached_property
     def bound(self) -> frozenset[str]:
         """The variables that are bound anywhere in it."""
-        return stored_names(self.node)
+        return stored_among(self.nodes)
 
     @cached_property
     def decorators(self) -> tuple[str, ...]:
@@ -78,6 +104,7 @@ class Module:
     folder: str = field(init=False)
     _places: dict[ast.AST, Place] = field(default_factory=dict, repr=False)
     _labels: dict[ast.AST, str] = field(default_factory=dict, repr=False)
+    _uses: dict[str, tuple[int, list[ast.Call]]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.folder = str(self.path.parent)
@@ -90,6 +117,13 @@ class Module:
         self.classes.clear()
         self._places.clear()
         self._labels.clear()
+        self._uses = None
+
+    def uses_of(self, name: str) -> tuple[int, list[ast.Call]]:
+        """How often one of the module's functions is named in it, and the calls among that."""
+        if self._uses is None:
+            self._uses = _uses(self.tree, self.functions.keys())
+        return self._uses.get(name, (0, []))
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands."""
@@ -180,6 +214,19 @@ def add_imports(imports: dict[str, str], statement: ast.Import | ast.ImportFrom)
     for alias in statement.names:
         separator = "" if base.endswith(".") or not base else "."
         imports[alias.asname or alias.name] = f"{base}{separator}{alias.name}"
+
+
+def _uses(tree: ast.Module, names: AbstractSet[str]) -> dict[str, tuple[int, list[ast.Call]]]:
+    """For each of ``names`` that occurs: how often, and the calls of it."""
+    counts: dict[str, int] = {}
+    calls: dict[str, list[ast.Call]] = {}
+    for node in nodes_of(tree):
+        if type(node) is ast.Name:
+            if node.id in names:
+                counts[node.id] = counts.get(node.id, 0) + 1
+        elif type(node) is ast.Call and type(node.func) is ast.Name and node.func.id in names:
+            calls.setdefault(node.func.id, []).append(node)
+    return {name: (count, calls.get(name, [])) for name, count in counts.items()}
 
 
 def _class(module: Module, node: ast.ClassDef) -> Class:

@@ -42,22 +42,24 @@ def _gets_literals(name: str, function: Function) -> bool:
     """Whether each use of a function in its module is a call that gives this parameter a literal."""
     if function.owner is not None or function.module.functions.get(function.name) is not function:
         return False
+    uses, calls = function.module.uses_of(function.name)
+    if not 0 < uses == len(calls):
+        return False
     arguments = function.node.args
     positional = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]
     index = positional.index(name) if name in positional else None
-    uses = calls = 0
-    for node in ast.walk(function.module.tree):
-        if isinstance(node, ast.Name) and node.id == function.name:
-            uses += 1
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function.name:
-            given = next((keyword.value for keyword in node.keywords if keyword.arg == name), None)
-            if given is None and index is not None and index < len(node.args):
-                given = node.args[index]
-            calls += given is not None and _is_literal(given)
-    return 0 < uses == calls
+    return all(_is_literal(_given(call, name, index)) for call in calls)
 
 
-def _is_literal(node: ast.expr) -> bool:
+def _given(call: ast.Call, name: str, index: int | None) -> ast.expr | None:
+    """What a call gives to a parameter, by its name or its position."""
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    if given is None and index is not None and index < len(call.args):
+        return call.args[index]
+    return given
+
+
+def _is_literal(node: ast.expr | None) -> bool:
     """Whether an expression is written out to the last item, in an order of its own."""
     match node:
         case ast.Constant():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Source
+from promptcache_lint.readers.python.folders import Folders
 from promptcache_lint.readers.python.modules import Class, Definition, Function, Module, parse_module
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Program:
         self._workspace = workspace
         self.size = 0
         self._modules: dict[Path, Module | None] = {}
-        self._files: dict[tuple[Path, str], Path | None] = {}
+        self._folders = Folders(workspace.roots)
         self._resolved: dict[tuple[str, str], Definition | None] = {}
 
     def add(self, module: Module) -> None:
@@ -69,7 +70,7 @@ class Program:
                 module.take_apart()
         self._modules.clear()
         self._resolved.clear()
-        self._files.clear()
+        self._folders.forget()
         self.size = 0
 
     def resolve(self, dotted: str, origin: Module) -> Definition | None:
@@ -88,13 +89,15 @@ class Program:
     def _resolve(self, dotted: str, origin: Module) -> Definition | None:
         if dotted.split(".", 1)[0] in sys.stdlib_module_names:
             return None
-        for folder, parts in self._starts(dotted, origin):
-            if self._module_file(folder, parts[:1]) is None and not (folder / parts[0]).is_dir():
-                continue
-            for count in range(len(parts), 0, -1):
-                path = self._module_file(folder, parts[:count])
-                if path is None:
-                    continue
+        level = len(dotted) - len(dotted.lstrip("."))
+        parts = [part for part in dotted.split(".") if part]
+        folder = origin.path.parent
+        for _ in range(level - 1):
+            folder = folder.parent
+        for start in (str(folder),) if level else self._folders.starts(folder):
+            found = self._folders.find(start, parts)
+            if found is not None:
+                path, count = found
                 module = self.load(path)
                 return None if module is None else self.member(module, parts[count:])
         return None
@@ -116,28 +119,3 @@ class Program:
                 return module.classes[owner].methods.get(method)
             case _:
                 return None
-
-    def _starts(self, dotted: str, origin: Module) -> list[tuple[Path, list[str]]]:
-        level = len(dotted) - len(dotted.lstrip("."))
-        parts = [part for part in dotted.lstrip(".").split(".") if part]
-        if level:
-            folder = origin.path.parent
-            for _ in range(level - 1):
-                folder = folder.parent
-            return [(folder, parts)]
-        folders = [origin.path.parent]
-        for root in self._workspace.roots:
-            if origin.path.is_relative_to(root):
-                for folder in origin.path.parent.parents:
-                    if not folder.is_relative_to(root.parent):
-                        break
-                    folders += [folder, folder / "src"]
-        return [(folder, parts) for folder in dict.fromkeys(folders)]
-
-    def _module_file(self, folder: Path, parts: list[str]) -> Path | None:
-        key = (folder, "/".join(parts))
-        if key not in self._files:
-            base = folder.joinpath(*parts)
-            candidates = (base.with_name(base.name + ".py"), base / "__init__.py")
-            self._files[key] = next((path for path in candidates if path.is_file()), None)
-        return self._files[key]

@@ -22,31 +22,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Relevance", "may_hold_prompt"]
 
-_PROMPT_HINTS = (
-    *(
-        "prompt",
-        "instructions",
-        "persona",
-        "preamble",
-        "system_m",
-        "systemm",
-        "system =",
-        "system=",
-        '"system"',
+_PROMPT_HINTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("prompt", "instructions", "persona", "preamble", "_section", "you are ", "generate_content"), ()
     ),
-    *(
-        "'system'",
-        '"role"',
-        "'role'",
-        "_section",
-        "you are ",
-        "generate_content",
-        "completion(",
-        "completions.",
+    "system": (
+        *("system_m", "systemm", "system =", "system=", '"system"', "'system'"),
+        *("role.system", "from_system", "system_role"),
     ),
-    *("role.system", "role.developer", "from_system", "from_developer", "system_role", '"developer"'),
-    *("messages.create", "responses.create", "input_schema", '"function"', "'function'", "toolspec"),
-)
+    "role": ('"role"', "'role'"),
+    "completion": ("completion(", "completions."),
+    "developer": ("role.developer", "from_developer", '"developer"'),
+    "create": ("messages.create", "responses.create"),
+    "function": ('"function"', "'function'"),
+    "input_schema": (),
+    "toolspec": (),
+}
+"""What hints at prompts in lower-case text: a word by itself, or, where it is too common, in these forms."""
 _SURE_SOURCES = frozenset(
     {
         *(
@@ -126,8 +118,10 @@ _LIKELY_SOURCES = frozenset(
     }
 )
 """Words that are sources when they are called, and otherwise only words."""
-_SET_DISPLAY = re.compile(r"(?:[=(\[,]|\bfor\s[\w, ()]{1,80}\sin|\breturn)\s*\{\s*[\"'\w][^:{}]*[,}]")
+_BRACES = re.compile(r"\{\s*[\"'\w][^:{}]*[,}]")
+_BEFORE_A_SET = re.compile(r"(?:[=(\[,]|\bfor\s[\w, ()]{1,80}\sin|\breturn)\Z")
 _WORD = re.compile(r"\w+")
+_NO_WORD = {code: " " for code in range(128) if not _WORD.match(chr(code))}
 _MAKES_TEXT = re.compile(r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=")
 _PUTS_TOGETHER = re.compile(
     r"""\b[rR]?[fF][rR]?["']|\.format\(|\.join\(|\+=|["']\s*%\s|\s\+\s|\.replace\(|ubstitute|"""
@@ -140,7 +134,10 @@ _DEEPEST = 3
 def may_hold_prompt(text: str) -> bool:
     """Whether anything in a file hints at prompts; most files of a tree are ruled out here, unparsed."""
     lowered = text.lower()
-    return any(hint in lowered for hint in _PROMPT_HINTS)
+    for word, forms in _PROMPT_HINTS.items():
+        if word in lowered and (not forms or any(form in lowered for form in forms)):
+            return True
+    return False
 
 
 class Relevance:
@@ -163,7 +160,7 @@ class Relevance:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
         if function not in self._prompts:
             named = role_of_name(function.name) is not None or any(map(role_of_name, function.decorators))
-            code = _code(function)
+            code = function.code
             hinted = named or may_hold_prompt(code)
             self._prompts[function] = found = hinted and _makes_prompt(code)
             if hinted and not found:
@@ -174,7 +171,7 @@ class Relevance:
 
     def mentions_prompt(self, function: Function) -> bool:
         """Whether a function may send or name a prompt, though it makes none itself."""
-        return self.holds_prompt(function) or may_hold_prompt(_code(function))
+        return self.holds_prompt(function) or may_hold_prompt(function.code)
 
     def _hands_on(self, function: Function, code: str) -> bool:
         """Whether a function hands something volatile to one that makes a prompt of it."""
@@ -196,7 +193,7 @@ class Relevance:
 
     def _is_short_text(self, function: Function) -> bool:
         size = (function.node.end_lineno or 0) - function.node.lineno
-        return size <= _SMALL and _MAKES_TEXT.search(_text(function)) is not None
+        return size <= _SMALL and _MAKES_TEXT.search(function.text) is not None
 
     def _reaches_source(self, function: Function, depth: int) -> bool:
         if function in self._sources:
@@ -204,7 +201,7 @@ class Relevance:
         if depth > _DEEPEST:
             return False
         self._sources[function] = False
-        found = _has_source(_code(function), self.words(function)) or any(
+        found = _has_source(function.code, self.words(function)) or any(
             self._reaches_source(called, depth + 1) for called in self.called(function)
         )
         self._sources[function] = found
@@ -228,14 +225,14 @@ class Relevance:
         """The words in a function's text, but for its docstring."""
         known = self._words.get(function)
         if known is None:
-            known = self._words[function] = set(_WORD.findall(_code(function)))
+            known = self._words[function] = _words_of(function.code)
         return known
 
     def called(self, function: Function) -> list[Function]:
         """What a function may call, by the names in its text."""
         known = self._calls.get(function)
         if known is None:
-            text = _code(function)
+            text = function.code
             words = self.words(function)
             known = self._calls[function] = self._called(function, words, lambda name: f"{name}(" in text)
         return known
@@ -245,12 +242,12 @@ class Relevance:
     ) -> list[Function]:
         """What a part of a function may call, by the words in it."""
         module = function.module
-        found = [module.functions[name] for name in words & module.functions.keys()]
+        found = [module.functions[name] for name in sorted(words & module.functions.keys())]
         if function.owner is not None:
-            found += [function.owner.methods[name] for name in words & function.owner.methods.keys()]
-        for name in words & module.classes.keys():
+            found += [function.owner.methods[name] for name in sorted(words & function.owner.methods.keys())]
+        for name in sorted(words & module.classes.keys()):
             found += module.classes[name].methods.values()
-        for name in words & module.imports.keys():
+        for name in sorted(words & module.imports.keys()):
             if not is_called(name):
                 continue
             target = self._program.resolve(module.imports[name], module)
@@ -264,29 +261,24 @@ class Relevance:
 def _has_source(text: str, words: set[str]) -> bool:
     if words & _SURE_SOURCES or any(f"{word}(" in text for word in words & _LIKELY_SOURCES):
         return True
-    return "{" in text and _SET_DISPLAY.search(text) is not None
+    return "{" in text and _displays_set(text)
+
+
+def _displays_set(text: str) -> bool:
+    """Whether braces in a text may be those of a set."""
+    for braces in _BRACES.finditer(text):
+        before = text[max(braces.start() - 200, 0) : braces.start()].rstrip()
+        if _BEFORE_A_SET.search(before):
+            return True
+    return False
+
+
+def _words_of(code: str) -> set[str]:
+    if code.isascii():
+        return set(code.translate(_NO_WORD).split())
+    return set(_WORD.findall(code))
 
 
 def _makes_prompt(code: str) -> bool:
     """Whether code puts a text together, or holds something volatile: else nothing can be found in it."""
-    return _PUTS_TOGETHER.search(code) is not None or _has_source(code, set(_WORD.findall(code)))
-
-
-def _code(function: Function) -> str:
-    """A function's text without its docstring, which speaks of prompts in functions that make none."""
-    text = _text(function)
-    body = function.node.body
-    if isinstance(body, list) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-        first, last = body[0].lineno, body[0].end_lineno or body[0].lineno
-        source = function.module.source
-        start = source.offset(function.node.lineno, 1)
-        return text[: source.offset(first, 1) - start] + text[source.offset(last + 1, 1) - start :]
-    return text
-
-
-def _text(function: Function) -> str:
-    """A function's text, in whole lines."""
-    source = function.module.source
-    node = function.node
-    start = source.offset(node.lineno, 1)
-    return source.text[start : source.offset((node.end_lineno or node.lineno) + 1, 1)]
+    return _PUTS_TOGETHER.search(code) is not None or _has_source(code, _words_of(code))

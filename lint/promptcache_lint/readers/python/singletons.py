@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.frame import Frame
 
-__all__ = ["is_made_once"]
+__all__ = ["is_made_once", "returns_what_is_there"]
 
 
 def is_made_once(node: ast.If, frame: Frame) -> bool:
@@ -17,11 +17,32 @@ def is_made_once(node: ast.If, frame: Frame) -> bool:
     What an object keeps (``self.agent``) lives as long as the object, which may be one request.
     """
     wanted = _missing(node.test)
-    if wanted is None or not _is_shared(wanted, frame):
+    return wanted is not None and _is_shared(wanted, frame) and _is_assigned(wanted, [node])
+
+
+def returns_what_is_there(node: ast.stmt, body: list[ast.stmt], frame: Frame) -> bool:
+    """Whether all behind a statement makes such a thing: ``if cls._agent is not None: return cls._agent``."""
+    if not isinstance(node, ast.If) or node.orelse or not isinstance(node.body[-1], ast.Return):
         return False
+    there = _there(node.test)
+    return there is not None and _is_shared(there, frame) and _is_assigned(there, body)
+
+
+def _is_assigned(wanted: ast.expr, body: list[ast.stmt]) -> bool:
     name = ast.unparse(wanted)
-    assigned = (inner for inner in ast.walk(node) if isinstance(inner, ast.Assign))
+    assigned = (inner for node in body for inner in ast.walk(node) if isinstance(inner, ast.Assign))
     return any(ast.unparse(target) == name for inner in assigned for target in inner.targets)
+
+
+def _there(test: ast.expr) -> ast.expr | None:
+    """What is there already: ``x is not None``, ``x``."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return left
+        case ast.Name() | ast.Attribute():
+            return test
+        case _:
+            return None
 
 
 def _missing(test: ast.expr) -> ast.expr | None:

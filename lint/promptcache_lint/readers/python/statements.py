@@ -10,7 +10,7 @@ from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.calls import call
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
-from promptcache_lint.readers.python.singletons import is_made_once
+from promptcache_lint.readers.python.singletons import is_made_once, returns_what_is_there
 from promptcache_lint.readers.python.values import (
     Map,
     Seq,
@@ -37,13 +37,18 @@ _NO_CACHE = re.compile(r"(?:disable|bypass|bust|skip|avoid|defeat)_?\w*cach", re
 
 def run(machine: Interpreter, body: list[ast.stmt], frame: Frame) -> bool:
     """Run statements in order; True when control never reaches the end of ``body``."""
-    for statement in body:
-        try:
-            if _statement(machine, statement, frame):
-                return True
-        except RecursionError:
-            if frame.depth or not frame.at_module_level:
-                raise
+    outside = frame.kept
+    try:
+        for statement in body:
+            try:
+                if _statement(machine, statement, frame):
+                    return True
+            except RecursionError:
+                if frame.depth or not frame.at_module_level:
+                    raise
+            frame.kept = frame.kept or returns_what_is_there(statement, body, frame)
+    finally:
+        frame.kept = outside
     return False
 
 

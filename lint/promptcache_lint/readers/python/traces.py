@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.values import Instance, Map, Seq, Str, traits_of
-from promptcache_lint.readers.python.walking import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,7 +104,7 @@ def _own_trace(function: Function, relevance: Relevance) -> _Trace:
     attributes: set[str] = set()
     arguments = False
     plain: set[ast.expr] = set()
-    for node in walk(function.node):  # a statement comes before its targets
+    for node in function.nodes:  # a statement comes before its targets
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             plain.update(node.targets if not isinstance(node.value.value, str | bytes) else ())
         target = _changed(node) if node not in plain else None

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.walking import walk
+from promptcache_lint.readers.python.walking import nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ class _Slice:
         self._outer = {parameter.arg for parameter in given}
         self.roots: list[ast.AST] = [*parameters.defaults, *filter(None, parameters.kw_defaults)]
         self._behind: dict[str, list[ast.AST]] = {}
-        for inner in walk(node):
+        for inner in function.nodes:
             if inner is not node:
                 self._enter(inner)
 
@@ -73,7 +73,7 @@ class _Slice:
         pending: list[ast.AST] = list(self.roots)
         seen: set[str] = set()
         while pending:
-            for inner in walk(pending.pop()):
+            for inner in nodes_of(pending.pop()):
                 yield inner
                 if type(inner) is ast.Name and inner.id not in seen:
                     seen.add(inner.id)
@@ -110,7 +110,7 @@ class _Slice:
                 return
 
     def _capture(self, node: ast.Match) -> None:
-        for pattern in walk(node):
+        for pattern in nodes_of(node):
             if isinstance(pattern, ast.MatchAs | ast.MatchStar) and pattern.name:
                 self._behind.setdefault(pattern.name, []).append(node.subject)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Practice
+from promptcache_lint.readers.python.walking import children_of
 from promptcache_lint.rulebook import in_words
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ _CONVERTS = re.compile(
     r"merge|_prep_|prepare_.*(?:payload|body|params)|create_.*(?:params|payload)|payload|test_|render|display|gradio"
 )
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _TELLING = (ast.Call, ast.Dict, ast.Assign, ast.AnnAssign, ast.arg, ast.AugAssign)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -142,14 +142,9 @@ class Facts:
             node = pending.pop()
             self.nodes.append(node)
             self._kinds.setdefault(type(node), []).append(node)
-            for value in vars(node).values():
-                if _tells(value):
-                    self.parents[value] = node
-                    pending.append(value)
-                elif type(value) is list:
-                    children = [child for child in value if _tells(child)]
-                    self.parents.update(dict.fromkeys(children, node))
-                    pending += children
+            for child in children_of(node):
+                self.parents[child] = node
+                pending.append(child)
         self.sure = {name for node in self.of(*_TELLING) for name in _evidence(node)}
         self.calls = [
             node for node in self.of(ast.Call) if isinstance(node, ast.Call) and is_model_call(node)
@@ -216,10 +211,6 @@ class Facts:
     def label(self, node: ast.AST) -> str:
         """The source text of a node, short."""
         return self.module.label(node)
-
-
-def _tells(node: object) -> TypeGuard[ast.AST]:
-    return isinstance(node, ast.AST) and not isinstance(node, _SIGNS)
 
 
 def _evidence(node: ast.AST) -> Iterator[str]:

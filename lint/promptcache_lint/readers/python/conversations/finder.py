@@ -124,7 +124,7 @@ def find_practices(module: Module) -> Iterator[Prompt]:
         # What one method shows of an attribute, all methods of its class know.
         shared = {name for known in facts for name in known.sure if name.startswith("self.")}
         for known in facts:
-            known.sure |= told if isinstance(known.node, _Body) else shared
+            known.sure |= told if isinstance(known.node, ast.Module) else shared
             told |= _of_module(known)
             yield from _run(known)
 
@@ -156,11 +156,7 @@ def _groups(module: Module) -> Iterator[list[ast.AST]]:
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
     body = [statement for statement in module.tree.body if not isinstance(statement, definitions)]
     if body:
-        yield [ast.copy_location(_Body(body=body, type_ignores=[]), body[0])]
-
-
-class _Body(ast.Module):
-    """A module's own statements, without its definitions."""
+        yield [ast.Module(body=body, type_ignores=[])]
 
 
 def _text(module: Module, node: ast.AST) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Practice
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
+from promptcache_lint.readers.python.walking import children_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ def _requests(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST]]:
         inner = node if isinstance(node, _FUNCTIONS) else body
         if isinstance(node, ast.Call) and _REQUEST.fullmatch(called_name(node)):
             yield node, body
-        pending += [(child, inner) for child in reversed(list(ast.iter_child_nodes(node)))]
+        pending += [(child, inner) for child in reversed(children_of(node))]
 
 
 def _heads(call: ast.Call, body: ast.AST) -> tuple[set[str], bool | None]:
