@@ -29,7 +29,8 @@ class Kind(IntEnum):
     ``LEARNED`` (a template), ``STANDS`` (its answer to ``ASK``). Between workers, passed on by the
     parent: ``SEEN`` (a request has come in), ``SETTLED`` (how it ended). From the parent to its workers:
     ``WELCOME`` (what is known of old), ``RECALL`` (a template another one learned), ``ASK`` (how do things
-    stand?), ``RENAME``, ``FORGET`` (a tenant), ``LEVEL`` (what is left of limits, where ``SPENT`` asked).
+    stand?), ``RENAME``, ``FORGET`` (a tenant), ``DRAIN`` (a replica), ``LEVEL`` (what is left of limits,
+    where ``SPENT`` asked).
     ``NEWS`` of a topic goes from one worker to all others.
     """
 
@@ -47,6 +48,7 @@ class Kind(IntEnum):
     SPENT = 12
     LEVEL = 13
     NEWS = 14
+    DRAIN = 15
 
 
 class Channel:

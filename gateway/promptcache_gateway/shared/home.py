@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.observe import Journal, Observer
 from promptcache_gateway.shared.buckets import Buckets
+from promptcache_gateway.shared.crew_fleet import merged
 from promptcache_gateway.shared.frames import Channel, Kind, unpack
 from promptcache_gateway.shared.observer import Known
 from promptcache_gateway.traffic_metrics import LineFigures, Traffic, TrafficMetrics, added_up
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from promptcache_gateway.alert_settings import AlertSettings
@@ -70,6 +73,10 @@ class HomeObserver(Observer):
         self._order(Kind.FORGET, tenant)
         super().forget(tenant)
 
+    def drain(self, upstream: str, replica: str, on: bool) -> None:  # noqa: FBT001 - as it is sent
+        """Have every worker give a replica no more requests, or some again."""
+        self._order(Kind.DRAIN, (upstream, replica, on))
+
     def is_open(self, request_id: str) -> bool:
         """Whether a worker is at it, and its record has not come yet."""
         assert self.journal is not None
@@ -104,6 +111,7 @@ class Home:
         self._stands: dict[Channel, Stands | None] = {}
         self._buckets = Buckets()
         self._past: list[Traffic] = []
+        self._past_fleets: dict[str, dict[str, Any]] = {}
         self._lost = 0
         self._number = 0
         self._answered = asyncio.Condition()
@@ -186,6 +194,11 @@ class Home:
         """How things stand at all workers together, those that are gone counted with what they last said."""
         return added_up([*self._past, *(one.traffic for one in self._stands.values() if one is not None)])
 
+    def fleets(self) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
+        """The workers' views of their fleets, and the last ones of those that are gone."""
+        now = [view for one in self._stands.values() if one is not None for view in one.fleets]
+        return now, list(self._past_fleets.values())
+
     @property
     def lost(self) -> int:
         """Records that workers could not hand over."""
@@ -195,6 +208,9 @@ class Home:
         if last is None:
             return
         self._lost += last.lost
+        for view in last.fleets:
+            before = self._past_fleets.get(view["upstream"])
+            self._past_fleets[view["upstream"]] = merged([view], [] if before is None else [before])
         ended = replace(last.traffic, running=0, lines=tuple(map(LineFigures.closed, last.traffic.lines)))
         self._past = [added_up([*self._past, ended])]
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.fleet.upstream import FleetUpstream
 from promptcache_gateway.shared.frames import Kind, unpack
 from promptcache_gateway.traffic_metrics import Traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from promptcache_gateway.shared.frames import Channel
     from promptcache_gateway.shared.observer import PeerObserver
+    from promptcache_gateway.upstreams.base import Upstream
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +28,14 @@ class Stands:
         traffic: its requests, retries and circuits.
         lost: records that it could not hand over.
         open: ids of the requests under way.
+        fleets: its fleets as it sees them.
     """
 
     number: int
     traffic: Traffic
     lost: int
     open: frozenset[str]
+    fleets: tuple[dict[str, Any], ...] = ()
 
 
 def _none() -> Traffic:
@@ -47,12 +51,14 @@ class Link:
 
     Attributes:
         traffic: says how its requests stand.
+        upstreams: what it sends to.
     """
 
     def __init__(
         self, channel: Channel, observer: PeerObserver, traffic: Callable[[], Traffic] = _none
     ) -> None:
         self._channel, self._observer, self.traffic = channel, observer, traffic
+        self.upstreams: Sequence[Upstream] = ()
         self._welcomed = asyncio.Event()
         self._does: dict[Kind, Callable[[Any], object]] = {
             Kind.WELCOME: self._welcome,
@@ -62,6 +68,7 @@ class Link:
             Kind.ASK: self._tell,
             Kind.RENAME: lambda renamed: observer.rename(*renamed),
             Kind.FORGET: observer.forget,
+            Kind.DRAIN: lambda told: self._drain(*told),
         }
 
     async def welcomed(self) -> None:
@@ -87,6 +94,12 @@ class Link:
         self._observer.welcome(known)
         self._welcomed.set()
 
+    def _drain(self, upstream: str, replica: str, on: bool) -> None:  # noqa: FBT001 - as it was sent
+        for one in self.upstreams:
+            if one.name == upstream and isinstance(one, FleetUpstream):
+                one.drain(replica, on=on)
+
     def _tell(self, number: int) -> None:
-        stands = Stands(number, self.traffic(), self._observer.lost, self._observer.open_requests)
+        fleets = tuple(one.view() for one in self.upstreams if isinstance(one, FleetUpstream))
+        stands = Stands(number, self.traffic(), self._observer.lost, self._observer.open_requests, fleets)
         self._channel.send(Kind.STANDS, stands)

@@ -20,17 +20,23 @@ import uvicorn
 from promptcache_gateway.control import create_control_plane
 from promptcache_gateway.errors import GatewayError
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.fleet.metrics import FleetMetrics
+from promptcache_gateway.fleet.upstream import FleetUpstream
 from promptcache_gateway.server import GatewayServer
 from promptcache_gateway.shared.crew import Crew
+from promptcache_gateway.shared.crew_fleet import CrewFleet
 from promptcache_gateway.shared.home import Home
 from promptcache_gateway.shared.state import SharedState, through_redis
 from promptcache_gateway.store import Store
 from promptcache_gateway.upstreams import create_switchboard
+from promptcache_gateway.upstreams.choose import create_upstream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from promptcache_gateway.settings import Settings
+    from promptcache_gateway.upstreams.base import Upstream
+    from promptcache_gateway.upstreams.switchboard import Line
 
 _log = logging.getLogger("promptcache.gateway")
 
@@ -100,7 +106,8 @@ async def _look(home: Home) -> None:
 @contextlib.asynccontextmanager
 async def _control_plane(home: Home, settings: Settings, path: str) -> AsyncIterator[None]:
     """The control plane on a socket of its own."""
-    upstreams = [line.upstream for line in create_switchboard(settings).lines]
+    upstreams = [_mirrored(line, settings, home) for line in create_switchboard(settings).lines]
+    home.journal.metrics.registry.register(FleetMetrics(lambda: upstreams))
     app = home.wrap(create_control_plane(home.observer, upstreams, settings.sources, lambda: settings))
     server = GatewayServer(
         uvicorn.Config(app, loop="none", ws="none", lifespan="off", log_config=None, access_log=False)
@@ -114,6 +121,16 @@ async def _control_plane(home: Home, settings: Settings, path: str) -> AsyncIter
         finally:
             server.should_exit = server.force_exit = True
             await serving
+
+
+def _mirrored(line: Line, settings: Settings, home: Home) -> Upstream:
+    """What the control plane is told of an upstream: of a fleet, what all workers see."""
+    if not isinstance(line.upstream, FleetUpstream):
+        return line.upstream
+    told = line.settings
+    return CrewFleet(
+        told, lambda one: create_upstream(told.of(one), settings, None), home.fleets, home.observer.drain
+    )
 
 
 @contextlib.contextmanager

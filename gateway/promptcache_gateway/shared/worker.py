@@ -71,7 +71,7 @@ async def _serve(
     proxy = ControlProxy(control)
     common = through_redis(settings.shared) or ThroughParent(channel, link)
     gateway = Gateway(settings, switchboard, observer, proxy.serving, common)
-    link.traffic = gateway.traffic
+    link.traffic, link.upstreams = gateway.traffic, gateway.upstreams
     listening_to = asyncio.create_task(_listen(link))
     try:
         await link.welcomed()

@@ -1,0 +1,90 @@
+"""A fleet behind several workers: what the admin API shows and orders is of all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from promptcache_gateway.shared.crew_fleet import merged
+from tests.gateway.fleet.servers import replicas
+from tests.gateway.mock_upstream import wait_until
+from tests.gateway.shared.processes import Crewed, crew
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def replica(name: str, **known: Any) -> dict[str, Any]:
+    ordinary = {
+        "name": name,
+        "url": f"http://{name}",
+        "state": "ready",
+        "running": 0,
+        "requests": 0,
+        "failures": 0,
+        "checked_at": None,
+        "backlog_s": 0.0,
+        "pending_tokens": 0,
+        "prefill_tokens_per_s": 100,
+        "decode_tokens_per_s": 10.0,
+        "known_tokens": 0,
+    }
+    return ordinary | known
+
+
+def view(*replicas: dict[str, Any], **known: Any) -> dict[str, Any]:
+    fleet = {"upstream": "f", "routing": "prefix", "utilisation": 0.25, "waiting": 1, "held": 2}
+    return {**fleet, "hold_timeouts": 0, "waited": 0, "replicas": list(replicas), **known}
+
+
+def test_views_add_up_and_the_worst_state_is_shown() -> None:
+    one = view(replica("a", running=2, requests=5, backlog_s=1.5, prefill_tokens_per_s=50), replica("b"))
+    other = view(replica("a", running=1, requests=4, state="left-alone", checked_at=9.0), replica("c"))
+    gone = view(replica("a", requests=7, running=3), replica("z", requests=1), waiting=9)
+    found = merged([one, other], [gone])
+    first, *rest = found["replicas"]
+    assert [each["name"] for each in rest] == ["b", "c"], "one that nobody has any more is not shown"
+    assert (first["running"], first["requests"], first["state"]) == (3, 16, "left-alone")
+    assert (first["backlog_s"], first["prefill_tokens_per_s"], first["checked_at"]) == (1.5, 75.0, 9.0)
+    assert (found["utilisation"], found["waiting"], found["held"]) == (0.5, 2, 6)
+
+
+def test_replicas_of_all_workers(tmp_path: Path) -> None:
+    config = tmp_path / "promptcache.toml"
+    with replicas(2) as servers:
+        listed = ", ".join(f'"{server.mock.url}"' for server in servers)
+        config.write_text(f"[upstreams.f]\nreplicas = [{listed}]\nrouting = 'round-robin'\n")
+        with crew(tmp_path, "--config", config) as running:
+            running.ask_many(20)
+            assert running.failures == []
+            assert _requests(running).total() == 20
+            counted = running.metrics()
+            assert (
+                sum(v for k, v in counted.items() if k.startswith("promptcache_replica_requests_total")) == 20
+            )
+            name = next(iter(_requests(running)))
+            body = {"upstream": "f", "replica": name}
+            drained = httpx.post(f"{running.url}/promptcache/v1/replicas/drain", json=body)
+            assert drained.status_code == 200, drained.text
+            wait_until(lambda: _states(running)[name] == "draining", 10)
+            before = _requests(running)
+            running.ask_many(12)
+            assert running.failures == []
+            assert _requests(running)[name] == before[name], "no worker sends it anything"
+            body = {"upstream": "f", "replica": "nobody"}
+            assert httpx.post(f"{running.url}/promptcache/v1/replicas/drain", json=body).status_code == 404
+
+
+def _fleet(running: Crewed) -> dict[str, Any]:
+    found: dict[str, Any] = running.get("/promptcache/v1/replicas").json()["fleets"][0]
+    return found
+
+
+def _requests(running: Crewed) -> Counter[str]:
+    return Counter({one["name"]: one["requests"] for one in _fleet(running)["replicas"]})
+
+
+def _states(running: Crewed) -> dict[str, str]:
+    return {one["name"]: one["state"] for one in _fleet(running)["replicas"]}
