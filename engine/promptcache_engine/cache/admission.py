@@ -182,12 +182,11 @@ class Admission:
 
     def _hold_path(self, root: Node, plan: Plan) -> tuple[Node, list[int]]:
         """Hold the plan's path from ``root``; return its deepest node and its pages."""
-        store, node = self._store, root
+        lock, node = self._store.lock, root
         pages: list[int] = []
-        store.lock(root)
-        for step in self._cut_to_plan(plan):
-            node = step
-            store.lock(node)
+        root.locks += 1  # it has no pages
+        for node in self._cut_to_plan(plan):
+            lock(node)
             pages += node.pages
         return node, pages
 

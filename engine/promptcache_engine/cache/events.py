@@ -156,35 +156,35 @@ class EventLog:
             self._events, self._waiting, self._overflowed = [], 0, True
 
     def _names(self, node: Node) -> KeyRun:
-        """Return the names of the whole pages of ``node``, given to it on first use."""
+        """Return the names of the whole pages of ``node``, given to it on first use.
+
+        Their keys are computed at once where they depend on extra keys, which may be forgotten later.
+        """
         known = node.names
         if known is not None and known.pages >= len(node.run) // self._page_bytes:
             return known
-        nameless: list[Node] = []
-        step: Node | None = node
+        if known is not None:
+            return self._complete(node, known)
+        nameless, step = [node], node.parent
         while step is not None and step.names is None:
             nameless.append(step)
             step = step.parent
         assert step is not None
-        names = self._complete(step)
+        assert step.names is not None
+        names = self._complete(step, step.names)
         for each in reversed(nameless):
             names = each.names = KeyRun(names, self._whole(each, 0), self._page_bytes)
-            self._name(names)
+            if self._codec.has_extras:
+                names.keys(self._public)
         return names
 
-    def _complete(self, node: Node) -> KeyRun:
-        """Return the names of ``node``, which has some, grown to all its whole pages."""
-        names = node.names
-        assert names is not None
-        if node.parent is not None and len(names) < len(node.run) // self._page_bytes:
-            names.grow(self._whole(node, len(names)))
-            self._name(names)
+    def _complete(self, node: Node, names: KeyRun) -> KeyRun:
+        """Return ``names``, those of ``node``, grown to all its whole pages."""
+        if names.pages < len(node.run) // self._page_bytes and node.parent is not None:
+            names.grow(self._whole(node, names.pages))
+            if self._codec.has_extras:
+                names.keys(self._public)
         return names
-
-    def _name(self, names: KeyRun) -> None:
-        """Compute the keys at once where they depend on extra keys, which may be forgotten later."""
-        if self._codec.has_extras:
-            names.keys(self._public)
 
     def _whole(self, node: Node, first: int) -> bytes:
         """The tokens of the whole pages of ``node`` from page ``first``."""

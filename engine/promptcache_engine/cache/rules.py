@@ -55,6 +55,8 @@ class Rules:
         once_usable = usable = self._to_granularity(within)
         if stored < known:
             usable = self._to_granularity(min(stored, limit))
+        if hit == usable == within == known and not (elsewhere or self.lookahead):  # nothing to account for
+            return AdmissionReason(reused=hit, diverged_at=known if known < total else None, shared=stored)
         ahead = self.lookahead and usable - self._to_granularity(min(stored - self.lookahead, limit))
         evicted = once_usable - usable
         times = [node.evicted_at for node in match.beyond if node.evicted_at is not None] if evicted else ()
