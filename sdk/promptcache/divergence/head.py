@@ -82,7 +82,7 @@ def _block_findings(first: Segment, second: Segment, behind: int) -> list[Findin
         return findings
     layout = Finding("PC401", {"stranded_chars": stranded})
     if findings[0].code == "PC401":  # a value of a kind that no detector knows
-        return [Finding("PC401", {**findings[0].details, **layout.details})]
+        return [Finding("PC401", {**findings[0].details, **layout.details}), *findings[1:]]
     return [layout, *findings] if findings[0].code == "PC403" else [*findings, layout]
 
 

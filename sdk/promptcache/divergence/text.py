@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.detectors import classify_change, find_volatile, mask_volatile
 from promptcache.divergence.alignment import alignable
+from promptcache.divergence.change import Change
 from promptcache.divergence.evidence import Finding, alike, common_prefix, fold
 from promptcache.divergence.json_text import json_finding
 from promptcache.divergence.order import order_finding
@@ -20,7 +21,7 @@ from promptcache.divergence.order import order_finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from promptcache.divergence.change import Change
+    from promptcache.detectors import VolatileSpan
 
 __all__ = ["drift_finding", "text_findings", "volatile_findings"]
 
@@ -39,6 +40,7 @@ _HEADED = re.compile(r"\s*(?:#{1,6} |<[A-Za-z_][\w-]*>|\[[A-Z]|[A-Z][\w ,'-]{2,4
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _WHOLE = re.compile(r"[.!?:>\])]\s*$|\n$")
 _ROTATION = 48
+_CLOCK = "PC101"
 _FIRST, _LOOSE_END = 512, 16  # enough to see that two texts say different things
 
 
@@ -54,14 +56,16 @@ def text_findings(change: Change) -> list[Finding]:
     volatile = volatile_findings(change)
     if _retrieved(change) and mask_volatile(change.old) != mask_volatile(change.new):
         return [Finding("PC402"), *volatile]
-    if volatile:
+    if volatile and volatile[0].offset == change.offset:
         return volatile
     if not alike(change.before, change.after):
         return []
+    if volatile:
+        change = Change.between(mask_volatile(change.old), mask_volatile(change.new))
     section = _section_finding(change)
     if section is None and change.is_value:
-        return [Finding("PC401", {"pattern": "value"})]
-    return [section or Finding("PC403")]
+        return [Finding("PC401", {"pattern": "value"}), *volatile]
+    return [section or Finding("PC403"), *volatile]
 
 
 def drift_finding(change: Change) -> Finding | None:
@@ -78,10 +82,14 @@ def drift_finding(change: Change) -> Finding | None:
 
 
 def volatile_findings(change: Change) -> list[Finding]:
-    """Return one finding for each volatile cause among the differences, the first difference in front."""
+    """Return one finding for each volatile cause among the differences, the first difference in front.
+
+    Where that one is no volatile value, others are looked for in two versions of one text only.
+    """
     first = classify_change(change.before, change.after, change.offset)
     places = {} if first is None else {first: change.offset}
-    if first and max(len(change.old), len(change.new)) <= _MIDDLE_LIMIT:
+    small = max(len(change.old), len(change.new)) <= _MIDDLE_LIMIT
+    if small and (first or alike(change.before, change.after)):
         for code, offset in _further_codes(change.old, change.new):
             if code is not None:
                 places.setdefault(code, change.start + offset)
@@ -101,6 +109,16 @@ def _further_codes(old: str, new: str) -> Iterator[tuple[str | None, int]]:
     for first_line, second_line, start in _changed_lines(old, new):
         shared = common_prefix(first_line, second_line)
         yield classify_change(first_line, second_line, shared), start + shared
+        for one, other in _changed_clocks(first_line, second_line):
+            if one.text != other.text and other.start > shared:
+                yield other.code, start + other.start
+
+
+def _changed_clocks(old: str, new: str) -> Iterator[tuple[VolatileSpan, VolatileSpan]]:
+    """Pairs of clock readings in two lines that have as many: behind another difference no other value is
+    sure to be one of its own."""
+    readings = [[found for found in find_volatile(line) if found.code == _CLOCK] for line in (old, new)]
+    return zip(*readings, strict=True) if len(readings[0]) == len(readings[1]) else iter(())
 
 
 def _changed_lines(old: str, new: str) -> Iterator[tuple[str, str, int]]:

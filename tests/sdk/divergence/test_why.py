@@ -481,3 +481,29 @@ def test_tool_choice_matters_only_where_the_provider_says_so() -> None:
     assert compare_requests(first, second).cause == "PC504"
     model = {"model": "gpt-5.6"}
     assert compare_requests({**first, **model}, {**second, **model}).cause is None
+
+
+CLOCK = "2026-11-29T21:%02d:11Z"
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "second", "causes"),
+    [
+        ("Request #%s at %s. ", "1701", "1702", ("PC401", "PC101")),
+        ("Weather: %s. Date %s. ", "rain", "sun", ("PC401", "PC101")),
+        ("lang=%s t=%s ", "en", "de", ("PC401", "PC101")),
+        ("The user is %s. It is %s. ", "Alice", "Bob", ("PC104", "PC101", "PC401")),
+    ],
+)
+def test_a_clock_behind_another_difference_is_named_too(
+    line: str, first: str, second: str, causes: tuple[str, ...]
+) -> None:
+    before, after = line % (first, CLOCK % 4) + RULES, line % (second, CLOCK % 9) + RULES
+    assert compare_requests(chat(before, "hello"), chat(after, "hello")).causes == causes
+
+
+def test_a_clock_in_other_words_is_none_of_theirs() -> None:
+    """Two texts that have nothing in common are not searched for values."""
+    before = f"Invoice of Alice, paid {CLOCK % 4}. She asked for a refund of a coat in March."
+    after = f"Reply in French only. Never quote law. The desk closed {CLOCK % 9}, so apologize."
+    assert "PC101" not in compare_requests(chat(before, "hello"), chat(after, "hello")).causes
