@@ -9,7 +9,7 @@ import pytest
 
 from promptcache_lint.places import Source
 from promptcache_lint.readers.python.modules import parse_module
-from promptcache_lint.readers.python.walking import stored_names, walk
+from promptcache_lint.readers.python.walking import nodes_of, stored_names
 from promptcache_lint.readers.python.yields import flow_of
 
 EVERYTHING = """
@@ -87,7 +87,7 @@ def test_defaults_flow_in_and_sets_are_told():
 def test_the_walk_meets_what_the_standard_one_meets():
     tree = ast.parse(EVERYTHING)
     signs = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
-    met = list(walk(tree))
+    met = nodes_of(tree)
     assert set(met) == {node for node in ast.walk(tree) if not isinstance(node, signs)}
     assert len(met) == len(set(met))
     place = {node: index for index, node in enumerate(met)}
