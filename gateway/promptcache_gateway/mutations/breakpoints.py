@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache.breakpoints import breakpoints_in
-from promptcache.providers import MARK_TTL_S, MAX_BREAKPOINTS, find_model
+from promptcache.providers import LOOKBACK_BLOCKS, MARK_TTL_S, MAX_BREAKPOINTS, find_model
 from promptcache_gateway.exchange import Change
 from promptcache_gateway.upstreams.splice import value_spans
 
@@ -53,7 +53,8 @@ def mark_prefixes(call: Call, sight: Sight, sightings: Sightings, ttl: str) -> t
     if prompt is None:
         return _left(call, "the request has no known shape"), None
     route = (call.tenant, call.upstream, call.model)
-    proved = sightings.proved(route, prompt, call.received_at, float(MARK_TTL_S[ttl]))
+    lifetime = float(MARK_TTL_S[ttl])
+    proved = sightings.proved(route, prompt, call.received_at, lifetime)
     steady = sightings.steady(route, prompt)
     sightings.note(route, prompt, call.received_at)
     if not call.use_cache:
@@ -65,7 +66,10 @@ def mark_prefixes(call: Call, sight: Sight, sightings: Sightings, ttl: str) -> t
         skipped.append((prompt.segments[steady].path, "its bytes change from request to request"))
     elif not proved:
         skipped.append((NAME, "no prefix of it was seen often enough with the same bytes"))
-    places = _choose(call, sight, min(proved, steady), ttl, skipped)
+    reach = min(proved, steady)
+    entry = sightings.marked(route, prompt, reach, call.received_at, lifetime)
+    places = _choose(call, sight, _ends(prompt, reach, entry), ttl, skipped)
+    sightings.note_marks(route, prompt, places, call.received_at)
     body = _marked(call.body, list(places.values()), ttl)
     done = tuple(place.path for _, place in sorted(places.items()))
     change = Change(NAME, done, tuple(skipped))
@@ -100,9 +104,9 @@ def _unknown_model(model: str) -> str | None:
 
 
 def _choose(
-    call: Call, sight: Sight, reach: int, ttl: str, skipped: list[tuple[str, str]]
+    call: Call, sight: Sight, ends: Sequence[int], ttl: str, skipped: list[tuple[str, str]]
 ) -> dict[int, _Place]:
-    """The places to mark by how many segments they end; ``reach``: segments that are proven and steady."""
+    """The places to mark by how many segments they end, of those wanted."""
     prompt = sight.prompt
     assert prompt is not None, "its shape is known"
     own = breakpoints_in(call.payload)
@@ -110,7 +114,7 @@ def _choose(
     facts = find_model(call.model)
     least = facts.min_tokens or 0 if facts is not None else 0
     chosen: dict[int, _Place] = {}
-    for wanted in _ends(prompt, reach):
+    for wanted in ends:
         found = _markable(call.payload, prompt.segments, wanted)
         if found is None or found[0] in chosen:
             continue
@@ -128,10 +132,18 @@ def _choose(
     return chosen
 
 
-def _ends(prompt: Prompt, reach: int) -> list[int]:
-    """Where marks are worth most, in that order: the longest prefix, the instructions, the tools."""
+def _ends(prompt: Prompt, reach: int, entry: int) -> list[int]:
+    """Where marks are worth most, in that order: the longest prefix, the instructions, the tools.
+
+    Args:
+        prompt: the request, cut.
+        reach: segments that are proven and steady.
+        entry: segments that end where a mark was put of late. What a mark at the end of the longest prefix
+            would not find, since the API looks back so many blocks and no further, is marked again.
+    """
     tools = sum(segment.kind == "tool" for segment in prompt.segments)
-    return [depth for depth in dict.fromkeys((reach, prompt.head, tools)) if 0 < depth <= reach]
+    far = [entry] if reach - entry >= LOOKBACK_BLOCKS else []
+    return [depth for depth in dict.fromkeys((reach, *far, prompt.head, tools)) if 0 < depth <= reach]
 
 
 def _markable(

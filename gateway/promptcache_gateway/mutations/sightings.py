@@ -12,6 +12,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from promptcache_gateway.observe.prompt import Prompt
 
 PROVED = 2
@@ -33,6 +35,7 @@ class Sightings:
     def __init__(self, *, max_keys: int = _MAX_KEYS) -> None:
         self._seen: OrderedDict[tuple[Route, int], tuple[int, float]] = OrderedDict()
         self._heads: OrderedDict[tuple[Route, int], tuple[int, bool]] = OrderedDict()
+        self._marks: OrderedDict[tuple[Route, int], float] = OrderedDict()
         self._max_keys = max_keys
         self._lock = Lock()
 
@@ -54,6 +57,23 @@ class Sightings:
                     return depth - 1
         return len(prompt.segments)
 
+    def marked(self, route: Route, prompt: Prompt, depth: int, now: float, lifetime_s: float) -> int:
+        """How many leading segments, at most ``depth``, end where a mark was put within a lifetime."""
+        with self._lock:
+            for at in range(depth, 0, -1):
+                put = self._marks.get((route, prompt.exact[at]))
+                if put is not None and now - put <= lifetime_s:
+                    return at
+        return 0
+
+    def note_marks(self, route: Route, prompt: Prompt, depths: Iterable[int], now: float) -> None:
+        """Remember where marks are put."""
+        with self._lock:
+            for depth in depths:
+                self._marks[route, prompt.exact[depth]] = now
+                self._marks.move_to_end((route, prompt.exact[depth]))
+            _trim(self._marks, self._max_keys)
+
     def note(self, route: Route, prompt: Prompt, now: float) -> None:
         """Remember a request that is on its way."""
         with self._lock:
@@ -69,9 +89,10 @@ class Sightings:
     def forget(self, tenant: str) -> None:
         """Forget a tenant's prefixes."""
         with self._lock:
-            for memory in (self._seen, self._heads):
+            memories: tuple[OrderedDict[tuple[Route, int], Any], ...] = (self._seen, self._heads, self._marks)
+            for memory in memories:
                 for key in [key for key in memory if key[0][0] == tenant]:
-                    memory.pop(key, None)
+                    del memory[key]
 
     def _note_head(self, key: tuple[Route, int], exact: int) -> None:
         """Equal once volatile values are masked, and not equal with them: something in it changes."""
