@@ -77,7 +77,7 @@ def conversation(turns: int, blocks: int = 1) -> list[dict[str, Any]]:
 def test_a_conversation_that_nobody_marked_is_read_from_its_third_turn_on() -> None:
     plain, marked = both(conversation(12))
     assert plain.hit_rate() == 0
-    assert marked.hit_rate(after=3) > 0.85
+    assert marked.hit_rate(after=3) > 0.8
     assert marked.cost < 0.5 * plain.cost
 
 
