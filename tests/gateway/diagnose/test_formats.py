@@ -263,3 +263,66 @@ def test_what_is_no_request_is_said_not_to_be_understood(entry: Entry) -> None:
 def test_a_log_of_a_named_format_holds_no_other() -> None:
     with pytest.raises(NotUnderstoodError):
         read({"model": "m", "messages": TALK}, name="codex")
+
+
+def line(kind: str, text: str, uuid: str, parent: str | None, second: int, **more: object) -> Entry:
+    message: Entry = {"role": kind, "content": text}
+    if kind == "assistant":
+        message |= {"id": f"m-{uuid}", "model": "claude-opus-4-6", "usage": {"input_tokens": 5}}
+    return claude(kind, message, second, uuid=uuid, parentUuid=parent, **more)
+
+
+def told(exchanges: list[LoggedExchange]) -> list[list[str]]:
+    texts = []
+    for exchange in exchanges:
+        contents = [message["content"] for message in exchange.body["messages"]]
+        texts.append([text if isinstance(text, str) else text[0]["text"] for text in contents])
+    return texts
+
+
+def test_two_subagents_of_a_session_are_two_conversations() -> None:
+    found = read(
+        line("user", "task A", "a1", None, 1, isSidechain=True),
+        line("user", "task B", "b1", None, 2, isSidechain=True),
+        line("assistant", "A done", "a2", "a1", 3, isSidechain=True),
+        line("assistant", "B done", "b2", "b1", 4, isSidechain=True),
+        line("user", "and A again", "a3", "a2", 5, isSidechain=True),
+        line("assistant", "A again done", "a4", "a3", 6, isSidechain=True),
+    )
+    assert told(found) == [["task A"], ["task B"], ["task A", "A done", "and A again"]]
+
+
+def test_a_rewind_takes_the_conversation_up_from_there_and_copies_count_once() -> None:
+    lines = [
+        line("user", "one", "u1", None, 1),
+        line("assistant", "first", "u2", "u1", 2),
+        line("user", "two", "u3", "u2", 3),
+        line("assistant", "second", "u4", "u3", 4),
+        line("user", "two, otherwise", "u5", "u2", 5),
+        line("assistant", "third", "u6", "u5", 6),
+    ]
+    expected = [["one"], ["one", "first", "two"], ["one", "first", "two, otherwise"]]
+    assert told(read(*lines)) == expected
+    assert told(read(*lines, *lines)) == expected
+
+
+def test_results_of_parallel_calls_rewind_nothing() -> None:
+    call = {"type": "tool_use", "id": "c", "name": "ls", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "a.py"}
+    answer = {"id": "m1", "model": "claude-opus-4-6", "usage": {"input_tokens": 5}}
+    found = read(
+        line("user", "look", "u1", None, 1),
+        claude("assistant", {**answer, "content": [call]}, 2, uuid="u2", parentUuid="u1"),
+        claude("assistant", {**answer, "content": [call]}, 3, uuid="u3", parentUuid="u2"),
+        claude("user", {"content": [result]}, 4, uuid="u4", parentUuid="u3"),
+        claude("user", {"content": [result]}, 5, uuid="u5", parentUuid="u2"),
+        line("assistant", "seen", "u6", "u5", 6),
+    )
+    assert [len(exchange.body["messages"]) for exchange in found] == [1, 4]
+
+
+def test_what_litellm_answered_itself_was_never_sent() -> None:
+    entry = {"call_type": "completion", "messages": TALK, "model": "gpt-4o", "cache_hit": "True"}
+    with pytest.raises(NotUnderstoodError, match="own cache"):
+        read(entry)
+    assert len(read({**entry, "cache_hit": "False"})) == 1

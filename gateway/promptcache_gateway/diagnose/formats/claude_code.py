@@ -2,8 +2,10 @@
 
 Each line is a message with its session. An answer is written in several lines that share ``message.id``; the
 request it answers is what stands above it. The system prompt and the tools are not in the file, so that a
-request read from it is not whole. Sidechains (subagents) are conversations of their own. Source: the
-transcripts' published descriptions; unknown kinds of lines are passed over.
+request read from it is not whole. A line names the one it follows: subagents begin conversations of their
+own, a prompt that follows an older line takes the conversation up from there, and a line that was read before
+is another file's copy. Source: the transcripts' published descriptions; unknown kinds of lines are passed
+over.
 """
 
 from __future__ import annotations
@@ -21,15 +23,41 @@ if TYPE_CHECKING:
 
 _TALK = frozenset({"user", "assistant"})
 _MAX_SESSIONS = 256
+_REWOUND = 2  # messages behind the line that a prompt follows: an older turn, at least
 
 
 @dataclass(slots=True)
-class _Session:
+class _Talk:
     """A conversation so far; ``answer`` is the id of the message whose lines are coming in."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     answer: str | None = None
     last_time: float | None = None
+
+
+@dataclass(slots=True)
+class _Session:
+    """A session's conversations: the latest outside and inside of subagents, and by the lines read.
+
+    ``lines``: each line's conversation and how many messages that had behind the line.
+    """
+
+    latest: dict[bool, _Talk] = field(default_factory=dict)
+    lines: dict[str, tuple[_Talk, int]] = field(default_factory=dict)
+
+    def talk_of(self, entry: Mapping[str, Any]) -> _Talk:
+        """The conversation that a line continues."""
+        aside = bool(entry.get("isSidechain"))
+        talk = self.latest.get(aside)
+        parent = entry.get("parentUuid")
+        if talk is None or (parent is None and "parentUuid" in entry):
+            talk = _Talk()
+        elif parent in self.lines:
+            talk, length = self.lines[parent]
+            if _is_prompt(entry) and length <= len(talk.messages) - _REWOUND:
+                talk = _Talk(talk.messages[:length])
+        self.latest[aside] = talk
+        return talk
 
 
 class ClaudeCode:
@@ -39,7 +67,7 @@ class ClaudeCode:
     about = "Claude Code: transcripts of sessions"
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[tuple[str, bool], _Session] = OrderedDict()
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
     def knows(self, entry: Mapping[str, Any]) -> bool:
         """By the session's id in its spelling, beside the kind of line."""
@@ -47,55 +75,73 @@ class ClaudeCode:
 
     def read(self, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
         """The request that the first line of an answer shows to have been sent."""
-        session = self._session(entry)
-        if entry.get("type") == "system" and entry.get("subtype") == "compact_boundary":
-            session.messages, session.answer = [], None
+        session, name = self._session(entry), text_of(entry.get("uuid"))
+        if name in session.lines:
             return ()
-        message = entry.get("message")
-        if entry.get("type") not in _TALK or not isinstance(message, Mapping):
-            return ()
-        if entry["type"] == "user":
-            session.answer = None
-            session.last_time = read_time(entry.get("timestamp"))
-            session.messages.append({"role": "user", "content": message.get("content") or ""})
-            return ()
-        return self._answer(session, entry, message)
+        talk = session.talk_of(entry)
+        found = self._take(talk, entry)
+        if name is not None:
+            session.lines[name] = talk, len(talk.messages)
+        return found
 
     def end(self) -> Iterable[LoggedExchange]:
         """Nothing: a request is told at its answer's first line."""
         return ()
 
     def _session(self, entry: Mapping[str, Any]) -> _Session:
-        key = (entry["sessionId"], bool(entry.get("isSidechain")))
-        session = self._sessions.setdefault(key, _Session())
-        self._sessions.move_to_end(key)
+        session = self._sessions.setdefault(entry["sessionId"], _Session())
+        self._sessions.move_to_end(entry["sessionId"])
         if len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return session
 
+    def _take(self, talk: _Talk, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
+        if entry.get("type") == "system" and entry.get("subtype") == "compact_boundary":
+            talk.messages, talk.answer = [], None
+            return ()
+        message = entry.get("message")
+        if entry.get("type") not in _TALK or not isinstance(message, Mapping):
+            return ()
+        if entry["type"] == "user":
+            talk.answer = None
+            talk.last_time = read_time(entry.get("timestamp"))
+            talk.messages.append({"role": "user", "content": message.get("content") or ""})
+            return ()
+        return self._answer(talk, entry, message)
+
     def _answer(
-        self, session: _Session, entry: Mapping[str, Any], message: Mapping[str, Any]
+        self, talk: _Talk, entry: Mapping[str, Any], message: Mapping[str, Any]
     ) -> Iterable[LoggedExchange]:
         content = message.get("content")
         blocks = content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
-        if session.answer is not None and session.answer == message.get("id"):
-            session.messages[-1]["content"].extend(blocks)
+        if talk.answer is not None and talk.answer == message.get("id"):
+            talk.messages[-1]["content"].extend(blocks)
             return ()
         usage = message.get("usage")
         model = text_of(message.get("model")) or ""
         exchange = LoggedExchange(
-            body=_body(model, session.messages, usage),
+            body=_body(model, talk.messages, usage),
             usage=Usage.from_response({"usage": usage}) if isinstance(usage, Mapping) else None,
-            time=session.last_time if session.last_time is not None else read_time(entry.get("timestamp")),
+            time=talk.last_time if talk.last_time is not None else read_time(entry.get("timestamp")),
             template="claude-code",
             tenant=f"session {entry['sessionId']}",
             id=text_of(entry.get("requestId")) or text_of(message.get("id")),
             whole=False,
         )
-        sent = bool(session.messages) and not model.startswith("<")  # "<synthetic>": written by the client
-        session.messages.append({"role": "assistant", "content": list(blocks)})
-        session.answer = text_of(message.get("id"))
+        sent = bool(talk.messages) and not model.startswith("<")  # "<synthetic>": written by the client
+        talk.messages.append({"role": "assistant", "content": list(blocks)})
+        talk.answer = text_of(message.get("id"))
         return [exchange] if sent else ()
+
+
+def _is_prompt(entry: Mapping[str, Any]) -> bool:
+    """Whether a line is what a person wrote. Results of parallel tool calls follow older lines, too."""
+    message = entry.get("message")
+    if entry.get("type") != "user" or not isinstance(message, Mapping):
+        return False
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    return not any(isinstance(block, Mapping) and block.get("type") == "tool_result" for block in blocks)
 
 
 def _body(model: str, messages: list[dict[str, Any]], usage: object) -> Mapping[str, Any]:

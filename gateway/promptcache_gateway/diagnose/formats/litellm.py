@@ -41,6 +41,8 @@ class LiteLLM:
     def read(self, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
         """The one request."""
         entry = first_of(entry, "standard_logging_object") or entry
+        if str(entry.get("cache_hit")).lower() == "true":
+            raise NotUnderstoodError("answered from LiteLLM's own cache of answers, nothing was sent")
         started = read_time(entry.get("startTime"))
         first_output = read_time(entry.get("completionStartTime"))
         waited = milliseconds_between(started, first_output)
