@@ -31,7 +31,7 @@ def read_asked(call: Call, inbound: Inbound, settings: UpstreamSettings, tokens_
         session=_session(inbound),
         lifetime_s=_lifetime_s(call.model),
         tokens_per_byte=tokens_per_byte,
-        namespace=tenant_salt(call.tenant) if settings.tenant_salt else "",
+        namespace=tenant_salt(call.tenant) if settings.tenant_salt else _own_salt(call),
     )
 
 
@@ -39,6 +39,12 @@ def _lifetime_s(model: str) -> float | None:
     """The longest that the model's provider keeps a prefix; None: not known, or until eviction."""
     facts = find_model(model) if len(model) <= _LONGEST_NAME else None
     return max(map(float, facts.ttl_s), default=None) if facts is not None else None
+
+
+def _own_salt(call: Call) -> str:
+    """The caller's own ``cache_salt`` (vLLM, SGLang)."""
+    salt = call.payload.get("cache_salt")
+    return salt if isinstance(salt, str) else ""
 
 
 def _session(inbound: Inbound) -> str | None:

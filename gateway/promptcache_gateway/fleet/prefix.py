@@ -80,9 +80,9 @@ def read_prefix(
         session: what the caller calls its conversation.
         lifetime_s: seconds a cached prefix lives.
         tokens_per_byte: what has been learned of the fleet's tokenizer.
-        namespace: the upstream's cache salt, where there is one.
+        namespace: the cache salt, where there is one; prefixes of different ones never match.
     """
-    seed = blake2b(f"{tenant}\0{model}".encode(), digest_size=16).digest()
+    seed = blake2b(f"{tenant}\0{model}\0{namespace}".encode("utf-8", "replace"), digest_size=16).digest()
     pinned = None if session is None else _digest(seed + b"session" + session.encode("utf-8", "replace"))
     ids = _token_ids(payload.get("prompt"))
     data = _token_bytes(ids) if ids else _text(payload)

@@ -51,6 +51,7 @@ def test_tenants_models_and_sessions_are_apart() -> None:
     assert keys() == keys()
     assert not set(keys()) & set(keys(tenant="b"))
     assert not set(keys()) & set(keys(model="n"))
+    assert not set(keys()) & set(keys(namespace="salt"))
     assert keys()[-1] != keys(session="other")[-1]
 
 

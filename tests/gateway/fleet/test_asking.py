@@ -1,0 +1,71 @@
+"""What a call asks of a fleet: session, salt, lifetime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from promptcache_gateway.exchange import Call
+from promptcache_gateway.fleet.asking import read_asked
+from promptcache_gateway.fleet.settings import FleetSettings, ReplicaSettings
+from promptcache_gateway.settings import UpstreamSettings
+from promptcache_gateway.upstreams.base import Inbound
+
+if TYPE_CHECKING:
+    from promptcache_gateway.fleet.prefix import Prefix
+
+FLEET = FleetSettings(replicas=(ReplicaSettings(url="http://a"),))
+TEXT = "Answer from the handbook. " * 100
+
+
+def asked(
+    payload: dict[str, Any] | None = None, *, dialect: Any = "openai.chat", model: str = "m", **more: Any
+) -> Prefix:
+    headers = more.pop("headers", [])
+    upstream = UpstreamSettings(name="f", fleet=FLEET, tenant_salt=more.pop("tenant_salt", False))
+    body = payload or {"messages": [{"role": "user", "content": TEXT}]}
+    call = Call(
+        id="pcr_1",
+        received_at=0.0,
+        dialect=dialect,
+        path="/v1/chat/completions",
+        body=b"",
+        payload=body,
+        model=model,
+        stream=False,
+        tenant=more.pop("tenant", "t"),
+        template=None,
+        upstream="f",
+        use_cache=True,
+        want_body=False,
+    )
+    return read_asked(call, Inbound("POST", headers, b""), upstream, 0.25)
+
+
+@pytest.mark.parametrize("name", [b"x-promptcache-session", b"x-session-affinity", b"x-session-id"])
+def test_callers_may_name_their_session(name: bytes) -> None:
+    named = asked(headers=[(name, b"s-1")])
+    assert named.session == asked(headers=[(name, b" s-1 ")]).session is not None
+    assert named.session != asked(headers=[(name, b"s-1")], tenant="u").session
+    assert asked(headers=[(name, b"")]).session is None
+
+
+def test_salts_keep_prefixes_apart_whoever_set_them() -> None:
+    own = asked({"cache_salt": "mine", "messages": [{"role": "user", "content": TEXT}]})
+    assert own.namespace == "mine"
+    assert not set(own.keys) & set(asked().keys)
+    assert asked({"cache_salt": 7, "messages": [{"role": "user", "content": TEXT}]}).namespace == ""
+    salted = asked(tenant_salt=True)
+    assert len(salted.namespace) == 32
+    assert salted.namespace != asked(tenant_salt=True, tenant="u").namespace
+
+
+def test_the_longest_lifetime_of_the_model_counts() -> None:
+    assert asked(model="my-own-model").lifetime_s is None
+    assert asked(model="claude-opus-4-5").lifetime_s == 3600.0
+    assert asked(model="x" * 1000).lifetime_s is None
+
+
+def test_embeddings_have_no_prefix() -> None:
+    assert asked(dialect="openai.embeddings").keys == ()
