@@ -54,8 +54,10 @@ def decode_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
         return AttentionTiles(16, 16, Options())
     if item_size == 4:
         return _exact_tiles(padded)
-    keys = 64 if padded <= 64 or (padded <= 128 and not coded) else 32
-    return AttentionTiles(16, keys, Options(4, 1 if target.kind == "hip" else 2 if coded else 3))
+    keys = 64 if padded <= 128 else 32
+    if target.kind == "hip":
+        return AttentionTiles(16, 32 if coded and padded > 64 else keys, Options(4))
+    return AttentionTiles(16, keys, Options(8, 2) if coded else Options(4, 3))
 
 
 def deterministic_tiles(target: Target, padded: int, item_size: int, coded: int) -> AttentionTiles:

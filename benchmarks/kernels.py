@@ -1,0 +1,85 @@
+"""Compile every Triton kernel, as shipped, for every target, and write what each takes into ``kernels.md``.
+
+    python benchmarks/kernels.py [--targets cuda:90,hip:942] [--write]
+
+No GPU is needed: Triton brings the assemblers. A program that spills is marked; the exit status is then 1.
+"""
+
+import argparse
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+import triton
+
+from promptcache_engine.kernels.triton import shipped
+from promptcache_engine.kernels.triton.ahead import Resources, compile_ahead
+from promptcache_engine.kernels.triton.launch import Target
+
+REPORT = Path(__file__).with_name("kernels.md")
+MARK = "<!-- made by benchmarks/kernels.py -->"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Compile every kernel ahead of time.")
+    parser.add_argument("--targets", default=",".join(name_of(target) for target in shipped.TARGETS))
+    parser.add_argument("--write", action="store_true", help="put the table into kernels.md")
+    args = parser.parse_args()
+    targets = [target for target in shipped.TARGETS if name_of(target) in args.targets.split(",")]
+    begun = time.process_time()
+    rows: dict[tuple[str, str], dict[Target, Resources]] = {}
+    for target in targets:
+        for each in launches(target):
+            rows.setdefault((each.operation, each.variant), {})[target] = compile_ahead(each.launch, target)
+            print(name_of(target), each.operation, each.variant, file=sys.stderr)
+    text = "\n".join(table(rows, targets, time.process_time() - begun))
+    print(text)
+    if args.write:
+        kept = REPORT.read_text(encoding="utf-8").partition(MARK)[0]
+        REPORT.write_text(f"{kept}{MARK}\n\n{text}\n", encoding="utf-8")
+    spilling = [key for key, found in rows.items() if any(each.spilled for each in found.values())]
+    return 1 if spilling else 0
+
+
+def launches(target: Target) -> Iterator[shipped.Shipped]:
+    """Every operation; attention by head size, coding and rules, each varied alone."""
+    for dim in shipped.DIMS:
+        yield from shipped.attention_launches(target, dim, torch.bfloat16)
+    for coding in (torch.float32, torch.float8_e4m3fn, torch.int8):
+        yield from shipped.attention_launches(target, 128, coding)
+    yield from shipped.attention_launches(target, 256, torch.bfloat16, gemma=True)
+    yield from shipped.attention_launches(target, 128, torch.bfloat16, deterministic=True)
+    for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
+        yield from shipped.row_launches(128, coding)
+    yield from shipped.other_launches(torch.bfloat16)
+
+
+def table(
+    rows: dict[tuple[str, str], dict[Target, Resources]], targets: list[Target], seconds: float
+) -> Iterator[str]:
+    """The report's lines: registers of a thread / bytes shared, with spills marked."""
+    made = f"triton {triton.__version__}, torch {torch.__version__}, Python {platform.python_version()}"
+    yield f"{len(rows) * len(targets)} programs, {seconds:.0f} s of CPU; {made}."
+    yield "Each cell: registers a thread / bytes shared."
+    yield ""
+    yield "| kernel | variant | " + " | ".join(name_of(target) for target in targets) + " |"
+    yield "|---|---|" + "---|" * len(targets)
+    for (operation, variant), found in rows.items():
+        cells = [cell(found[target]) if target in found else "" for target in targets]
+        yield f"| {operation} | {variant} | " + " | ".join(cells) + " |"
+
+
+def cell(resources: Resources) -> str:
+    spilled = f" **spills {resources.spilled}**" if resources.spilled else ""
+    return f"{resources.registers} / {resources.shared:,}{spilled}"
+
+
+def name_of(target: Target) -> str:
+    return f"{target.kind}:{target.arch}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
