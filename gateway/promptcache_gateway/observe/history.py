@@ -112,6 +112,14 @@ class History:
                 first=False,
             )
 
+    def same_beginning(
+        self, tenant: str, family: str, prompt: Prompt, route: tuple[str, str]
+    ) -> Entry | None:
+        """The request of a route with the longest identical beginning, however long ago; None without one."""
+        with self._lock:
+            row = self._find_row(tenant, family)
+            return None if row is None else longest_living(row, prompt, route, float("-inf"))[0]
+
     def add(self, tenant: str, family: str, entry: Entry) -> None:
         """Remember a request, forgetting the oldest ones where a bound is reached."""
         with self._lock:

@@ -7,14 +7,16 @@ hash of strings, so all workers of one gateway are started with one seed. Record
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from promptcache.segments import Segment
 from promptcache_gateway.observe import Observer
 from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.history import Entry
-from promptcache_gateway.observe.prompt import share_texts
+from promptcache_gateway.observe.prompt import Prompt, share_texts
 from promptcache_gateway.shared.frames import Kind
 
 if TYPE_CHECKING:
@@ -31,16 +33,24 @@ if TYPE_CHECKING:
     Tell = Callable[[Kind, Any], bool]
 
 _MOMENT_S = 0.01
-_FOREVER = float("-inf")
+_SEGMENT = attrgetter(*(field.name for field in fields(Segment)))
+_PROMPT = attrgetter(*(field.name for field in fields(Prompt)))
+
+Packed = tuple[tuple[tuple[Any, ...], ...], tuple[Any, ...]]
+"""A prompt's segments, and its other fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request that a worker has looked at."""
+    """A request that a worker has looked at: what its peers keep of it. `Packed` is how a prompt travels."""
 
     tenant: str
     family: str
-    entry: Entry
+    id: str
+    model: str
+    upstream: str
+    received_at: float
+    prompt: Packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +116,14 @@ class PeerObserver(Observer):
 
     def saw(self, seen: Seen) -> None:
         """Know a request that a peer has looked at."""
-        entry = seen.entry
-        match = self._history.find(
-            seen.tenant, seen.family, entry.prompt, route=entry.route, not_before=_FOREVER
-        )
-        if match.predecessor is not None:
-            entry.prompt = share_texts(entry.prompt, match.predecessor.prompt)
-        theirs = _Theirs(
-            seen.tenant, seen.family, entry.id, entry.prompt, entry.model, entry.upstream, entry.received_at
-        )
+        route = (seen.upstream, seen.model)
+        prompt = _unpacked(seen.prompt)
+        known = self._history.same_beginning(seen.tenant, seen.family, prompt, route)
+        if known is not None:
+            prompt = share_texts(prompt, known.prompt)
+        theirs = _Theirs(seen.tenant, seen.family, seen.id, prompt, *reversed(route), seen.received_at)
         self._history.add(seen.tenant, seen.family, theirs)
-        self._theirs[entry.id] = theirs
+        self._theirs[seen.id] = theirs
 
     def settled(self, settled: Settled) -> None:
         """Know how a peer's request ended."""
@@ -149,8 +156,9 @@ class PeerObserver(Observer):
         sight = super()._observe(call)
         for template in self._templates.take_learned():
             self._tell(Kind.LEARNED, template)
-        if sight.entry is not None:
-            self._tell(Kind.SEEN, Seen(call.tenant, sight.name.family, replace(sight.entry)))
+        if (entry := sight.entry) is not None:
+            told = (entry.id, entry.model, entry.upstream, entry.received_at, _packed(entry.prompt))
+            self._tell(Kind.SEEN, Seen(call.tenant, sight.name.family, *told))
         return sight
 
     def _settle(self, observation: Observation, outcome: Outcome) -> None:
@@ -172,6 +180,17 @@ class _Theirs(Entry):
     def __init__(self, tenant: str, family: str, *fields: Any) -> None:
         super().__init__(*fields)
         self.tenant, self.family = tenant, family
+
+
+def _packed(prompt: Prompt) -> Packed:
+    """A prompt as plain tuples, which are pickled and read many times faster than its own classes."""
+    segments, *others = _PROMPT(prompt)
+    return tuple(_SEGMENT(segment) for segment in segments), tuple(others)
+
+
+def _unpacked(packed: Packed) -> Prompt:
+    segments, others = packed
+    return Prompt(tuple(Segment(*fields) for fields in segments), *others)
 
 
 def _end_of(entry: Entry) -> Settled:
