@@ -38,6 +38,7 @@ class Journal:
         alerts: what operators are told.
         lost_elsewhere: says how many records did not even come here.
         learners: called with every template that has been learned.
+        watchers: called with every record.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Journal:
         self.events = EventRing()
         self.lost_elsewhere: Callable[[], int] = lambda: 0
         self.learners: list[Callable[[LearnedTemplate], None]] = []
+        self.watchers: list[Callable[[RequestRecord], None]] = []
         self.metrics = Metrics(dropped=lambda: self.store.dropped + self.lost_elsewhere())
         self._spans = Spans(otel) if otel is not None and otel.endpoint else None
         if self._spans is not None:
@@ -112,6 +114,8 @@ class Journal:
         self.events.publish("request", partial(record.to_dict, excerpts=False))
         self.events.publish("template", {"name": record.template, "tenant": record.tenant})
         self.alerts.watch(record)
+        for watch in self.watchers:
+            watch(record)
         if self._spans is not None:
             self._spans.put(record)
 

@@ -17,6 +17,7 @@ from promptcache_gateway.shared.buckets import Buckets
 from promptcache_gateway.shared.crew_fleet import merged
 from promptcache_gateway.shared.frames import Channel, Kind, unpack
 from promptcache_gateway.shared.observer import Known
+from promptcache_gateway.tenancy.budget_watch import BudgetWatch
 from promptcache_gateway.traffic_metrics import LineFigures, Traffic, TrafficMetrics, added_up
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ class Home:
 
     Attributes:
         observer: what the admin API asks and orders.
+        budgets: tells of those that are nearly used up.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class Home:
     ) -> None:
         self.journal = Journal(store, alerts, otel)
         self.observer = HomeObserver(self.journal)
+        self.budgets = BudgetWatch(self.journal)
         self._stands: dict[Channel, Stands | None] = {}
         self._buckets = Buckets()
         self._past: list[Traffic] = []

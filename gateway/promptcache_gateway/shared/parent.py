@@ -73,6 +73,7 @@ async def serve_with_workers(
         await home.observer.start()
         try:
             await shared.start()
+            await home.budgets.start(settings)
             with _signals(crew, home, stopping, read_again):
                 async with _control_plane(home, settings, control):
                     await _run(crew, home, stopping, announce)
@@ -175,6 +176,7 @@ async def _reload(crew: Crew, home: Home, read_again: Callable[[], Settings]) ->
     try:
         settings = await asyncio.to_thread(read_again)
         await asyncio.to_thread(home.journal.alerts.renew, settings.alerts)
+        home.budgets.renew(settings)
     except GatewayError as error:
         _log.error("the settings were not taken, everything is as it was: %s", error)
     except Exception as error:  # noqa: BLE001 - a gateway that serves must not die of its settings

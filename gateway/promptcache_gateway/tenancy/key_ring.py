@@ -38,6 +38,7 @@ class KeyRing:
         self._looked_at = clock()
         self._version = self._stamp()
         self._callers: dict[str, Caller] = {}
+        self._by_id: dict[str | None, Caller] = {}
         self._ever = False
         self._read()
 
@@ -51,6 +52,11 @@ class KeyRing:
         """Whose key this is, or None."""
         self._look()
         return self._callers.get(digest_of(shown))
+
+    def by_id(self, key_id: str | None) -> Caller | None:
+        """Whose key has this id, or None."""
+        self._look()
+        return self._by_id.get(key_id)
 
     def _look(self) -> None:
         now = self._clock()
@@ -74,6 +80,7 @@ class KeyRing:
             for key in keys
             if key.revoked_at is None
         }
+        self._by_id = {caller.key_id: caller for caller in self._callers.values()}
 
     def _stamp(self) -> tuple[int, int] | None:
         try:

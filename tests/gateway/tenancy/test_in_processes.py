@@ -82,6 +82,8 @@ def test_with_several_workers(mock: MockUpstream, tmp_path: Path) -> None:
 
             (row,) = get(url, "budgets", boss).json()
             assert row["spent_usd"] >= 11.0
+            page = httpx.get(f"{url}/metrics", headers={"x-api-key": boss}, timeout=20).text
+            assert 'promptcache_alerts_total{kind="budget",template=""} 2.0' in page, "at 80 % and at the end"
             rows = get(url, "requests?tenant=boss&limit=500", shop).json()["data"]
             assert {one["tenant"] for one in rows} == {"shop"}
             assert len(rows) == row["requests"]

@@ -119,6 +119,8 @@ def test_a_ring_follows_its_file(tmp_path: Path) -> None:
     assert ring.caller(secret.encode()) is None, "it looks once a second"
     now[0] += 1
     assert ring.caller(secret.encode()) == Caller("t", key_id=key.id)
+    assert ring.by_id(key.id) == Caller("t", key_id=key.id)
+    assert ring.by_id(None) is None
     assert ring.caller(secret.encode() + b"x") is None
     assert not ring.empty
     file.revoke(key.id)
