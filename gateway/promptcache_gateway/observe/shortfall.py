@@ -22,7 +22,9 @@ _CALLERS_OWN = frozenset(
 _UPSTREAMS = frozenset({"PC803", "PC804", "PC809", "PC811"})
 
 
-_LEAST_ELSEWHERE = 128  # what routing knows by estimate it knows to a piece of the prompt
+# What routing knows by estimate it knows to a piece of the prompt, and to a share of its tokens.
+_LEAST_ELSEWHERE = 128
+_LEAST_SHARE = 0.125
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ def _from_placement(tokens: Tokens, placement: Placement | None) -> list[Reason]
         return []
     found = []
     elsewhere = placement.available_tokens - max(placement.chosen_tokens, tokens.cached)
-    if elsewhere >= _LEAST_ELSEWHERE:
+    if elsewhere >= max(_LEAST_ELSEWHERE, placement.available_tokens * _LEAST_SHARE):
         summary = f"{elsewhere} tokens more were cached on another replica than on {placement.replica}."
         found.append(Reason("PC804", elsewhere, summary))
     if placement.exact:
