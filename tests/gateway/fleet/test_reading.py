@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from promptcache_gateway.arguments import make_settings, parse_arguments
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.fleet.reading import _KNOBS, _TYPES, OWN
 from promptcache_gateway.fleet.settings import ReplicaSettings
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.upstreams.choose import create_switchboard
@@ -109,3 +111,15 @@ def test_a_replica_gets_what_its_upstream_says_and_its_own_address() -> None:
     one = line.of(ReplicaSettings(url="http://one"))
     assert (one.url, one.api_key, one.tenant_salt, one.read_timeout_s) == ("http://one", "sk-all", True, 7.0)
     assert line.of(ReplicaSettings(url="http://one", api_key="sk-one")).api_key == "sk-one"
+
+
+def test_what_the_page_shows_can_be_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "fleet.md").read_text()
+    blocks = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    keys = dict.fromkeys(re.findall(r'api_key_env = "(\w+)"', page), "sk-1")
+    assert len(blocks) >= 3
+    for block in blocks:
+        text = block if "replicas = " in block else f'[upstreams.qwen]\nreplicas = ["http://a"]\n{block}'
+        assert read(tmp_path, text, **keys).upstreams[0].fleet is not None
+    for name in (*_KNOBS, *_TYPES, *OWN):
+        assert f"`{name}`" in page or name == "fleet", name
