@@ -118,6 +118,10 @@ class Observer:
             told(tenant, name, to)
         return changed
 
+    def others_serve(self) -> None:
+        """Note that others answer requests too, which are not known here: none is said to be the first."""
+        self._history.has_gaps()
+
     def learn(self, template: LearnedTemplate) -> str | None:
         """Know a template that another process has learned; the name of the one that is the same, if any."""
         earlier = self._templates.alike(template)

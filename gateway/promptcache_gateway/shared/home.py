@@ -42,18 +42,26 @@ class HomeObserver(Observer):
         super().__init__((), journal)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._channels: set[Channel] = set()
+        self._others_serve = False
         self.under_way: frozenset[str] = frozenset()
 
     def join(self, channel: Channel, *, others_served: bool) -> None:
         """Tell a new worker what is known, and from now on everything else."""
         self._loop = asyncio.get_running_loop()
-        known = Known(tuple(self._templates.known()), tuple(self.renames.known()), others_served)
+        known = Known(
+            tuple(self._templates.known()), tuple(self.renames.known()), others_served or self._others_serve
+        )
         channel.send(Kind.WELCOME, known)
         self._channels.add(channel)
 
     def leave(self, channel: Channel) -> None:
         """A worker is gone."""
         self._channels.discard(channel)
+
+    def others_serve(self) -> None:
+        """Have every worker know, now and later, that other machines answer requests too."""
+        self._others_serve = True
+        self._order(Kind.WELCOME, Known((), (), others_served=True))
 
     def learn(self, template: LearnedTemplate, teller: Channel | None = None) -> str | None:
         """Know what a worker, or another machine, has learned, and tell every other worker."""

@@ -41,6 +41,7 @@ class Neighbours:
         self._journal: Journal = observer.journal
         self._loop: asyncio.AbstractEventLoop | None = None
         self._obeying: set[int] = set()  # threads that do what was ordered elsewhere
+        self._alone = True  # as far as has been heard
         self._merging: set[asyncio.Task[None]] = set()
         common.on(EVENTS, self._hear_event)
         common.on(LEARNED, self._hear_template, from_the_beginning=True)
@@ -81,6 +82,9 @@ class Neighbours:
     def _hear_event(self, value: Any) -> None:
         if value["kind"] in _KINDS and isinstance(value["data"], dict):
             self._journal.events.publish(value["kind"], value["data"], heard=True)
+            if self._alone:
+                self._alone = False
+                self._observer.others_serve()
 
     def _hear_template(self, value: Any) -> None:
         signature = Signature(int(value["key"]), _numbers(value["openings"]), _numbers(value["chunks"]))

@@ -97,6 +97,8 @@ def test_events_of_one_are_told_by_the_other(
         assert RULES[:40] not in json.dumps(heard), "no text of a prompt leaves the machine"
         assert other.gateway.observer.journal is not None
         assert len(other.gateway.observer.journal.recent) == 0, "and nothing of it is counted there"
+        unknown = other.post(body("hi", "What another machine may have had. " * 90))
+        assert unknown.headers.get("x-promptcache-cause") != "PC801", "nobody knows whether it is the first"
 
 
 def test_names_are_the_same_on_all_machines(

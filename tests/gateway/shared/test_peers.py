@@ -249,6 +249,13 @@ async def test_a_message_that_cannot_be_read_costs_nothing_else(house: Household
     await until(lambda: len(house.home.journal.recent) == 1)
 
 
+async def test_every_worker_is_told_that_other_machines_serve_too(house: Household) -> None:
+    for peer in house.peers:
+        assert not (await peer.hear(Kind.WELCOME)).others_served
+    house.home.observer.others_serve()
+    assert [(await peer.hear(Kind.WELCOME)).others_served for peer in house.peers] == [True, True]
+
+
 async def test_a_tenant_is_forgotten_at_every_worker(house: Household) -> None:
     await asyncio.to_thread(house.home.observer.forget, "acme")
     assert [await peer.hear(Kind.FORGET) for peer in house.peers] == ["acme", "acme"]
