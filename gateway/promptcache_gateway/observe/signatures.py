@@ -1,7 +1,8 @@
 """What a head (tools and instructions) looks like from afar: digests by which similar heads are found.
 
-Two heads are alike when they begin with the same lines, up to a length that is no coincidence, or when
-most of their lines are the same. Lines are digested with volatile values masked; a tool counts by its
+Two heads are alike when they begin with the same lines, up to a length that is no coincidence, when they end
+with the same lines, of more length (documents or a profile stand before the instructions then), or when most
+of their lines are the same. Lines are digested with volatile values masked; a tool counts by its
 name, so that an edited schema or another key order does not make another template.
 """
 
@@ -24,8 +25,10 @@ _MIN_CHUNK = 12  # a shorter line ("## Tools") says nothing
 _LOOKED_AT = 12_000  # characters of a head: enough to know it again
 _KEPT = 96  # digests kept: the smallest, so that the same lines are kept of similar heads
 _OPENINGS = (256, 512, 1_024, 2_048, 4_096)  # characters a common beginning must have
+_ENDINGS = (1_024, 2_048, 4_096)  # and a common end
 _ALIKE = 0.4  # of the lines of both together: some 57 in 100 of each are the other's
-_SENTENCE_ENDS = (". ", "! ", "? ", "; ")
+_SENTENCE_ENDS = (". ", "! ", "? ", "; ", "\u3002", "\uff01", "\uff1f", "\uff1b")
+_MARKS = "".join(end[0] for end in _SENTENCE_ENDS)
 _TOOL_NAME = re.compile(r'"name":"([^"\\]{1,200})"')
 
 
@@ -35,7 +38,7 @@ class Signature:
 
     Attributes:
         key: of the head as a whole.
-        openings: of its beginning, shortest first.
+        openings: of its end, then of its beginning, each shortest first: the later says more.
         chunks: a bounded sample of its lines, ascending.
     """
 
@@ -61,9 +64,13 @@ def sign(key: int, head: Sequence[Segment], masker: Masker) -> Signature:
     """The signature of a head whose own key is known."""
     instructions = [segment.text for segment in head if segment.kind != "tool"]
     masked = _lines("\n".join(masker.masked(text, _LOOKED_AT) for text in instructions)[:_LOOKED_AT])
+    end = "\n".join(instructions)[-_ENDINGS[-1] * 2 :]
+    # Where a long text is cut in pieces depends on what stands before; it costs sentences their marks.
+    ending = [line.rstrip(_MARKS) for line in reversed(_lines(masker.masked(end, len(end))))]
     tools = [_tool_name(segment.text) for segment in head if segment.kind == "tool"]
     digests = {stable_digest(chunk) for chunk in [*masked, *tools]}
-    return Signature(key, tuple(_openings(masked)), tuple(sorted(digests)[:_KEPT]))
+    openings = (*_known_by(ending, _ENDINGS, b"end"), *_known_by(masked, _OPENINGS, b""))
+    return Signature(key, openings, tuple(sorted(digests)[:_KEPT]))
 
 
 def digest_of(parts: Iterable[Iterable[int]]) -> int:
@@ -82,11 +89,11 @@ def _lines(text: str) -> list[str]:
     return [" ".join(part.split()) for part in parts if len(part) >= _MIN_CHUNK]
 
 
-def _openings(masked: Sequence[str]) -> list[int]:
-    """A digest of the beginning at each length in `_OPENINGS`, taken at the end of a line."""
+def _known_by(masked: Sequence[str], lengths: Sequence[int], kind: bytes) -> list[int]:
+    """A digest of the first lines at each of ``lengths`` in characters, taken at the end of a line."""
     openings: list[int] = []
-    digest, length = hashlib.blake2b(digest_size=8), 0
-    wanted = iter(_OPENINGS)
+    digest, length = hashlib.blake2b(kind, digest_size=8), 0
+    wanted = iter(lengths)
     target = next(wanted, None)
     for chunk in masked:
         if target is None:

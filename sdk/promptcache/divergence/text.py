@@ -33,7 +33,10 @@ _RETRIEVED = re.compile(
     r"|(?:^|\n)[ \t#*>-]*(?:relevant |retrieved |related |search |knowledge |reference |few-shot |similar )?"
     r"(?:documents?|passages?|chunks?|contexts?|excerpts?|results|sources|snippets|examples|articles"
     r"|knowledge(?: base)?)\b(?![^\n:]{0,24}\b(?:used|usage|left|remaining|window|limit|length|size|budget"
-    r"|tokens?|count|full)\b)[^\n]{0,40}:",
+    r"|tokens?|count|full)\b)[^\n]{0,40}:"
+    # A heading that ends with the colon may begin with words of its own: "Answer from these documents:"
+    r"|(?:^|\n)[^\n:]{0,60}\b(?:documents?|passages?|chunks?|excerpts?|search results|snippets|articles"
+    r"|retrieved context)[ \t]{0,4}:[ \t]{0,4}(?=\n)",
     re.IGNORECASE,
 )
 _HEADED = re.compile(r"\s*(?:#{1,6} |<[A-Za-z_][\w-]*>|\[[A-Z]|[A-Z][\w ,'-]{2,40}:)")
