@@ -28,6 +28,8 @@ _MESSAGE = re.compile(
 _ASPECT = re.compile(
     r"\W*[\w.]+\.(?:\w*id|name|title|type|kind|status|index|key|role|_\w+\(.*\))\W*"
     r"|(?:\w+\.)*(?:agent|crew|config|settings)\.(?:goal|task)|self\.\w+\.instructions?"
+    r"|\W*(?:\w+\.)*(?:conversation|history|transcript|dialog(?:ue)?)\."
+    r"(?!text|content|messages|turns|history|transcript|str|to_|as_|get_|format|render|join|dump)\w+\W*"
     r"|\W*(?:first|second|third|example|ex|demo|shot|sample)(?:\.|\[).*",
     re.DOTALL,
 )

@@ -136,7 +136,10 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
     of_one_step = named_only and trait.mark.code == "PC107" and role == "prompt"
     if of_one_step or (role in {"user", "assistant"} and named_only):
         return min(trait.mark.severity, Severity.INFO)
-    heads = role in {"system", "tool"} or (role == "user" and exposed.segment.path.startswith("messages[0]"))
+    first = exposed.segment.path.startswith("messages[0]")
+    if role in {"user", "assistant"} and not first and not exposed.words_behind:
+        return min(trait.mark.severity, Severity.INFO)  # it may be stored with its message, and costs nothing
+    heads = role in {"system", "tool"} or (role == "user" and first)
     costs = role == "system" or exposed.words_behind >= _ENOUGH_WORDS
     sure = heads and costs and not named_only and not (trait.guessed and not prompt.certain)
     return trait.mark.severity if sure else min(trait.mark.severity, Severity.WARNING)

@@ -145,3 +145,23 @@ ANSWER = '{"role": "assistant", "content": "Yes."}'
 )
 def test_messages_between_the_history_and_the_question_are_new_in_any_case(codes, messages, expected):
     assert [code for code, _ in codes(TAIL.format(messages=messages))] == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "severity"),
+    [("{uuid.uuid4()}", Severity.INFO), ("{uuid.uuid4()} is the number of the parcel.", Severity.WARNING)],
+)
+def test_an_id_with_nothing_behind_it_may_be_stored_with_its_message(said, severity):
+    text = f"""
+import uuid
+def ask(client, question):
+    messages = [
+        {{"role": "system", "content": "You are a clerk."}},
+        {{"role": "user", "content": f"{said}"}},
+        {{"role": "assistant", "content": ""}},
+        {{"role": "user", "content": question}},
+    ]
+    return client.chat.completions.create(model="m", messages=messages)
+"""
+    report = lint_text(text, "chat.py", Settings(severity=Severity.INFO))
+    assert [(finding.code, finding.severity) for finding in report.findings] == [("PC102", severity)]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["edits"]
 
+_SETS = ("set_", "update_system", "change_system", "replace_system", "reset_system")
 _FIELDS = {"content", "text", "tool_calls", "arguments", "parts", "role", "output"}
 _SYSTEM_NAMES = {
     *("system", "system_prompt", "system_message", "instructions", "sys_prompt", "system_instruction"),
@@ -101,7 +102,7 @@ def _by_index(
             return
         if not (_is_fresh(message.value, target, facts) or is_fixed(value) or is_cleaned(target, value)):
             severity = _weight(message.value, target, sure, facts)
-            is_setter = facts.name.startswith("set_") and not facts.calls  # it is wanted by who calls it
+            is_setter = facts.name.startswith(_SETS) and not facts.calls  # it is wanted by who calls it
             severity = Severity.INFO if is_setter else severity
             yield facts.practice("PC403", severity, target, _SYSTEM.format(facts.label(target)))
         return

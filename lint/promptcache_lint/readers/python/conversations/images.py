@@ -95,7 +95,11 @@ def _encoded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     """``image.save(buffer, format="JPEG")`` for each message of the history."""
     has_format = any(keyword.arg in {"format", "quality"} for keyword in node.keywords)
     if has_format and _over_history(node, facts):
-        yield facts.practice("PC701", Severity.WARNING, node, _ENCODED.format(facts.label(node)))
+        formats = [constant(keyword.value) for keyword in node.keywords if keyword.arg == "format"]
+        severity = (
+            Severity.INFO if formats == ["PNG"] else Severity.WARNING
+        )  # nothing is lost, so it is the same
+        yield facts.practice("PC701", severity, node, _ENCODED.format(facts.label(node)))
 
 
 def _detail(node: ast.Dict, facts: Facts) -> Iterator[Practice]:
