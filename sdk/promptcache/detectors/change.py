@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from promptcache.detectors import clock, counter, identity, scan
+from promptcache.detectors.phrases import phrase_code
 from promptcache.detectors.scan import candidates
 from promptcache.detectors.span import Candidate, Grade
 
@@ -72,7 +73,12 @@ def classify_change(before: str, after: str, offset: int) -> str | None:
     low = _left_edge(before, offset)
     left, right = before[low : offset + _REACH], after[low : offset + _REACH]
     at = offset - low
-    return _same_number(left, right, at) or _same_shape(left, right, at) or _same_label(left, right, at)
+    return (
+        _same_number(left, right, at)
+        or phrase_code(left, right, at)
+        or _same_shape(left, right, at)
+        or _same_label(left, right, at)
+    )
 
 
 def _left_edge(text: str, offset: int) -> int:

@@ -489,7 +489,7 @@ CLOCK = "2026-11-29T21:%02d:11Z"
 @pytest.mark.parametrize(
     ("line", "first", "second", "causes"),
     [
-        ("Request #%s at %s. ", "1701", "1702", ("PC401", "PC101")),
+        ("Request #%s at %s. ", "1701", "1702", ("PC102", "PC101", "PC401")),
         ("Weather: %s. Date %s. ", "rain", "sun", ("PC401", "PC101")),
         ("lang=%s t=%s ", "en", "de", ("PC401", "PC101")),
         ("The user is %s. It is %s. ", "Alice", "Bob", ("PC104", "PC101", "PC401")),
