@@ -99,8 +99,10 @@ class ModelFacts:
 
     ``control`` is ``marks`` (only what is marked is cached), ``automatic`` or ``both``. ``min_tokens`` is the
     shortest prefix that is cached, ``step`` the granularity of reported reads, both in tokens.
-    ``ttl_s`` are the lifetimes on offer in seconds, the default first. ``read_factor`` and ``write_factors``
-    (by lifetime) multiply the input price.
+    ``min_tokens_at_most`` is a length from which a prefix is surely cached, where the shortest is not known.
+    ``whole_units`` says that what is kept is found only as a whole: an earlier request, or what several were
+    seen to share. ``ttl_s`` are the lifetimes on offer in seconds, the default first. ``read_factor`` and
+    ``write_factors`` (by lifetime) multiply the input price.
     """
 
     name: str
@@ -111,6 +113,8 @@ class ModelFacts:
     ttl_s: tuple[int, ...]
     read_factor: float | None
     write_factors: Mapping[str, float]
+    min_tokens_at_most: int | None = None
+    whole_units: bool = False
 
     def prices(self, *, input_usd: float, output_usd: float) -> dict[str, float]:
         """Return prices in USD per million tokens, derived from the model's input price."""
@@ -153,6 +157,8 @@ def _facts(name: str) -> ModelFacts:
         ttl_s=tuple(facts.get("ttl_s", ())),
         read_factor=facts.get("read"),
         write_factors=MappingProxyType(facts.get("write", {})),
+        min_tokens_at_most=facts.get("min_tokens_at_most"),
+        whole_units=facts.get("whole_units", False),
     )
 
 

@@ -59,6 +59,11 @@ _FACTS: Final[Mapping[str, Rule]] = {
         "a whole number from 0, or null",
         lambda value: value is None or _is_count(value, 0),
     ),
+    "min_tokens_at_most": (
+        "a whole number from 1, or null",
+        lambda value: value is None or _is_count(value),
+    ),
+    "whole_units": _FLAG,
     "step": ("a whole number from 1, or null", lambda value: value is None or _is_count(value)),
     "ttl_s": (
         "a list of whole seconds from 1",

@@ -31,6 +31,7 @@ BYTES_A_TOKEN = 4
 """What a token is taken to stand for where the log does not count: an estimate, and marked as one."""
 
 _UPSTREAM = "log"
+_NEED_IT_WHOLE = frozenset({"PC602", "PC809"})
 _TICK_S = 0.001  # between requests of a log without times, where nothing can be said of expiry
 
 
@@ -142,7 +143,7 @@ def _taken_back(record: RequestRecord, exchange: LoggedExchange) -> RequestRecor
     diagnosis = record.diagnosis
     if "PC810" in diagnosis.causes and (exchange.usage is None or exchange.usage.total_input is None):
         return replace(record, diagnosis=_without(diagnosis, "PC810"))
-    if diagnosis.cause == "PC809" and not exchange.whole:
+    if diagnosis.cause in _NEED_IT_WHOLE and not exchange.whole:
         summary = (
             "Less was read than before; the log leaves out the instructions and tools, which may differ."
         )
@@ -156,13 +157,14 @@ def _out_of_order(record: RequestRecord) -> RequestRecord:
     if not diagnosis.causes:
         return record
     summary = "It stands far behind requests that were sent after it; nothing is said of it."
-    unknown = replace(_unknown(diagnosis, summary), hit=None, lost_tokens=None, lost_usd=None)
-    return replace(record, diagnosis=unknown)
+    return replace(record, diagnosis=_unknown(diagnosis, summary))
 
 
 def _unknown(diagnosis: Diagnosis, summary: str) -> Diagnosis:
+    """The diagnosis without a verdict; what was lost, if anything, is not known then either."""
+    lost: dict[str, Any] = {"hit": None, "losses": {}, "lost_tokens": None, "lost_usd": None}
     return replace(
-        diagnosis, cause=None, causes=(), losses={}, remedy=None, attribution="unknown", summary=summary
+        diagnosis, cause=None, causes=(), remedy=None, attribution="unknown", summary=summary, **lost
     )
 
 

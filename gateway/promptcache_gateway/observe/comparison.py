@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from promptcache.divergence import Divergence, compare_segments
+from promptcache_gateway.observe.extents import is_opaque
 from promptcache_gateway.observe.lookup import common_depth
 from promptcache_gateway.observe.prompt import Prompt, byte_length
 from promptcache_gateway.observe.texts import common_prefix, common_suffix
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.masking import Masker
 
 _SIMILAR = 0.5  # share of a text that must stand on both sides for it to count as the same text, edited
+_SAME_PICTURE = 0.95
 _TRIVIAL_CHARS = 24  # shorter messages recur by chance
 _CANNED_CHARS = 160  # shorter answers recur because the assistant was told to say them
 _SAID_CHARS = 8  # a shorter message ("yes", "thanks") is everybody's
 _SENTENCE = re.compile(r"[^\n.!?;]*[\n.!?;]\s*|[^\n.!?;]+$")
+_INSTRUCTIONS_CHARS = 1_024  # at the end of two texts that are otherwise not alike: no footer is so long
 _SHARED_CHARS = 8  # fewer leading characters than this are shared by chance
 
 
@@ -122,6 +125,8 @@ def _begins_alike(earlier: Prompt, later: Prompt, masker: Masker) -> bool:
     role = len(other.role) + 1 if other.kind == "message" else 0
     if common_prefix(one.text, other.text) - role >= _SHARED_CHARS or _is_edit(one, other, masker):
         return True
+    if later.head and _standing_behind(one, other):
+        return True
     return _realigns(earlier, later, 0)
 
 
@@ -137,10 +142,10 @@ def _is_meant(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
     if one.path.startswith("prompt"):
         return _kept_behind(one.text, other.text) > 0
     if at < max(earlier.head, later.head):
-        return _is_edit(one, other, masker)
+        return _is_edit(one, other, masker) or _standing_behind(one, other) > 0
     if at == len(earlier.segments) - 1 and _is_rendering(one, other, masker):
         return True
-    return _is_replay(earlier, later, at, masker)
+    return _is_same_picture(one, other) or _is_replay(earlier, later, at, masker)
 
 
 def _is_edit(one: Segment, other: Segment, masker: Masker) -> bool:
@@ -157,6 +162,18 @@ def _is_edit(one: Segment, other: Segment, masker: Masker) -> bool:
     return len(pieces) > 1 and (pieces & others).total() >= max(pieces.total(), others.total()) * _SIMILAR
 
 
+def _standing_behind(one: Segment, other: Segment) -> int:
+    """Characters of instructions that end both texts, behind documents or a profile that are never the same.
+
+    0 where they are too few to be more than a common footer, or where the texts are not of one kind.
+    """
+    if one.kind != other.kind or one.role != other.role:
+        return 0
+    start = common_prefix(one.text, other.text)
+    end = common_suffix(one.text, other.text, limit=min(len(one.text), len(other.text)) - start)
+    return end if end >= _INSTRUCTIONS_CHARS else 0
+
+
 def _is_rendering(one: Segment, other: Segment, masker: Masker) -> bool:
     """Whether a message is an earlier one again, with a volatile value or a note of ours changed."""
     if one.role != other.role or min(len(one.text), len(other.text)) < _TRIVIAL_CHARS:
@@ -164,6 +181,13 @@ def _is_rendering(one: Segment, other: Segment, masker: Masker) -> bool:
     if masker.key(one.text) == masker.key(other.text):
         return True
     return one.text.startswith(other.text) or other.text.startswith(one.text)
+
+
+def _is_same_picture(one: Segment, other: Segment) -> bool:
+    """Whether both are one picture or file, sent whole, with another setting beside it."""
+    if one.role != other.role or not (is_opaque(one) and is_opaque(other) and "base64" in other.text):
+        return False
+    return _ends_alike(one.text, other.text) >= max(len(one.text), len(other.text)) * _SAME_PICTURE
 
 
 def _is_replay(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
@@ -272,7 +296,8 @@ def _had_it_been_equal(earlier: Prompt, later: Prompt, index: int, masker: Maske
     if not _is_edit(one, other, masker) and not (
         one.role == other.role and _stands_whole(one.body, other.body)
     ):
-        return 0
+        behind = _standing_behind(one, other) if index < later.head else 0
+        return byte_length(other.text[len(other.text) - behind :])
     start = common_prefix(one.text, other.text)
     if start == min(len(one.text), len(other.text)):  # grown or cut at its end: nothing of it is lost
         return byte_length(other.text[:start])

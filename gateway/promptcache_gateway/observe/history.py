@@ -20,10 +20,15 @@ from promptcache_gateway.observe.row import (
     hand_back,
     index_entry,
     indexes_of,
+    known_lengths,
+    learn_lengths,
     release,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from promptcache_gateway.observe.extents import Extent
     from promptcache_gateway.observe.prompt import Prompt
 
 __all__ = ["Entry", "History", "Match"]
@@ -41,6 +46,7 @@ class Match:
         alive: the predecessor itself is inside its lifetime.
         pending: nothing that shares this prefix has begun to be answered yet.
         first: True when nothing was ever seen here, so that there is nothing to compare with.
+        lengths: which of its prefixes are known in tokens: their number of segments, and how many tokens.
     """
 
     predecessor: Entry | None
@@ -49,6 +55,7 @@ class Match:
     alive: bool
     pending: bool
     first: bool
+    lengths: tuple[tuple[int, Extent], ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -110,6 +117,7 @@ class History:
                 alive=best.last_used >= not_before,
                 pending=(living or best).answered_at is None,
                 first=False,
+                lengths=known_lengths(row, prompt, route[1]),
             )
 
     def same_beginning(
@@ -132,6 +140,13 @@ class History:
             owner.size += entry.prompt.total_bytes
             index_entry(row, entry)
             self._keep_bounds(owner, row)
+
+    def learn(self, tenant: str, family: str, entry: Entry, found: Iterable[tuple[int, Extent]]) -> None:
+        """Keep what a request's counts tell about the lengths of its prefixes."""
+        with self._lock:
+            row = self._find_row(tenant, family)
+            if row is not None:
+                learn_lengths(row, entry, found)
 
     def discard(self, tenant: str, family: str, entry: Entry) -> None:
         """Take back a request that no upstream worked on; its keys go back to their former holders."""

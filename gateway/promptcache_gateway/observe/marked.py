@@ -1,31 +1,99 @@
 """How far a provider reads that caches only what is marked: up to a breakpoint of an earlier request.
 
-An entry ends where an earlier request had a breakpoint, and is found from a breakpoint of the new one, at
-most so many blocks behind it. Of an identical prefix beyond the last such entry nothing can be read, and
-nobody is to blame for that. Whether a breakpoint is missing or stands wrong is the SDK's finding.
+An entry ends where an earlier request had a breakpoint, lives as long as that breakpoint asked for, and is
+found from a breakpoint of the new one, at most so many blocks behind it. Of an identical prefix beyond the
+last such entry nothing can be read, and nobody is to blame for that. Whether a breakpoint stands wrong is
+the SDK's finding.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from promptcache.providers import LOOKBACK_BLOCKS
+from promptcache_gateway.observe.rules import ttl_of
 
 if TYPE_CHECKING:
-    from promptcache_gateway.observe.history import Match
+    from collections.abc import Sequence
+
+    from promptcache.segments import Segment
+    from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.prompt import Prompt
 
+_THOUGHTS = re.compile(r'"type":"(?:thinking|redacted_thinking|reasoning)"')
+_RESULT = '"type":"tool_result"'
 
-def readable_segments(later: Prompt, match: Match | None) -> int:
-    """Leading segments of a request that an entry known to be alive covers; 0 where none does."""
-    if match is None or match.living is None:
+
+def readable_segments(evidence: Evidence, *, at_any_age: bool = False) -> int:
+    """Leading segments of a request that an entry known to be alive covers; 0 where none does.
+
+    ``at_any_age``: entries that have outlived their breakpoint's lifetime count too.
+    """
+    match, rules, later = evidence.match, evidence.rules, evidence.prompt
+    if match is None or match.living is None or later is None:
         return 0
-    shared = match.living_segments
-    written = [at for at in _marks(match.living.prompt) if at < shared]
+    limit = min(match.living_segments, kept_thoughts(evidence))
+    idle_s = 0.0 if at_any_age else evidence.received_at - match.living.last_used
+    earlier = match.living.prompt.segments
+    written = [at for at in _marks(match.living.prompt) if at < limit]
+    alive = [
+        at for at in written if (ttl_of(earlier[at].breakpoint) or rules.mark_lifetime_s or 0.0) >= idle_s
+    ]
     sought = _marks(later)
-    found = [at for at in written if any(0 <= mark - at < LOOKBACK_BLOCKS for mark in sought)]
+    found = [at for at in alive if any(0 <= mark - at < rules.lookback for mark in sought)]
     return max(found, default=-1) + 1
+
+
+def has_no_marks(evidence: Evidence) -> bool:
+    """Whether a request marks nothing where only what is marked is kept."""
+    return evidence.rules.marked_only and evidence.prompt is not None and not _marks(evidence.prompt)
+
+
+def breaks_behind_marks(evidence: Evidence) -> bool:
+    """Whether a request leaves its predecessor behind all that the predecessor had marked.
+
+    Nothing was kept there, so nothing would have been read had it stayed the same.
+    """
+    comparison = evidence.comparison
+    if comparison is None or not evidence.rules.marked_only:
+        return False
+    marks = _marks(comparison.earlier)
+    return bool(marks) and marks[-1] < comparison.depth
+
+
+def kept_thoughts(evidence: Evidence) -> int:
+    """Leading segments up to the thoughts that a provider may drop as a new turn of the user's begins.
+
+    While a model calls tools its thoughts stay in the prompt; some providers take them out with the next
+    question, and what stands behind them is new then, however equal the requests are.
+    """
+    match, later = evidence.match, evidence.prompt
+    if later is None or match is None:
+        return 0
+    before = match.living or match.predecessor
+    if before is None or not any(_is_question(segment) for segment in later.segments[later.turn :]):
+        return len(later.segments)
+    start = _last_question(before.prompt.segments)
+    thoughts = (at for at in range(start, later.turn) if _is_thought(later.segments[at]))
+    return next(thoughts, len(later.segments))
 
 
 def _marks(prompt: Prompt) -> list[int]:
     return [at for at, segment in enumerate(prompt.segments) if segment.breakpoint is not None]
+
+
+def _last_question(segments: Sequence[Segment]) -> int:
+    places = range(len(segments) - 1, -1, -1)
+    return next((at for at in places if _is_question(segments[at])), 0)
+
+
+def _is_question(segment: Segment) -> bool:
+    return segment.role == "user" and not (segment.body.startswith("{") and _RESULT in segment.body)
+
+
+def _is_thought(segment: Segment) -> bool:
+    if segment.role != "assistant":
+        return False
+    return (
+        bool(segment.body.startswith("{") and _THOUGHTS.search(segment.body)) or "reasoning" in segment.extra
+    )

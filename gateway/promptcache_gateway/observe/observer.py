@@ -25,6 +25,7 @@ from promptcache_gateway.observe.plausible import believed
 from promptcache_gateway.observe.prompt import Prompt, read_prompt, share_texts
 from promptcache_gateway.observe.recording import make_record
 from promptcache_gateway.observe.renames import Renames, family_of
+from promptcache_gateway.observe.ruler import lengths_told
 from promptcache_gateway.observe.rules import CachedUpstream, CacheRules, rules_for, with_marks
 from promptcache_gateway.observe.templates import UNSTRUCTURED, TemplateName, Templates
 from promptcache_gateway.observe.verdict import diagnose
@@ -291,6 +292,9 @@ class Observer:
         entry.prompt_tokens = outcome.usage.total_input
         entry.cached_tokens = outcome.usage.cache_read
         entry.answered_at = call.received_at + wait_s
+        sight = observation.sight
+        told = lengths_told(entry, outcome, marked_only=sight.rules.marked_only)
+        self._history.learn(call.tenant, sight.name.family, entry, told)
         self.answered.add(call.tenant, entry, outcome.response_id)
 
     def _record(self, observation: Observation, outcome: Outcome, diagnosis: Diagnosis) -> RequestRecord:

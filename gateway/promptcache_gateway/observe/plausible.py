@@ -34,9 +34,19 @@ def believed(usage: Usage, prompt: Prompt | None) -> Usage:
     return usage.within(most)
 
 
+def is_whole(prompt: Prompt) -> bool:
+    """Whether all of the prompt stands in the request, pictures included: no stored conversation."""
+    return _KEPT_ELSEWHERE.isdisjoint(prompt.parameters)
+
+
+def is_edited_by_provider(prompt: Prompt) -> bool:
+    """Whether the provider was asked to clear old results or thoughts out of the prompt on its own."""
+    return "context_management" in prompt.parameters
+
+
 def _is_all_text(prompt: Prompt) -> bool:
     """Whether everything the model was given stands in the request: no image, no stored conversation."""
-    if not _KEPT_ELSEWHERE.isdisjoint(prompt.parameters):
+    if not is_whole(prompt):
         return False
     return not any(
         segment.text.find('{"') >= 0 and _MEDIA.search(segment.text) for segment in prompt.segments

@@ -7,12 +7,17 @@ the last of its holders to go and forgetting needs no counting. Which of them a 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from promptcache_gateway.observe.extents import Extent
     from promptcache_gateway.observe.prompt import Prompt
+
+_MAX_LENGTHS = 1_024  # of prefixes that are known in tokens; more than a row has requests
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -54,13 +59,17 @@ class Entry:
 
 @dataclass(eq=False, slots=True)
 class Row:
-    """The requests of one tenant and family, oldest first, and their indexes."""
+    """The requests of one tenant and family, oldest first, and their indexes.
+
+    ``lengths`` is what is known of prefixes in tokens, by model and exact key. It outlives the requests.
+    """
 
     entries: deque[Entry] = field(default_factory=deque)
     exact: dict[int, Entry] = field(default_factory=dict)
     masked: dict[int, Entry] = field(default_factory=dict)
     messages: dict[int, Entry] = field(default_factory=dict)
     routes: dict[tuple[str, str], dict[int, Entry]] = field(default_factory=dict)
+    lengths: OrderedDict[tuple[str, int], Extent] = field(default_factory=OrderedDict)
     size: int = 0
     forgotten: bool = False
 
@@ -121,3 +130,20 @@ def forget_oldest(row: Row) -> None:
             if index.get(key) is oldest:
                 del index[key]
     drop_empty_route(row, oldest)
+
+
+def learn_lengths(row: Row, entry: Entry, found: Iterable[tuple[int, Extent]]) -> None:
+    """Keep what a request tells about the lengths of its prefixes, by their number of segments."""
+    for depth, extent in found:
+        key = (entry.model, entry.prompt.exact[depth])
+        known = row.lengths.pop(key, None)
+        row.lengths[key] = extent if known is None else known.within(extent)
+    while len(row.lengths) > _MAX_LENGTHS:
+        row.lengths.popitem(last=False)
+
+
+def known_lengths(row: Row, prompt: Prompt, model: str) -> tuple[tuple[int, Extent], ...]:
+    """Which of a new request's prefixes are known in tokens, the shortest first."""
+    lengths = row.lengths
+    keys = enumerate(prompt.exact)
+    return tuple((depth, lengths[model, key]) for depth, key in keys if (model, key) in lengths)

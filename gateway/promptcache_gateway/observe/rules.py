@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
-from promptcache.providers import MARK_TTL_S, find_model
+from promptcache.providers import LOOKBACK_BLOCKS, MARK_TTL_S, find_model
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
@@ -47,6 +47,12 @@ class CacheRules:
         assured: the numbers are this upstream's own, not the least that every provider promises.
         enabled: the upstream reuses prefixes at all.
         marked_only: only what ends at a breakpoint is kept.
+        mark_lifetime_s: seconds that what ends at a breakpoint without a lifetime of its own is kept for.
+        lookback: segments in which an earlier breakpoint is looked for, a new one's own included.
+        modes: a request may ask that nothing be kept but what it marks.
+        whole_units: what is kept is found only as a whole: an earlier request, or what two of them shared.
+        step: the granularity where it is the upstream's own, else 1.
+        on_request: the request itself asked that only what it marks be kept.
     """
 
     granularity: int = 1
@@ -56,6 +62,12 @@ class CacheRules:
     assured: bool = True
     enabled: bool = True
     marked_only: bool = False
+    mark_lifetime_s: float | None = None
+    lookback: int = LOOKBACK_BLOCKS
+    modes: bool = False
+    whole_units: bool = False
+    step: int = 1
+    on_request: bool = False
 
     def promised(self, tokens: float) -> int:
         """What of ``tokens`` must be cached: whole steps, nothing below the minimum."""
@@ -63,8 +75,10 @@ class CacheRules:
         return whole if whole >= max(self.minimum, 1) else 0
 
     def possible(self, tokens: float) -> int:
-        """What of ``tokens`` may be cached: the same where the numbers are the upstream's own, else all."""
-        return self.promised(tokens) if self.assured else max(0, int(tokens))
+        """What of ``tokens`` may be cached: of numbers that are not the upstream's own none holds it back."""
+        if self.assured:
+            return self.promised(tokens)
+        return max(0, int(tokens)) // self.step * self.step
 
 
 def rules_for(kind: str, model: str, *, granularity: int | None = None, enabled: bool = True) -> CacheRules:
@@ -87,24 +101,34 @@ def _rules(kind: str, model: str, granularity: int | None, *, enabled: bool) -> 
         reports_exactly=kind == "engine",
         assured=kind in table and kind != "unknown",
         enabled=enabled,
+        step=granularity or 1,
     )
     if facts is None:
         return rules
+    minimum = facts.min_tokens if facts.min_tokens is not None else facts.min_tokens_at_most
+    lifetime_s = float(facts.ttl_s[0]) if facts.ttl_s else rules.lifetime_s
     return replace(
         rules,
         granularity=granularity or facts.step or rules.granularity,
-        minimum=rules.minimum if facts.min_tokens is None else facts.min_tokens,
-        lifetime_s=float(facts.ttl_s[0]) if facts.ttl_s else rules.lifetime_s,
+        step=granularity or facts.step or 1,
+        minimum=rules.minimum if minimum is None else minimum,
+        lifetime_s=lifetime_s,
         assured=facts.min_tokens is not None,
         marked_only=facts.provider == "anthropic" and facts.control == "marks",
+        mark_lifetime_s=lifetime_s,
+        modes=facts.control == "both",
+        whole_units=facts.whole_units,
     )
 
 
 def with_marks(rules: CacheRules, segments: Sequence[Segment], parameters: Mapping[str, Any]) -> CacheRules:
-    """The rules with the lifetime the request itself asked for, where it asked for a longer one."""
-    asked = [_ttl(segment.breakpoint) for segment in segments if segment.breakpoint is not None]
+    """The rules with what the request itself asked for: a longer lifetime, nothing kept but what it marks."""
+    options = parameters.get("prompt_cache_options")
+    if rules.modes and isinstance(options, Mapping) and options.get("mode") == "explicit":
+        rules = replace(rules, marked_only=True, lookback=1, on_request=True)
+    asked = [ttl_of(segment.breakpoint) for segment in segments if segment.breakpoint is not None]
     if "prompt_cache_options" in parameters:
-        asked.append(_ttl(parameters["prompt_cache_options"]))
+        asked.append(ttl_of(options))
     if "prompt_cache_retention" in parameters:
         asked.append(_RETENTION_S.get(str(parameters["prompt_cache_retention"]), 0.0))
     longest = max(asked, default=0.0)
@@ -113,7 +137,8 @@ def with_marks(rules: CacheRules, segments: Sequence[Segment], parameters: Mappi
     return replace(rules, lifetime_s=longest)
 
 
-def _ttl(mark: object) -> float:
+def ttl_of(mark: object) -> float:
+    """Seconds that a breakpoint asks for; 0 where it leaves that to the provider."""
     return float(MARK_TTL_S.get(str(mark.get("ttl")), 0)) if isinstance(mark, Mapping) else 0.0
 
 

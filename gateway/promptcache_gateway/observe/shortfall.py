@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.marked import has_no_marks, readable_segments
+
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.diagnosis import Attribution
@@ -49,10 +51,11 @@ class Reason:
         return "upstream" if self.code in _UPSTREAMS else "expected"
 
 
-def explain_away(evidence: Evidence) -> list[Reason]:
+def explain_away(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     """Reasons for which the prefix would not have been read even if the caller had not broken it."""
     return [
         *_switched_off(evidence),
+        *_unmarked(evidence, tokens),
         *_first_of_model(evidence),
         *_emptied(evidence),
         *_sent_elsewhere(evidence),
@@ -90,6 +93,7 @@ def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | Non
     """What is certain without the engine. The first of them explains the whole loss."""
     found = [
         *_switched_off(evidence),
+        *_unmarked(evidence, tokens),
         *_first_of_model(evidence),
         *_switched_model(evidence),
         *_named_by_divergence(evidence),
@@ -108,6 +112,18 @@ def _switched_off(evidence: Evidence) -> list[Reason]:
     if evidence.rules.enabled:
         return []
     return [Reason("PC811", None, f"{evidence.route[0]} does not reuse prefixes.")]
+
+
+def _unmarked(evidence: Evidence, tokens: Tokens) -> list[Reason]:
+    """Only what is marked is kept, and the request marks nothing. Counters that deny it are believed."""
+    if not has_no_marks(evidence) or tokens.cached or tokens.written:
+        return []
+    if evidence.rules.on_request:
+        summary = "The request asks that only what it marks be kept, and marks nothing."
+        return [Reason("PC811", None, summary, on_demand=True)]
+    if evidence.match is None or not evidence.match.alive:
+        return []  # it would have been gone anyway
+    return [Reason("PC602", None, f"Nothing is marked, and {evidence.route[0]} keeps only what is.")]
 
 
 def _first_of_model(evidence: Evidence) -> list[Reason]:
@@ -182,11 +198,16 @@ def _from_placement(tokens: Tokens, placement: Placement | None) -> list[Reason]
 
 def _expired(evidence: Evidence) -> list[Reason]:
     idle, lifetime = evidence.idle_s, evidence.rules.lifetime_s
-    if idle is None or lifetime is None or idle <= lifetime:
+    if idle is None or lifetime is None:
         return []
-    return [
-        Reason("PC802", None, f"Last used {idle:.0f} s ago; the cache keeps entries for {lifetime:.0f} s.")
-    ]
+    if idle > lifetime:
+        summary = f"Last used {idle:.0f} s ago; the cache keeps entries for {lifetime:.0f} s."
+        return [Reason("PC802", None, summary)]
+    if evidence.rules.marked_only and readable_segments(evidence) < readable_segments(
+        evidence, at_any_age=True
+    ):
+        return [Reason("PC802", None, f"Last used {idle:.0f} s ago; its breakpoint keeps it for less.")]
+    return []
 
 
 def _unanswered_leader(evidence: Evidence) -> list[Reason]:

@@ -1,22 +1,32 @@
-"""From bytes to tokens: how much could have been read, how much was, and what was lost.
+"""The counts of one request: how much could have been read, how much was, and what was lost.
 
 What the built-in engine counted is exact, and so is the length of an earlier request that would have
-matched as a whole. Everything else is read off a line from bytes to tokens, and says that it is an estimate.
+matched as a whole. Everything else is bounded (`ruler`), and says that it is an estimate: less than the
+least it can be was lost for certain, anything above may well be all there was.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.marked import readable_segments
+from promptcache_gateway.observe.extents import stretch
+from promptcache_gateway.observe.marked import (
+    breaks_behind_marks,
+    has_no_marks,
+    kept_thoughts,
+    readable_segments,
+)
+from promptcache_gateway.observe.ruler import Length, Ruler
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.rules import CacheRules
 
-_ESTIMATE_SLACK = 0.02  # share of an estimate that it may be wrong by before anyone is told of a loss
+
+_ESTIMATE_SLACK = 0.02  # share of an estimate that it may be wrong by and still be the engine's own count
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +36,26 @@ class Tokens:
     Attributes:
         prompt: tokens of the whole prompt.
         cached: tokens read from the cache.
+        written: tokens written to it.
         expected: what the bytes as sent allowed.
         reusable: what would have matched had the differing spans been equal.
         offset: tokens before the first difference.
         tolerance: how far ``cached`` may stay below ``expected`` and still be a hit.
         estimated: at least one of the counts rests on a ratio of bytes to tokens.
+        uncertain: nothing was read, and it is not known whether anything could be.
+        contradicted: more was read than is known to have been sent before.
     """
 
     prompt: int | None = None
     cached: int | None = None
+    written: int | None = None
     expected: int | None = None
     reusable: int | None = None
     offset: int | None = None
     tolerance: int = 0
     estimated: bool = False
+    uncertain: bool = False
+    contradicted: bool = False
 
     @property
     def lost(self) -> int | None:
@@ -50,33 +66,29 @@ class Tokens:
 
     @property
     def fell_short(self) -> bool:
-        """Whether less was read than the bytes as sent allowed."""
+        """Whether less was read than the bytes as sent allowed, or than would have matched."""
         if self.expected is None or self.cached is None:
             return False
-        return self.cached < self.expected - self.tolerance
+        return max(self.expected, self.reusable or 0) - self.cached > self.tolerance
 
-
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """A line from bytes to tokens through an anchor and the prompt's end."""
-
-    at_bytes: int
-    at_tokens: int
-    per_byte: float
-
-    def __call__(self, size: int) -> float:
-        return max(0.0, self.at_tokens + (size - self.at_bytes) * self.per_byte)
+    def settled(self) -> Tokens:
+        """The counts of a hit: what was read is what could be, to the step in which the provider counts."""
+        if self.cached is None or self.expected is None:
+            return self
+        return replace(self, expected=min(self.expected, self.cached), reusable=self.cached)
 
 
 def count_tokens(evidence: Evidence, usage: Usage | None, engine: EngineFacts | None) -> Tokens:
     """The token counts of a request as far as the evidence allows."""
     prompt, cached = _reported(usage, engine)
+    written = usage.cache_write if usage is not None else None
     if evidence.prompt is None or prompt is None:
-        return Tokens(prompt=prompt, cached=cached)
+        return Tokens(prompt=prompt, cached=cached, written=written)
     if evidence.comparison is None:
         known = cached or 0
-        return Tokens(prompt, cached, expected=known, reusable=known, tolerance=evidence.rules.granularity)
-    return _compared(evidence, prompt, cached, engine)
+        step = evidence.rules.granularity
+        return Tokens(prompt, cached, written, expected=known, reusable=known, tolerance=step)
+    return _Counting(evidence, prompt, cached, engine).tokens(written)
 
 
 def _reported(usage: Usage | None, engine: EngineFacts | None) -> tuple[int | None, int | None]:
@@ -87,67 +99,126 @@ def _reported(usage: Usage | None, engine: EngineFacts | None) -> tuple[int | No
     return usage.total_input, usage.cache_read
 
 
-def _compared(evidence: Evidence, prompt: int, cached: int | None, engine: EngineFacts | None) -> Tokens:
-    comparison = evidence.comparison
-    assert comparison is not None
-    scale = _scale(evidence, prompt, engine)
-    rules = evidence.rules
-    exact = _expected_exactly(engine, others=not (comparison.broken or comparison.shares_nothing))
-    expected = exact if exact is not None else min(rules.promised(_expected(evidence, scale)), prompt)
-    tolerance = _tolerance(evidence, expected, exact=exact is not None)
-    reusable, known = _reusable(evidence, prompt, scale)
-    if reusable > expected and _is_left_unmarked(evidence):
-        reusable, known = expected, False
-    if (
-        exact is not None
-        and not comparison.broken
-        and abs(reusable - exact) <= max(tolerance, exact * _ESTIMATE_SLACK)
-    ):
-        reusable, known = exact, True  # nothing differs, so both are one number, and the engine counted it
-    offset = _exact_offset(engine)
-    return Tokens(
-        prompt=prompt,
-        cached=cached,
-        expected=max(expected, 0),
-        reusable=max(reusable, expected, cached or 0),
-        offset=offset if offset is not None else round(scale(comparison.shared_bytes)),
-        tolerance=tolerance,
-        estimated=not known or exact is None or offset is None,
-    )
+class _Counting:
+    """Counts one request that was compared with another."""
+
+    def __init__(
+        self, evidence: Evidence, prompt: int, cached: int | None, engine: EngineFacts | None
+    ) -> None:
+        assert evidence.comparison is not None
+        assert evidence.prompt is not None
+        self._evidence, self._prompt, self._cached = evidence, prompt, cached
+        self._comparison, self._rules, self._sent = evidence.comparison, evidence.rules, evidence.prompt
+        self._broken = evidence.comparison.broken and not breaks_behind_marks(evidence)
+        self._engine_offset = _exact_offset(engine)
+        theirs = evidence.comparison.broken or evidence.comparison.shares_nothing
+        self._engine_expected = _expected_exactly(engine, others=not theirs)
+        known = None if self._engine_offset is None else (self._comparison.shared_bytes, self._engine_offset)
+        self._ruler = Ruler(evidence, prompt, known)
+
+    def tokens(self, written: int | None) -> Tokens:
+        """All counts together."""
+        shared = self._ruler.at(self._comparison.shared_bytes)
+        promised = self._promised()
+        expected = self._engine_expected
+        if expected is None:
+            expected = min(figure(promised, self._cached, self._rules), self._prompt)
+        reusable, known, guessed = self._reusable(promised, expected)
+        offset = self._engine_offset
+        return Tokens(
+            prompt=self._prompt,
+            cached=self._cached,
+            written=written,
+            expected=max(expected, 0),
+            reusable=max(reusable, expected, self._cached or 0),
+            offset=offset if offset is not None else round(shared.guess),
+            tolerance=self._rules.granularity,
+            estimated=not known or self._engine_expected is None or offset is None,
+            uncertain=self._engine_expected is None
+            and self._cached == 0
+            and guessed > max(reusable, expected) + self._rules.granularity,
+            contradicted=self._is_contradicted(shared),
+        )
+
+    def _promised(self) -> Length:
+        """What the bytes as sent allow."""
+        place = self._comparison.living_bytes
+        offsets = self._sent.offsets
+        whole = self._comparison.living_full
+        if self._rules.marked_only:
+            return self._ruler.at(offsets[readable_segments(self._evidence)])
+        if whole is not None:
+            place = offsets[len(whole.prompt.segments)]
+        length = self._ruler.at(min(place, offsets[kept_thoughts(self._evidence)]))
+        if self._rules.whole_units and whole is None:
+            return Length(0, length.most, length.guess)
+        return length
+
+    def _reusable(self, promised: Length, expected: int) -> tuple[int, bool, int]:
+        """What would have matched had the differing spans been equal, whether that is exact, and a guess."""
+        if self._broken:
+            reusable, known = self._had_it_matched()
+            return reusable, known, 0
+        length = self._unbroken()
+        if length is None:
+            return expected, self._engine_expected is not None, self._rules.promised(promised.guess)
+        reusable = min(figure(length, self._cached, self._rules), self._prompt)
+        if self._engine_expected is not None and abs(reusable - expected) <= max(
+            self._rules.granularity, expected * _ESTIMATE_SLACK
+        ):
+            return expected, True, 0  # nothing differs, so both are one number, and the engine counted it
+        return reusable, length.exact, self._rules.promised(length.guess)
+
+    def _unbroken(self) -> Length | None:
+        """What of the prefix could be read where time, marks and the upstream allow it; None: as expected."""
+        comparison, match = self._comparison, self._evidence.match
+        assert match is not None
+        offsets = self._sent.offsets
+        if self._rules.marked_only and not has_no_marks(self._evidence):
+            aged = readable_segments(self._evidence, at_any_age=True)
+            if match.living is not None and not self._has_amiss_marks():
+                return self._ruler.at(offsets[aged])
+        elif match.living is not None and match.living_segments >= comparison.depth:
+            if self._engine_expected is None and not has_no_marks(self._evidence):
+                return None
+            return self._ruler.at(offsets[comparison.depth])
+        place = offsets[comparison.depth] if comparison.broken else comparison.matching_bytes
+        return self._ruler.at(min(place, offsets[kept_thoughts(self._evidence)]))
+
+    def _has_amiss_marks(self) -> bool:
+        """Whether the SDK finds a breakpoint missing or in the wrong place."""
+        if self._comparison.broken:
+            return False
+        return any(code.startswith("PC6") for code in self._comparison.divergence.causes)
+
+    def _had_it_matched(self) -> tuple[int, bool]:
+        """The same behind a fault of the caller's, which is shown wherever it may cost."""
+        whole = self._comparison.matching_full
+        if whole is not None and whole.prompt_tokens is not None:
+            return min(self._rules.possible(whole.prompt_tokens), self._prompt), True
+        size = self._ruler.at(self._comparison.matching_bytes).guess
+        turn = self._sent.offsets[min(self._sent.turn, len(self._sent.segments))]
+        size = min(size, self._prompt - stretch(self._sent, turn).least)
+        return min(self._rules.possible(size), self._prompt), False
+
+    def _is_contradicted(self, shared: Length) -> bool:
+        """Whether the counters refute the break: another request, that is forgotten, had more of this."""
+        if self._cached is None or self._rules.reports_exactly or not self._broken:
+            return False
+        living = self._ruler.at(self._comparison.living_bytes)
+        return self._cached > max(shared.most, living.most) + self._rules.granularity
 
 
-def _reusable(evidence: Evidence, prompt: int, scale: _Scale) -> tuple[int, bool]:
-    """What would have matched had the differing spans been equal, and whether that is exact.
+def figure(length: Length, cached: int | None, rules: CacheRules) -> int:
+    """How much of a prefix must be read, given how much was.
 
-    A fault of the caller's is shown wherever it may cost; an upstream is held to its promises only.
+    Less than the least it can be is too little whatever it is, and the guess is named. Between the two what
+    was read is taken for all there was.
     """
-    comparison, rules = evidence.comparison, evidence.rules
-    assert comparison is not None
-    reach = rules.possible if comparison.broken else rules.promised
-    whole = comparison.matching_full.prompt_tokens if comparison.matching_full is not None else None
-    size = whole if whole is not None else scale(comparison.matching_bytes)
-    return min(reach(size), prompt), whole is not None
-
-
-def _is_left_unmarked(evidence: Evidence) -> bool:
-    """Whether the rest of an unbroken prefix is not kept for want of a breakpoint, and none is amiss."""
-    comparison = evidence.comparison
-    if comparison is None or comparison.broken or not evidence.rules.marked_only:
-        return False
-    match = evidence.match
-    if match is None or match.living is None:
-        return False  # it expired, or never was there: that is another reason
-    return not any(code.startswith("PC6") for code in comparison.divergence.causes)
-
-
-def _scale(evidence: Evidence, prompt: int, engine: EngineFacts | None) -> _Scale:
-    assert evidence.prompt is not None
-    assert evidence.comparison is not None
-    total = max(evidence.prompt.total_bytes, 1)
-    at_tokens, at_bytes = _exact_offset(engine), evidence.comparison.shared_bytes
-    if at_tokens is None or at_bytes >= total:
-        return _Scale(0, 0, prompt / total)
-    return _Scale(at_bytes, at_tokens, (prompt - at_tokens) / (total - at_bytes))
+    least, guess = rules.promised(length.least), rules.promised(length.guess)
+    if cached is None or cached < least - rules.granularity:
+        return guess
+    return min(guess, max(least, cached))
 
 
 def _exact_offset(engine: EngineFacts | None) -> int | None:
@@ -162,25 +233,11 @@ def _expected_exactly(engine: EngineFacts | None, *, others: bool) -> int | None
     """
     if engine is None:
         return None
-    isolated = engine.isolated if others else 0
-    known = engine.reused + engine.evicted + isolated + engine.granularity + engine.window
+    known = (
+        engine.reused
+        + engine.evicted
+        + (engine.isolated if others else 0)
+        + engine.granularity
+        + engine.window
+    )
     return max(engine.cached_tokens, min(known, engine.prompt_tokens - 1))
-
-
-def _expected(evidence: Evidence, scale: _Scale) -> float:
-    comparison = evidence.comparison
-    assert comparison is not None
-    whole = comparison.living_full
-    if evidence.rules.marked_only:
-        assert evidence.prompt is not None
-        segments = readable_segments(evidence.prompt, evidence.match)
-        if whole is None or segments < len(whole.prompt.segments):
-            return scale(min(comparison.living_bytes, evidence.prompt.offsets[segments]))
-    if whole is not None and whole.prompt_tokens is not None:
-        return whole.prompt_tokens
-    return scale(comparison.living_bytes)
-
-
-def _tolerance(evidence: Evidence, expected: int, *, exact: bool) -> int:
-    step = evidence.rules.granularity
-    return step if exact else step + round(expected * _ESTIMATE_SLACK)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
 from promptcache_gateway.observe.diagnosis import Diagnosis
+from promptcache_gateway.observe.marked import breaks_behind_marks
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import (
     Reason,
@@ -57,7 +58,9 @@ def diagnose(
         return _without_predecessor(evidence, tokens)
     if evidence.comparison.shares_nothing:
         return _nothing_shared(tokens)
-    if evidence.comparison.broken:
+    if tokens.contradicted:
+        return _contradicted(tokens)
+    if evidence.comparison.broken and not breaks_behind_marks(evidence):
         return _broken(evidence, tokens, unreported=answered and not reported)
     if not reported:
         return _unreported(tokens) if answered else Diagnosis(summary="Nothing diverges; the answer is due.")
@@ -104,6 +107,19 @@ def _first(tokens: Tokens, summary: str) -> Diagnosis:
     )
 
 
+def _contradicted(tokens: Tokens) -> Diagnosis:
+    """The counters know better: what this request really continues is no longer in memory."""
+    if not tokens.lost:
+        return _counted(
+            tokens.settled(), hit=True, lost_tokens=0, attribution="expected", summary="Read from the cache."
+        )
+    return _counted(
+        tokens.settled(),
+        summary="More was read than any request in memory has in common with this one; what it continues is"
+        " not known.",
+    )
+
+
 def _unreported(tokens: Tokens) -> Diagnosis:
     return _counted(
         tokens,
@@ -135,7 +151,7 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
         return _counted(tokens, summary=summary, attribution="expected", **place)
     if lost is not None and lost <= _NOTHING and (tokens.cached or not tokens.reusable):
         return _hit(evidence, tokens, compared_with=place["compared_with"])
-    away = explain_away(evidence)
+    away = explain_away(evidence, tokens)
     causes = divergence.causes or (_unnamed(divergence.path),)
     reasons = {reason.code: reason for reason in away}
     weights = weigh_causes(evidence.comparison, tuple(reasons), causes)
@@ -191,11 +207,13 @@ def _unbroken(
     assert evidence.match.predecessor is not None
     compared = evidence.match.predecessor.id
     lost = tokens.lost or 0
-    if not tokens.fell_short and lost <= max(tokens.tolerance, 0):
+    if not tokens.fell_short:
         if tokens.cached == 0 and engine is not None and engine.granularity:
             shared, page = engine.granularity, evidence.rules.granularity
             summary = f"The shared {shared} tokens do not fill a page of {page}."
             return _expected("PC807", tokens, summary, compared_with=compared)
+        if tokens.uncertain:
+            return _uncertain(evidence, tokens, compared_with=compared)
         return _hit(evidence, tokens, compared_with=compared)
     reasons = explain_shortfall(evidence, tokens, engine, placement)
     first = reasons[0]
@@ -214,6 +232,15 @@ def _unbroken(
     )
 
 
+def _uncertain(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
+    """Nothing was read, and nothing proves that anything could have been."""
+    if evidence.rules.whole_units:
+        summary = "Nothing was read: a part of an earlier request is found only once it has recurred."
+        return _counted(tokens.settled(), lost_tokens=0, summary=summary, attribution="expected", **place)
+    summary = "Nothing was read; whether the shared beginning is long enough to be cached cannot be told."
+    return _counted(tokens.settled(), lost_tokens=0, summary=summary, **place)
+
+
 def _hit(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
     """Whatever could be read was; where that is nothing, why."""
     least = evidence.rules.minimum
@@ -224,9 +251,9 @@ def _hit(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
         summary = f"{tokens.prompt} tokens are fewer than the {least} the cache takes."
         return _expected("PC604", tokens, summary, **place)
     return _counted(
-        tokens,
+        tokens.settled(),
         hit=True,
-        lost_tokens=tokens.lost,
+        lost_tokens=0 if tokens.cached is not None else None,
         summary="Everything that could be read from the cache was.",
         attribution="expected",
         **place,

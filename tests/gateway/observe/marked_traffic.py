@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.segments import cut_request
 from promptcache.usage import Usage
-from tests.gateway.observe.scenes import BYTES_A_TOKEN, Provider, Stage, engine_provider, facts, outcome
+from tests.gateway.observe.scenes import Provider, Stage, engine_provider, facts, outcome
+from tests.gateway.observe.written_provider import Tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from promptcache.segments import Segment
     from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.observe import Diagnosis
     from tests.gateway.observe.traffic import Author
@@ -29,28 +31,37 @@ _LOOKBACK = 20
 
 
 class MarkedProvider(Provider):
-    """A provider that caches what is marked."""
+    """A provider that caches what is marked, as long as the mark says.
 
-    def __init__(self) -> None:
+    ``drops_thoughts``: of finished turns the thoughts are left out.
+    """
+
+    def __init__(self, tokenizer: Tokenizer | None = None, *, drops_thoughts: bool = False) -> None:
         super().__init__(kind="anthropic", granularity=None)
-        self.entries: dict[tuple[str, ...], float] = {}
+        self.tokenizer = tokenizer if tokenizer is not None else Tokenizer()
+        self.drops_thoughts = drops_thoughts
+        self.entries: dict[tuple[str, ...], tuple[float, float]] = {}
+
+    def forget(self) -> None:
+        """Lose everything, as caches may."""
+        self.entries.clear()
 
     def serve(self, body: Body, now: float) -> Usage:
         """Compute a prompt, reading the longest entry a mark finds, and keep what is marked."""
-        segments = cut_request(body)
+        segments = cut_request(self._shortened(body))
         texts = (str(body["model"]), *(segment.path + segment.text for segment in segments))
         marks = [at for at, segment in enumerate(segments, 1) if segment.breakpoint is not None]
-        size = [len(text) // BYTES_A_TOKEN for text in texts]
+        size = [0, *(len(self.tokenizer.cut_segment(segment)) for segment in segments)]
         read = 0
         for mark in marks:
             for at in range(mark, max(mark - _LOOKBACK, 0), -1):
-                used = self.entries.get(texts[: at + 1])
-                if used is not None and now - used <= self.lifetime_s:
-                    self.entries[texts[: at + 1]] = now
+                used, lifetime_s = self.entries.get(texts[: at + 1], (0.0, 0.0))
+                if now - used <= lifetime_s:
+                    self.entries[texts[: at + 1]] = now, lifetime_s
                     read = max(read, sum(size[1 : at + 1]))
                     break
         kept = [mark for mark in marks if sum(size[1 : mark + 1]) >= self.minimum]
-        self.entries.update({texts[: mark + 1]: now for mark in kept})
+        self.entries.update({texts[: mark + 1]: (now, _lifetime(segments[mark - 1])) for mark in kept})
         written = max([sum(size[1 : mark + 1]) for mark in kept], default=0)
         total = sum(size[1:])
         counts = {
@@ -60,6 +71,23 @@ class MarkedProvider(Provider):
             "output_tokens": 9,
         }
         return Usage.from_response({"usage": counts})
+
+    def _shortened(self, body: Body) -> Body:
+        if not self.drops_thoughts:
+            return body
+        asked = [at for at, said in enumerate(body["messages"]) if _is_question(said)]
+        messages = copy.deepcopy(body["messages"])
+        for said in messages[: asked[-1]]:
+            said["content"] = [part for part in said["content"] if part["type"] != "thinking"]
+        return {**body, "messages": messages}
+
+
+def _lifetime(segment: Segment) -> float:
+    return 3_600.0 if (segment.breakpoint or {}).get("ttl") == "1h" else 300.0
+
+
+def _is_question(said: Body) -> bool:
+    return said["role"] == "user" and said["content"][0]["type"] == "text"
 
 
 @dataclass(frozen=True)
@@ -73,6 +101,9 @@ class Scene:
         overlapping: the last comes before the others are answered.
         engine: what the built-in engine knew of the last one.
         more: what every call has besides.
+        forgotten: the provider has lost everything before the last.
+        after_s: seconds between the last and those before it.
+        last: what the last call has besides.
     """
 
     bodies: list[Body]
@@ -81,6 +112,9 @@ class Scene:
     overlapping: bool = False
     engine: EngineFacts | None = None
     more: dict[str, Any] = field(default_factory=dict)
+    forgotten: bool = False
+    after_s: float = 5.0
+    last: dict[str, Any] = field(default_factory=dict)
 
 
 def play(scene: Scene) -> Diagnosis:
@@ -95,7 +129,10 @@ def play(scene: Scene) -> Diagnosis:
     if not scene.overlapping:
         for body in earlier:
             stage.send(body, dialect=dialect, **scene.more)
-        return stage.send(last, dialect=dialect, **scene.more).diagnosis
+        if scene.forgotten:
+            stage.provider.forget()  # type: ignore[attr-defined]
+        more = {"dialect": dialect, **scene.more, **scene.last}
+        return stage.send(last, after_s=scene.after_s, **more).diagnosis
     under_way = [stage.observer.open(stage.call(body, dialect=dialect)) for body in scene.bodies]
     stage.clock.now += 1
     for observation in under_way[:-1]:

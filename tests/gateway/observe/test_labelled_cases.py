@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.observe.scenes import Provider, Stage, chat, outcome, rules_text
+from tests.gateway.observe.written_provider import WrittenProvider
 from tests.run_cases.kinds import CODES
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -36,7 +37,7 @@ def pairs() -> list[str]:
 @pytest.mark.parametrize("case", pairs())
 def test_a_reported_pair_is_known_in_traffic(case: str) -> None:
     expected = load(case, "expected.json")["expected"]
-    stage = Stage(Provider(kind="sglang", granularity=1, minimum=0))
+    stage = Stage(WrittenProvider(kind="sglang", granularity=1, minimum=0))
     stage.send(load(case, "turn1.json"))
     diagnosis = stage.send(load(case, "turn2.json")).diagnosis
 

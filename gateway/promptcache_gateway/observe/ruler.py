@@ -1,0 +1,164 @@
+"""Measures a prompt in tokens: how many stand before a place, at least and at most, and as the best guess.
+
+A provider counts whole prompts. What lies before a place inside one is bounded from every side: by the
+length of the whole less what follows, by other requests with the same beginning, by prefixes whose length
+is known, by the text itself. Where a request ended at that very place, its count is exact. What a stretch
+of text can have is `extents`' business, and what a length means for a diagnosis is `tokens`'.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.extents import ANY, Extent, exactly, stretch, weigh
+from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_gateway.exchange import Outcome
+    from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.row import Entry
+
+_SHORT_BYTES = 8_192  # a longer rest says little about what stands before it
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Tokens before a place: at least, at most, and the best guess between the two."""
+
+    least: float
+    most: float
+    guess: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether it was counted."""
+        return self.least == self.most
+
+
+class Ruler:
+    """Measures one request's prompt.
+
+    Args:
+        evidence: the request and what it was compared with; it has a prompt.
+        total: tokens of the whole prompt.
+        known: a place in bytes whose length in tokens is known besides, or None.
+    """
+
+    def __init__(self, evidence: Evidence, total: int, known: tuple[int, int] | None = None) -> None:
+        assert evidence.prompt is not None
+        self._prompt = evidence.prompt
+        self._total = total
+        self._whole = is_whole(evidence.prompt)
+        self._model = evidence.route[1]
+        self._match = evidence.match
+        self._comparison = evidence.comparison
+        self._marks = [] if known is None else [(known[0], exactly(known[1]))]
+        if evidence.match is not None and self._whole:
+            offsets = evidence.prompt.offsets
+            self._marks += [(offsets[depth], extent) for depth, extent in evidence.match.lengths if depth]
+            self._marks.sort(key=lambda mark: mark[0])
+
+    def at(self, place: int) -> Length:
+        """Tokens before a place, which is given in bytes."""
+        extent = self._extent(place)
+        least = min(extent.least, self._total)
+        most = min(max(extent.most, least), self._total)
+        return Length(least, most, min(max(self._guess(place), least), most))
+
+    def _extent(self, place: int) -> Extent:
+        counted = self._counted(place)
+        if counted is not None:
+            return counted
+        found = ANY
+        for extent in self._bounds(place):
+            found = found.within(extent)
+            if found.agrees:
+                break
+        return found
+
+    def _counted(self, place: int) -> Extent | None:
+        """The count of an earlier request that ended at this very place."""
+        for peer, shared in self._peers():
+            prompt, tokens = peer.prompt, peer.prompt_tokens
+            if tokens is None or place != prompt.offsets[-1] or place > shared or not is_whole(prompt):
+                continue
+            return exactly(tokens)
+        return next(
+            (extent for at, extent in self._marks if at == place and extent.least == extent.most), None
+        )
+
+    def _bounds(self, place: int) -> Iterator[Extent]:
+        before = [mark for mark in self._marks if mark[0] <= place][-1:]
+        behind = [mark for mark in self._marks if mark[0] > place][:1]
+        for at, extent in before:
+            yield extent + stretch(self._prompt, at, place)
+        for at, extent in behind:
+            yield extent - stretch(self._prompt, place, at)
+        if self._whole:
+            yield exactly(self._total) - stretch(self._prompt, place)
+        for peer, shared in self._peers():
+            if peer.prompt_tokens is not None and place <= shared and is_whole(peer.prompt):
+                yield exactly(peer.prompt_tokens) - stretch(peer.prompt, place)
+        if not is_edited_by_provider(self._prompt):
+            yield Extent(stretch(self._prompt, 0, place).least, ANY.most)
+
+    def _peers(self) -> Iterator[tuple[Entry, int]]:
+        """Requests of the same model with the bytes that they share with this one at its beginning."""
+        if self._match is None or self._comparison is None:
+            return
+        living, best = self._match.living, self._match.predecessor
+        if living is not None and living is not best:
+            yield living, self._prompt.offsets[self._match.living_segments]
+        if best is not None and best.model == self._model:
+            yield best, self._comparison.shared_bytes
+
+    def _guess(self, place: int) -> float:
+        """Read off a line between what is known before the place and the prompt's end."""
+        at, tokens = 0, 0.0
+        for mark, extent in self._marks:
+            if mark <= place and extent.agrees:
+                at, tokens = mark, (extent.least + extent.most) / 2
+        start, whole = (
+            self._weight(at),
+            self._weights[-1] + self._prompt.total_bytes - self._prompt.offsets[-1],
+        )
+        share = (self._weight(place) - start) / max(whole - start, 1)
+        return tokens + share * (self._total - tokens)
+
+    @cached_property
+    def _weights(self) -> tuple[int, ...]:
+        return weigh(self._prompt)
+
+    def _weight(self, place: int) -> int:
+        index = bisect_right(self._prompt.offsets, place) - 1
+        if index >= len(self._prompt.segments):
+            return self._weights[-1]
+        inside = place - self._prompt.offsets[index]
+        return min(self._weights[index] + inside, self._weights[index + 1])
+
+
+def lengths_told(entry: Entry, outcome: Outcome, *, marked_only: bool) -> list[tuple[int, Extent]]:
+    """What the counts of a request tell about the lengths of its prefixes, by their number of segments.
+
+    Where only what is marked is kept, what was read and written is what stands before its last mark. The
+    built-in engine is not asked: it knows its places itself.
+    """
+    prompt, usage, tokens = entry.prompt, outcome.usage, outcome.usage.total_input
+    if tokens is None or outcome.engine is not None or not is_whole(prompt):
+        return []
+    found = [(len(prompt.segments), exactly(tokens))]
+    found += [
+        (depth, exactly(tokens) - stretch(prompt, prompt.offsets[depth]))
+        for depth in {prompt.head, prompt.turn} - {0, len(prompt.segments)}
+        if prompt.total_bytes - prompt.offsets[depth] <= _SHORT_BYTES
+    ]
+    marks = [at for at, segment in enumerate(prompt.segments, 1) if segment.breakpoint is not None]
+    kept = (usage.cache_read or 0) + (usage.cache_write or 0)
+    if marked_only and marks and kept and marks[-1] < len(prompt.segments):
+        found.append((marks[-1], exactly(min(kept, tokens))))
+    return found
