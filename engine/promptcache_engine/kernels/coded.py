@@ -18,6 +18,8 @@ LARGEST = {torch.float8_e4m3fn: 448.0, torch.int8: 127.0}
 
 _SCALE_BYTES = 4
 _ALIGNMENT = 16
+# Below, padding could be taken for another head.
+_SMALLEST_DIM = _ALIGNMENT - _SCALE_BYTES
 
 
 class Slots(NamedTuple):
@@ -40,9 +42,11 @@ def heads_in(pool: Tensor, dim: int) -> int:
     """How many heads of ``dim`` values a slot of a pool [S, width] holds.
 
     Raises:
-        ValueError: the width is not that of a whole number of heads.
+        ValueError: the width is not that of a whole number of heads, or heads are too small to be coded.
     """
     width = pool.shape[-1]
+    if pool.dtype in LARGEST and dim < _SMALLEST_DIM:
+        raise ValueError(f"heads of {dim} values are not coded: {_SMALLEST_DIM} are the least")
     heads = width // (dim + _SCALE_BYTES) if pool.dtype in LARGEST else width // dim
     if heads < 1 or slot_width(heads, dim, pool.dtype) != width:
         raise ValueError(f"slots of {width} values of {pool.dtype} do not hold heads of {dim}")
@@ -76,7 +80,7 @@ def encode(rows: Tensor, dtype: torch.dtype, dim: int) -> Tensor:
         dtype
     )
     parts = take_apart(slots, dim)
-    parts.values.copy_(coded.view(count, -1).to(dtype))
+    parts.values.copy_(coded.view(count, heads * dim).to(dtype))
     assert parts.scales is not None
     parts.scales.copy_(scales)
     return slots
@@ -89,4 +93,4 @@ def decode(slots: Tensor, dtype: torch.dtype, dim: int) -> Tensor:
         return values.to(dtype)
     count, heads = scales.shape
     wide = values.float().reshape(count, heads, dim) * scales.unsqueeze(-1)
-    return wide.view(count, -1).to(dtype)
+    return wide.view(count, heads * dim).to(dtype)

@@ -22,6 +22,26 @@ def short_splits(monkeypatch: pytest.MonkeyPatch) -> int:
     return 32
 
 
+@pytest.fixture(scope="session", autouse=True)
+def mended_index() -> Iterator[None]:
+    """Triton 3.6 makes integers of arrays with one value in a way that NumPy has refused since 2.4."""
+    from triton import __version__
+    from triton.runtime import interpreter
+
+    if not __version__.startswith("3.6."):
+        yield
+        return
+    plain = interpreter._patch_lang_tensor
+
+    def mended(tensor: Any, scope: Any) -> None:
+        plain(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.squeeze()))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter, "_patch_lang_tensor", mended)
+        yield
+
+
 @pytest.fixture(scope="module")
 def even_products() -> Iterator[None]:
     """Matrix products whose rows do not depend on their place, as a GPU's do; NumPy's BLAS has other ones."""

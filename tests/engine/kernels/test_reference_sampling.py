@@ -1,0 +1,49 @@
+"""Sampling from tensors in plain torch: what the engine's own sampler chooses."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptcache_engine.config import SamplingParams
+from promptcache_engine.kernels.reference_sampling import sample_tokens
+from promptcache_engine.sampling import sample
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    heat=st.one_of(st.just(0.0), st.floats(0.1, 2)),
+    top_k=st.integers(0, 40),
+    top_p=st.one_of(st.just(1.0), st.floats(0.05, 1)),
+    min_p=st.one_of(st.just(0.0), st.floats(0, 0.9)),
+    coarse=st.booleans(),
+    seed=st.integers(0, 10_000),
+)
+def test_it_chooses_as_the_engine_does(
+    heat: float, top_k: int, top_p: float, min_p: float, coarse: bool, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(4, 300, generator=generator) * 3
+    logits = logits.round() if coarse else logits
+    points = torch.rand(4, generator=generator)
+
+    def column(value: float) -> torch.Tensor:
+        return torch.full((4,), value)
+
+    heats, shares, least = column(heat), column(top_p), column(min_p)
+    found = sample_tokens(
+        logits, heats=heats, top_k=column(top_k).int(), top_p=shares, min_p=least, points=points
+    )
+    params = SamplingParams(
+        temperature=float(heats[0]), top_k=top_k, top_p=float(shares[0]), min_p=float(least[0])
+    )
+    assert found.tolist() == sample(logits, [params] * 4, points.tolist())
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_row_whose_largest_is_not_finite_has_no_token(bad: float) -> None:
+    logits = torch.zeros(2, 10)
+    logits[0, 4] = bad
+    one, none = torch.ones(2), torch.zeros(2)
+    found = sample_tokens(logits, heats=one, top_k=none.int(), top_p=one, min_p=none, points=none)
+    assert found.tolist() == [-1, 0]
