@@ -76,7 +76,7 @@ class Observer:
         self.renamers: list[Callable[[str, str, str], None]] = []
         self._clock = clock
         self._masker = Masker()
-        self._templates = Templates(self._masker)
+        self._templates = Templates(self._masker, clock=clock)
         self._history = history if history is not None else History()
         self._money = money if money is not None else Money(load_price_list().find)
         self.serve(upstreams)

@@ -5,12 +5,13 @@ changing clock does not split it. A head that is new is laid beside the known on
 like a known head, or consists of mostly the same lines, joins it. Its name comes from the first
 head's own digest and is the same after a restart. Requests without instructions are known by how
 their first message begins. Only digests are kept, and only a bounded number of them: prompts that
-never recur end up in one bucket.
+never recur end up in one bucket. Templates that nobody has used for a day give way to new ones.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import Lock
@@ -18,9 +19,10 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.signatures import Signature, digest_of, sign
+from promptcache_gateway.observe.slots import Slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from promptcache_gateway.observe.masking import Masker
     from promptcache_gateway.observe.prompt import Prompt
@@ -64,13 +66,14 @@ class LearnedTemplate:
 
 @dataclass(slots=True)
 class _Tenant:
+    learned: Slots
+    named: Slots
     by_exact: OrderedDict[int, str] = field(default_factory=OrderedDict)
     by_key: OrderedDict[int, str] = field(default_factory=OrderedDict)
     signatures: dict[str, Signature] = field(default_factory=dict)
     openings: dict[int, set[str]] = field(default_factory=dict)
     chunks: dict[int, set[str]] = field(default_factory=dict)
     seen_once: OrderedDict[int, int] = field(default_factory=OrderedDict)
-    named: set[str] = field(default_factory=set)
     fresh: list[LearnedTemplate] = field(default_factory=list)
 
 
@@ -87,6 +90,7 @@ class Templates:
         *,
         max_learned: int = 256,
         max_named: int = 512,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """The bounds hold for each tenant.
 
@@ -95,6 +99,7 @@ class Templates:
         self._masker = masker
         self._max_learned = max_learned
         self._max_named = max_named
+        self._clock = clock
         self._tenants: dict[str, _Tenant] = {}
         self._fresh = False
         self._lock = Lock()
@@ -135,10 +140,10 @@ class Templates:
                 return self._named(owner, cleaned)
             if prompt is None or not prompt.segments:
                 return TemplateName(UNSTRUCTURED, learned=True, family=UNSTRUCTURED)
-            if prompt.head:
-                name = self._by_head(tenant, owner, prompt)
-                return TemplateName(name, learned=True, family=name)
-            return TemplateName(self._by_opening(tenant, owner, prompt), learned=True, family=UNSTRUCTURED)
+            name = (self._by_head if prompt.head else self._by_opening)(tenant, owner, prompt)
+            if name in owner.learned:
+                owner.learned.use(name, self._clock())
+            return TemplateName(name, learned=True, family=name if prompt.head else UNSTRUCTURED)
 
     def forget(self, tenant: str) -> None:
         """Forget a tenant's templates."""
@@ -158,13 +163,16 @@ class Templates:
             return taken
 
     def _tenant(self, tenant: str) -> _Tenant:
-        return self._tenants.setdefault(tenant, _Tenant())
+        owner = self._tenants.get(tenant)
+        if owner is None:
+            owner = self._tenants[tenant] = _Tenant(Slots(self._max_learned), Slots(self._max_named))
+        return owner
 
     def _named(self, owner: _Tenant, name: str) -> TemplateName:
-        if name not in owner.named:
-            if len(owner.named) >= self._max_named:
-                return TemplateName(OVERFLOW, learned=True, family=OVERFLOW)
-            owner.named.add(name)
+        now = self._clock()
+        if name not in owner.named and not owner.named.make_room(now)[0]:
+            return TemplateName(OVERFLOW, learned=True, family=OVERFLOW)
+        owner.named.use(name, now)
         return TemplateName(name, learned=False, family=family_of(name))
 
     def _by_head(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
@@ -208,8 +216,11 @@ class Templates:
         return self._create(tenant, owner, key, signature)
 
     def _create(self, tenant: str, owner: _Tenant, key: int, signature: Signature) -> str:
-        if len(owner.signatures) >= self._max_learned:
+        room, idle = owner.learned.make_room(self._clock())
+        if not room:
             return OVERFLOW
+        if idle is not None:
+            _drop(owner, idle)
         name = _free_name(owner, key)
         self._remember(owner, name, signature)
         self._fresh = True
@@ -217,6 +228,7 @@ class Templates:
         return name
 
     def _remember(self, owner: _Tenant, name: str, signature: Signature) -> None:
+        owner.learned.use(name, self._clock())
         owner.signatures[name] = signature
         _put(owner.by_key, signature.key, name)
         for opening in signature.openings:
@@ -255,6 +267,19 @@ def _most_alike(owner: _Tenant, signature: Signature) -> str | None:
     near = [name for name, same in shared.items() if signature.may_be_like(owner.signatures[name], same)]
     alike = [name for name in near if signature.is_like(owner.signatures[name])]
     return max(alike, key=lambda name: (shared[name], name), default=None)
+
+
+def _drop(owner: _Tenant, name: str) -> None:
+    """Forget a learned template and everything that leads to it."""
+    del owner.signatures[name]
+    for index in (owner.openings, owner.chunks):
+        for digest in [digest for digest, names in index.items() if name in names]:
+            index[digest].discard(name)
+            if not index[digest]:
+                del index[digest]
+    for known in (owner.by_exact, owner.by_key):
+        for key in [key for key, found in known.items() if found == name]:
+            del known[key]
 
 
 def _recurs(owner: _Tenant, key: int, text: int | None) -> bool:

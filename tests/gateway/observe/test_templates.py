@@ -22,7 +22,8 @@ class Names:
 
     def __init__(self, **bounds: int) -> None:
         self.masker = Masker()
-        self.templates = Templates(self.masker, **bounds)
+        self.now = 1_795_953_600.0
+        self.templates = Templates(self.masker, clock=lambda: self.now, **bounds)
 
     def __call__(self, body: dict[str, Any], given: str | None = None, tenant: str = "t") -> str:
         return self.templates.name(tenant, given, read_prompt(body, self.masker)).name
@@ -177,6 +178,31 @@ def test_callers_names_are_bounded_too() -> None:
 
     assert len(names) == 11
     assert name(chat(RULES, "a"), "name-3") == "name-3"
+
+
+def page(number: int) -> str:
+    return f"Prompt {number}: " + " ".join(f"w{number}x{k}" for k in range(60))
+
+
+def test_what_nobody_uses_for_a_day_gives_way() -> None:
+    name = Names(max_learned=4, max_named=2)
+    learned = [name(chat(page(n), "a")) for n in (0, 0, 1, 1, 2, 2, 3, 3)]
+    assert len({*learned} - {OVERFLOW}) == 4
+    assert [name(chat(RULES, "a"), given) for given in ("one", "two", "three")] == ["one", "two", OVERFLOW]
+    assert [name(chat(page(9), "a")) for _ in range(3)] == [OVERFLOW] * 3
+
+    name.now += 50_000
+    assert name(chat(page(0), "a")) == learned[1]
+    assert name(chat(RULES, "a"), "one") == "one"
+    name.now += 50_000
+    fresh = name(chat(page(9), "a"))
+    assert fresh not in {*learned, OVERFLOW}
+    assert name(chat(page(0), "b")) == learned[1]
+    assert name(chat(RULES, "a"), "three") == "three"
+    assert [name(chat(RULES, "a"), "one"), name(chat(RULES, "a"), "two")] == ["one", OVERFLOW]
+    known = name.templates.known()
+    assert len(known) == 4
+    assert fresh in {template.name for template in known}
 
 
 def held(name: Names) -> int:
