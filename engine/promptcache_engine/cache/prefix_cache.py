@@ -23,9 +23,7 @@ from promptcache_engine.cache.store import PageStore
 from promptcache_engine.cache.tokens import UNIT, ExtraKey, Tokens
 from promptcache_engine.cache.windows import Windows
 
-_EXTRAS = 4_096
-"""Extra keys remembered before those no longer in use are looked for."""
-
+_EXTRAS = 4_096  # extra keys remembered before those no longer in use are looked for
 _NAMES = (str, Namespace)
 
 
@@ -141,8 +139,7 @@ class PrefixCache:
             return None
         self._leases.add(lease)
         if use_cache and counted:
-            queries, shared = len(data) // UNIT, lease.reason.shared
-            self._counter.record(queries, lease.hit, shared=shared, preempted=preempted)
+            self._counter.record(lease.length, lease.hit, shared=lease.reason.shared, preempted=preempted)
         if self.share_on_admission:
             self._publisher.publish(lease, len(data) // self._store.page_bytes, merge=False)
         return lease
@@ -220,8 +217,7 @@ class PrefixCache:
         ``computed``. Raises LeaseError when the lease has ended already or is shorter.
         """
         self._leases.check_unforked(lease, computed or 0)
-        if computed is None:
-            computed = lease.length
+        computed = lease.length if computed is None else computed
         full, rest = divmod(computed, self.page_size)
         if self.windows.pools:
             self.windows.close(lease)
