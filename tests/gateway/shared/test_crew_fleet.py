@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +52,15 @@ def test_views_add_up_and_the_worst_state_is_shown() -> None:
     assert (found["utilisation"], found["waiting"], found["held"]) == (0.5, 2, 6)
 
 
-def test_replicas_of_all_workers(tmp_path: Path) -> None:
+def test_replicas_and_a_limit_of_all_workers_which_end_with_their_parent(tmp_path: Path) -> None:
     config = tmp_path / "promptcache.toml"
     with replicas(2) as servers:
         listed = ", ".join(f'"{server.mock.url}"' for server in servers)
-        config.write_text(f"[upstreams.f]\nreplicas = [{listed}]\nrouting = 'round-robin'\n")
-        with crew(tmp_path, "--config", config) as running:
+        config.write_text(
+            f"[upstreams.f]\nreplicas = [{listed}]\nrouting = 'round-robin'\n"
+            "[tenants.default]\nrequests_per_minute = 40\n"
+        )
+        with crew(tmp_path, "--config", config, ends=(-signal.SIGKILL,)) as running:
             running.ask_many(20)
             assert running.failures == []
             assert _requests(running).total() == 20
@@ -75,6 +79,11 @@ def test_replicas_of_all_workers(tmp_path: Path) -> None:
             assert _requests(running)[name] == before[name], "no worker sends it anything"
             body = {"upstream": "f", "replica": "nobody"}
             assert httpx.post(f"{running.url}/promptcache/v1/replicas/drain", json=body).status_code == 404
+            statuses = Counter(running.ask(f"more {number}").status_code for number in range(40))
+            limited = 'promptcache_limited_requests_total{limit="requests",tenant="default"}'
+            assert statuses[429] > 0, "two workers admit no more than one would"
+            assert running.metrics()[limited] == statuses[429]
+            running.process.kill()  # the workers see it, and end
 
 
 def _fleet(running: Crewed) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tests.gateway.fleet.servers import fleet_of, replicas, request
 from tests.gateway.mock_upstream import wait_until
 from tests.gateway.observe.scenes import rules_text
 from tests.gateway.serving import Served, serve
-from tests.gateway.shared.processes import RULES, crew
+from tests.gateway.shared.processes import RULES
 from tests.gateway.shared.redis_server import RedisServer, redis_server
 from tests.gateway.store.postgres_server import postgres_server
 
@@ -141,18 +141,6 @@ def test_warm_prefixes_are_known_on_all_machines(store: RedisServer, tmp_path: P
             assert [number for number, server in enumerate(servers) if server.prompts] == chosen
 
 
-def test_workers_share_one_limit(upstream: CachingServer, tmp_path: Path) -> None:
-    config = tmp_path / "promptcache.toml"
-    config.write_text(
-        f'[upstream]\nurl = "{upstream.mock.url}"\n[tenants.default]\nrequests_per_minute = 12\n'
-    )
-    with crew(tmp_path, "--config", config) as running:
-        statuses = Counter(running.ask(f"q{number}").status_code for number in range(26))
-        assert 12 <= statuses[200] <= 16, statuses
-        limited = 'promptcache_limited_requests_total{limit="requests",tenant="default"}'
-        assert running.metrics()[limited] == statuses[429]
-
-
 class Load:
     """Requests from several threads until it is stopped."""
 
@@ -172,7 +160,10 @@ class Load:
             gateway = self._gateways[(turn + number) % len(self._gateways)]
             try:
                 answer = httpx.post(
-                    f"{gateway.url}/v1/chat/completions", json=body(f"{number} asks {turn}"), timeout=20
+                    f"{gateway.url}/v1/chat/completions",
+                    json=body(f"{number} asks {turn}"),
+                    timeout=20,
+                    verify=False,
                 )
                 answer.raise_for_status()
                 self.ids.append(answer.headers["x-promptcache-request-id"])

@@ -138,49 +138,39 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_counted_is_lost(served:
     wait_until(lambda: "SIGKILL" in served.log.read_text(), 10)
 
 
-def test_other_settings_reach_every_worker(upstream: CachingServer, tmp_path: Path) -> None:
-    config = tmp_path / "promptcache.toml"
-    line = f'[upstreams.one]\nurl = "{upstream.mock.url}"\n'
-    config.write_text(line)
-    with crew(tmp_path, "--config", config) as running:
-        assert running.ask("hi").status_code == 200
-        config.write_text("[nonsense]\n")
-        running.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "were not taken" in running.log.read_text(), 20)
-        config.write_text(line + '[models]\nm = "one/other"\n')
-        running.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: running.log.read_text().count("took the settings") == 2, 20)
-        upstream.mock.seen.clear()
-        running.ask_many(12)
-        assert running.failures == []
-        models = {json.loads(seen.body)["model"] for seen in upstream.mock.seen if seen.body}
-    assert models == {"other"}
-
-
-def test_a_stop_lets_requests_end(tmp_path: Path) -> None:
-    async def slow(wire: Wire) -> None:
+async def slowly(wire: Wire) -> None:
+    if b"slow" in wire.seen.body:
         await asyncio.sleep(1.5)
-        await wire.respond(json.dumps(CHAT).encode())
-
-    with mock_upstream(slow) as mock, crew(tmp_path, url=mock.url) as running:
-        answers: list[int] = []
-        asking = [
-            threading.Thread(target=lambda: answers.append(running.ask("hi").status_code)) for _ in range(6)
-        ]
-        for thread in asking:
-            thread.start()
-        wait_until(lambda: len(mock.seen) == 6)
-        running.process.send_signal(signal.SIGTERM)
-        for thread in asking:
-            thread.join()
-        assert answers == [200] * 6
-        assert running.process.wait(30) == 0
+    await wire.respond(json.dumps(CHAT).encode())
 
 
-def test_workers_end_with_their_parent(upstream: CachingServer, tmp_path: Path) -> None:
-    with crew(tmp_path, url=upstream.mock.url, ends=(-signal.SIGKILL,)) as running:
-        assert len(running.workers()) == 2
-        running.process.kill()
+def test_other_settings_reach_every_worker_and_a_stop_lets_requests_end(tmp_path: Path) -> None:
+    config = tmp_path / "promptcache.toml"
+    with mock_upstream(slowly) as mock:
+        line = f'[upstreams.one]\nurl = "{mock.url}"\n'
+        config.write_text(line)
+        with crew(tmp_path, "--config", config) as running:
+
+            def reload(text: str, says: str, times: int) -> None:
+                config.write_text(text)
+                running.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: running.log.read_text().count(says) >= times, 30)
+
+            reload("[nonsense]\n", "were not taken", 1)
+            reload(line + '[models]\nm = "one/other"\n', "took the settings", 2)
+            running.ask_many(12)
+            assert running.failures == []
+            assert {json.loads(seen.body)["model"] for seen in mock.seen if seen.body} == {"other"}
+            slow = [threading.Thread(target=running.ask_many, args=(1, 1, "slow")) for _ in range(6)]
+            seen = len(mock.seen)
+            for thread in slow:
+                thread.start()
+            wait_until(lambda: len(mock.seen) == seen + 6, 20)
+            running.process.send_signal(signal.SIGTERM)
+            for thread in slow:
+                thread.join()
+            assert running.failures == [], "a stop lets what runs end"
+            assert running.process.wait(30) == 0
 
 
 def test_the_built_in_engine_is_one_process(tmp_path: Path) -> None:
