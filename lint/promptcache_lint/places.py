@@ -9,12 +9,12 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 __all__ = ["Place", "Source"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """A range in a file: from (row, column) up to, not including, (end_row, end_column)."""
 
     path: str

@@ -16,6 +16,7 @@ from promptcache_lint.findings import Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
     from promptcache_lint.exposure import Exposed
     from promptcache_lint.places import Place
@@ -54,6 +55,10 @@ class Rule(ABC):
     code: ClassVar[str]
     signs: ClassVar[tuple[Sign, ...]] = ()
 
+    def concerns(self, codes: AbstractSet[str]) -> bool:  # noqa: ARG002 - for those that look for values
+        """Whether there may be findings in a prompt whose values carry marks with ``codes``."""
+        return True
+
     @abstractmethod
     def check(self, prompt: Prompt) -> Iterator[Finding]:
         """Yield the findings of this rule in ``prompt``."""
@@ -66,6 +71,10 @@ class SignRule(Rule):
     """
 
     what: ClassVar[str]
+
+    def concerns(self, codes: AbstractSet[str]) -> bool:
+        """Whether a value with the rule's own mark is there."""
+        return self.code in codes
 
     def check(self, prompt: Prompt) -> Iterator[Finding]:
         """One finding for each value of this kind in the part of the prompt that should be reused."""

@@ -16,6 +16,7 @@ from promptcache_lint.faults import one_for_each_fault
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.fixes.trial import Trial
 from promptcache_lint.places import Place, Source
+from promptcache_lint.prompts import Hole, flatten
 from promptcache_lint.readers.choice import choose_reader
 from promptcache_lint.readers.reading import InputFile, Workspace
 from promptcache_lint.rulebook import all_rules
@@ -173,13 +174,19 @@ def _grave(findings: list[Finding], settings: Settings) -> tuple[Finding, ...]:
 
 def _checked(prompts: Iterable[Prompt], path: str, settings: Settings) -> list[tuple[Prompt, Finding]]:
     rules = [rule for rule in all_rules() if settings.selects(rule.code)]
-    return [
-        (prompt, finding)
-        for prompt in prompts
-        for rule in rules
-        for finding in rule.check(prompt)
-        if finding.place.path == path
-    ]
+    found = []
+    for prompt in prompts:
+        codes = _codes_in(prompt)
+        concerned = (rule for rule in rules if rule.concerns(codes))
+        findings = (finding for rule in concerned for finding in rule.check(prompt))
+        found += [(prompt, finding) for finding in findings if finding.place.path == path]
+    return found
+
+
+def _codes_in(prompt: Prompt) -> set[str]:
+    """The codes of the faults that values in a prompt may bring along."""
+    parts = (part for segment in prompt.segments for part in flatten(segment.parts))
+    return {trait.mark.code for part in parts if isinstance(part, Hole) for trait in part.traits}
 
 
 def _unchecked(prompts: Iterable[Prompt], settings: Settings) -> list[Finding]:

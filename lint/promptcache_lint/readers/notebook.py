@@ -59,7 +59,7 @@ class NotebookReader:
             moved = notebook.place(place)
             if not notebook.code.line(place.row)[: place.column - 1].strip():
                 below = notebook.place(Place(source.path, place.row + 1, 1, place.row + 1, 1))
-                moved = replace(moved, end_row=max(below.row, moved.end_row), end_column=below.column)
+                moved = moved._replace(end_row=max(below.row, moved.end_row), end_column=below.column)
             yield moved, text
 
 

@@ -30,8 +30,8 @@ def unbound_parameter(parameter: ast.arg, function: Function, vocabulary: Vocabu
     name, place = parameter.arg, function.module.place(parameter)
     mark = vocabulary.call("set")
     if (
-        parameter.annotation is not None
-        and mark is not None
+        mark is not None
+        and isinstance(parameter.annotation, ast.Subscript | ast.BinOp)
         and _SET.fullmatch(ast.unparse(parameter.annotation))
     ):
         return Seq((Thing(settled=True),), (Trait(mark, place, name),), "set", partial=True)

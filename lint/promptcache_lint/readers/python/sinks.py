@@ -16,6 +16,7 @@ from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text, flatte
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.bindings import Bindings
+from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.objects import settled, settled_parts
 from promptcache_lint.readers.python.requests import SYSTEM_KEYWORDS, Cutter, is_tool, literal, spoken
 from promptcache_lint.readers.python.speakers import made_message
@@ -35,17 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sinks"]
 
-_API = re.compile(
-    r".*\.(?:chat\.completions|messages|responses|completions|ChatCompletion|Completion|models)"
-    r"(?:\.batches|\.with_raw_response|\.with_streaming_response)?"
-    r"\.(?:create|acreate|stream|parse|generate_content\w*|count_tokens)"
-    r"|(?:litellm\.)?a?completion|litellm\.(?:a?completion|a?responses|a?text_completion)|.*\.converse(?:_stream)?"
-)
-_TOOL_CLASS = re.compile(
-    r"(?:.*\.)?(?:Structured|Function|QueryEngine|Base|Callable|Retriever|Dynamic)?Tool(?:Metadata|Definition|Param)?"
-    r"(?:\.from_(?:function|defaults))?|(?:.*\.)?create_retriever_tool|(?:.*\.)?FunctionDeclaration"
-)
-_TEMPLATE_CLASS = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_template)?")
 _ENOUGH_WORDS = 3
 _DECORATORS = {"system_prompt", "instructions", "dynamic_prompt", "dynamic_system_prompt"}
 """Libraries' decorators of functions whose result is a system prompt."""
@@ -76,13 +66,15 @@ class Sinks:
         if speaker is not None:
             if speaker == "system" and said is not None:
                 self._emit("system", "system", said, made.node, frame, certain=True, expand=is_template)
-        elif _TEMPLATE_CLASS.fullmatch(made.path):
+            return
+        kind = kind_of_call(made.path)
+        if kind == "template":
             value = made.argument(0, "template")
             if isinstance(value, Str):
                 self._emit("template", "prompt", value, made.node, frame, certain=True, expand=True)
-        elif _TOOL_CLASS.fullmatch(made.path):
+        elif kind == "tool":
             self._tool_class(made, frame)
-        elif _API.fullmatch(made.path):
+        elif kind == "request":
             self._request(made, frame)
         else:
             self._keywords(made, frame)
@@ -168,18 +160,16 @@ class Sinks:
         """A call of anything with a keyword that names a system prompt."""
         if not made.named and not made.path.endswith(".bind_tools"):
             return
-        for keyword in SYSTEM_KEYWORDS:
+        for keyword in filter(made.named.__contains__, SYSTEM_KEYWORDS):
             if keyword == "instruction" and "Agent" not in made.path:
                 continue  # of a class of agents it is the system prompt, of a function the task
-            pair = made.named.get(keyword)
-            if (
-                pair is not None
-                and isinstance(pair[0], Str)
-                and _static_words(pair[0].parts) >= _ENOUGH_WORDS
-            ):
-                value = settled(pair[0]) if frame.at_module_level else pair[0]
-                self._emit(keyword, "system", value, pair[1], frame, certain=True)
-        tools = self._cutter(frame).tools(made)
+            given, expression = made.named[keyword]
+            if isinstance(given, Str) and _static_words(given.parts) >= _ENOUGH_WORDS:
+                value = settled(given) if frame.at_module_level else given
+                self._emit(keyword, "system", value, expression, frame, certain=True)
+        listed = made.named.get("tools")
+        named = listed is not None and isinstance(listed[0], Seq) and listed[0].kind == "set"
+        tools = [] if named else self._cutter(frame).tools(made)  # a bare set is of names: no API takes it
         if tools:
             self._add("tools", tuple(tools), frame.module.place(made.node), frame, certain=True)
         pair = made.named.get("messages")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
 
 from promptcache_lint.prompts import Text
 from promptcache_lint.readers.python.values import Str
@@ -38,14 +39,27 @@ def made_message(made: Call) -> tuple[Role | None, Value | None, bool]:
 
     Without a role the call makes no message, as far as the source shows.
     """
-    if match := _NAMED.fullmatch(made.path):
-        value = made.argument(0, "content") or made.argument(0, "template") or made.argument(0, "prompt")
-        return role_of_speaker(match["role"]), value, match["template"] is not None
-    if match := _METHOD.fullmatch(made.path):
-        return "system", made.argument(0, "text") or made.argument(0, "content"), False
-    if _GENERAL.fullmatch(made.path):
-        return _by_argument(made)
-    return None, None, False
+    kind, role = _kind_of(made.path)
+    match kind:
+        case "":
+            return None, None, False
+        case "method":
+            return role, made.argument(0, "text") or made.argument(0, "content"), False
+        case "general":
+            return _by_argument(made)
+        case _:
+            value = made.argument(0, "content") or made.argument(0, "template") or made.argument(0, "prompt")
+            return role, value, kind == "template"
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(path: str) -> tuple[Literal["named", "template", "method", "general", ""], Role | None]:
+    """How a call of this name makes a message, and who speaks in it as far as the name says."""
+    if match := _NAMED.fullmatch(path):
+        return "template" if match["template"] is not None else "named", role_of_speaker(match["role"])
+    if _METHOD.fullmatch(path):
+        return "method", "system"
+    return "general" if _GENERAL.fullmatch(path) else "", None
 
 
 def _by_argument(made: Call) -> tuple[Role | None, Value | None, bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -93,7 +94,12 @@ def constant(node: ast.AST | None) -> object:
 
 def is_model_call(node: ast.Call) -> bool:
     """Whether a call asks a model, by its name."""
-    return _MODEL_CALL.fullmatch(called_name(node)) is not None
+    return _names_model_call(called_name(node))
+
+
+@lru_cache(maxsize=4096)
+def _names_model_call(name: str) -> bool:
+    return _MODEL_CALL.fullmatch(name) is not None
 
 
 def converts(name: str) -> bool:

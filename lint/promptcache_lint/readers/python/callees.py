@@ -1,0 +1,34 @@
+"""What a call makes or sends, by the name of what is called: a template, a tool, a request to a model.
+
+Messages are `speakers`' business; what becomes of the call is `sinks`'.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+__all__ = ["kind_of_call"]
+
+_API = re.compile(
+    r".*\.(?:chat\.completions|messages|responses|completions|ChatCompletion|Completion|models)"
+    r"(?:\.batches|\.with_raw_response|\.with_streaming_response)?"
+    r"\.(?:create|acreate|stream|parse|generate_content\w*|count_tokens)"
+    r"|(?:litellm\.)?a?completion|litellm\.(?:a?completion|a?responses|a?text_completion)|.*\.converse(?:_stream)?"
+)
+_TOOL_CLASS = re.compile(
+    r"(?:.*\.)?(?:Structured|Function|QueryEngine|Base|Callable|Retriever|Dynamic)?Tool(?:Metadata|Definition|Param)?"
+    r"(?:\.from_(?:function|defaults))?|(?:.*\.)?create_retriever_tool|(?:.*\.)?FunctionDeclaration"
+)
+_TEMPLATE_CLASS = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_template)?")
+
+
+@lru_cache(maxsize=4096)
+def kind_of_call(path: str) -> Literal["template", "tool", "request", ""]:
+    """What a call of ``path``, a name or chain of attributes, makes or sends; empty if nothing known."""
+    if _TEMPLATE_CLASS.fullmatch(path):
+        return "template"
+    if _TOOL_CLASS.fullmatch(path):
+        return "tool"
+    return "request" if _API.fullmatch(path) else ""
