@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_PATH = "/health"
 """Where vLLM, SGLang and llama.cpp tell it."""
 
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 3.0
 
 
 class HealthChecks:
@@ -41,7 +41,7 @@ class HealthChecks:
 
     async def run(self) -> None:
         """Ask until cancelled."""
-        timeout = aiohttp.ClientTimeout(total=min(_TIMEOUT_S, self._settings.health_interval_s * 2))
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
         async with aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as session:
             while True:
                 await asyncio.gather(*[self._check(session, one) for one in self._replicas()])

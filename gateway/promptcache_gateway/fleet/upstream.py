@@ -6,6 +6,7 @@ of an answer has come. What a caller sends reaches every replica as it is.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import Inbound, StreamReply
 
 _TRIES = 3
+_LEAST_LEAD_S, _LATE = 0.25, 1.5  # how late a first output may be that cannot be seen
 _REFUSALS = frozenset({429, 502, 503, 529})
 _FAILURES = frozenset({502, 503, 504, 529})
 _MAX_PLACEMENTS = 10_000
@@ -191,6 +193,10 @@ class FleetUpstream:
         if len(self._placements) > _MAX_PLACEMENTS:
             self._placements.popitem(last=False)
         lead = self.leaders.lead(prefix, choice.available)
+        if not call.stream:  # its first output cannot be seen: when it should have come must do
+            load = choice.target.load
+            due_s = load.backlog_s(now) + choice.missing / load.prefill_rate
+            asyncio.get_running_loop().call_later(max(_LEAST_LEAD_S, _LATE * due_s), lead.done)
         return Trip(self.router, chosen, choice, lead, self._arrived)
 
     async def _one_with_room(self, tried: set[str]) -> Replica | None:

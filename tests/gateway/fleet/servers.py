@@ -144,4 +144,4 @@ def states(gateway: Served) -> dict[str, str]:
 
 
 def until_state(gateway: Served, server: FakeReplica, state: str) -> None:
-    wait_until(lambda: states(gateway)[server.name] == state)
+    wait_until(lambda: states(gateway)[server.name] == state, 20)

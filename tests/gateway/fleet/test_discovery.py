@@ -34,11 +34,11 @@ def test_a_file_of_replicas_is_followed(tmp_path: Path) -> None:
         with served_fleet(fleet, tmp_path) as gateway:
             assert set(states(gateway)) == {one.name for one in servers[:2]}
             write(file, servers)
-            wait_until(lambda: states(gateway).get(servers[2].name) == "ready")
+            wait_until(lambda: states(gateway).get(servers[2].name) == "ready", 20)
             file.write_text("replicas = [")
             assert gateway.post(request("hello")).status_code == 200
             write(file, servers[2:])
-            wait_until(lambda: set(states(gateway)) == {servers[2].name})
+            wait_until(lambda: set(states(gateway)) == {servers[2].name}, 20)
             for number in range(3):
                 assert gateway.post(request(f"hello {number}")).status_code == 200
             assert len(servers[2].prompts) >= 3
@@ -52,14 +52,14 @@ def test_a_replica_that_is_taken_out_ends_what_it_has(tmp_path: Path) -> None:
         fleet = FleetSettings(file=file, lookup_s=0.05)
         with served_fleet(fleet, tmp_path) as gateway, ThreadPoolExecutor() as pool:
             running = pool.submit(gateway.post, request(LONG))
-            wait_until(lambda: servers[0].prompts)
+            wait_until(lambda: servers[0].prompts, 20)
             write(file, servers[1:])
-            wait_until(lambda: states(gateway).get(servers[0].name) == "removed")
+            wait_until(lambda: states(gateway).get(servers[0].name) == "removed", 20)
             assert gateway.post(request("new")).status_code == 200
             assert len(servers[1].prompts) == 1
             servers[0].release()
             assert running.result(10).status_code == 200
-            wait_until(lambda: set(states(gateway)) == {servers[1].name})
+            wait_until(lambda: set(states(gateway)) == {servers[1].name}, 20)
 
 
 def test_what_is_known_of_a_server_survives_other_settings(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_request_goes_where_events_say_its_prefix_is(tmp_path: Path) -> None:
     """Nobody asked the gateway for it: another door warmed the cache, and only events can tell."""
     with telling(3, tmp_path) as (replicas, gateway):
         replicas[2].run(TOKENS)
-        wait_until(lambda: events(gateway, replicas[2])["tokens"] == 2992)
+        wait_until(lambda: events(gateway, replicas[2])["tokens"] == 2992, 20)
         placed = ask(gateway, [*TOKENS, 7, 8, 9])["placement"]
     assert (placed["replica"], placed["exact"]) == (replicas[2].name, True)
     assert placed["available_tokens"] == placed["chosen_tokens"] == 2992
@@ -126,9 +126,9 @@ def test_what_was_evicted_everywhere_is_called_by_its_name(tmp_path: Path) -> No
     with telling(2, tmp_path) as (replicas, gateway):
         first = ask(gateway, TOKENS)
         (home,) = [one for one in replicas if one.name == first["placement"]["replica"]]
-        wait_until(lambda: events(gateway, home)["tokens"] == 2992)
+        wait_until(lambda: events(gateway, home)["tokens"] == 2992, 20)
         home.run(list(range(50_000, 50_000 + 16 * 400)))
-        wait_until(lambda: events(gateway, home)["tokens"] == 6400)
+        wait_until(lambda: events(gateway, home)["tokens"] == 6400, 20)
         record = ask(gateway, TOKENS)
     assert record["placement"]["removed_tokens"] > 2900
     assert record["diagnosis"]["cause"] == "PC803"
@@ -139,10 +139,10 @@ def test_a_cache_that_was_cleared_is_not_counted_on(tmp_path: Path) -> None:
     with telling(2, tmp_path, routing="prefix") as (replicas, gateway):
         home = ask(gateway, TOKENS)["placement"]["replica"]
         (one,) = [one for one in replicas if one.name == home]
-        wait_until(lambda: events(gateway, one)["tokens"] == 2992)
+        wait_until(lambda: events(gateway, one)["tokens"] == 2992, 20)
         one.engine.clear()
         one.tell()
-        wait_until(lambda: events(gateway, one)["tokens"] == 0)
+        wait_until(lambda: events(gateway, one)["tokens"] == 0, 20)
         assert ask(gateway, TOKENS)["placement"]["available_tokens"] == 0
 
 

@@ -155,7 +155,7 @@ def test_a_drained_replica_ends_what_it_has_and_gets_nothing_new(
         one.hold()
     with served_fleet(fleet_of(three), tmp_path) as gateway, ThreadPoolExecutor() as pool:
         running = pool.submit(gateway.post, request(LONG))
-        wait_until(lambda: sum(took(three)) == 1)
+        wait_until(lambda: sum(took(three)) == 1, 20)
         home = next(one for one in three if one.prompts)
         drain = {"upstream": "f", "replica": home.name}
         told = gateway.post(drain, path="/promptcache/v1/replicas/drain")
@@ -178,7 +178,7 @@ def test_no_replica_gets_more_than_it_may_and_who_waits_is_served(tmp_path: Path
         fleet = fleet_of(servers, max_concurrency=2)
         with served_fleet(fleet, tmp_path) as gateway, ThreadPoolExecutor(8) as pool:
             sent = [pool.submit(gateway.post, request(f"hello {number}")) for number in range(8)]
-            wait_until(lambda: view(gateway)["waiting"] == 4)
+            wait_until(lambda: view(gateway)["waiting"] == 4, 20)
             assert took(servers) == [2, 2]
             assert set(states(gateway).values()) == {"full"}
             for one in servers:
@@ -194,7 +194,7 @@ def test_waiting_for_room_has_an_end(tmp_path: Path) -> None:
         fleet = fleet_of([server], max_concurrency=1, queue_s=0.2)
         with served_fleet(fleet, tmp_path) as gateway, ThreadPoolExecutor() as pool:
             first = pool.submit(gateway.post, request("hello"))
-            wait_until(lambda: server.prompts)
+            wait_until(lambda: server.prompts, 20)
             refused = gateway.post(request("hello 2"))
             assert (refused.status_code, refused.json()["error"]["code"]) == (429, "fleet_busy")
             assert refused.headers["retry-after"] == "1"
