@@ -21,7 +21,7 @@ from tests.gateway.fleet.servers import fleet_of, replicas, request
 from tests.gateway.mock_upstream import wait_until
 from tests.gateway.observe.scenes import rules_text
 from tests.gateway.serving import Served, serve
-from tests.gateway.shared.processes import RULES
+from tests.gateway.shared.processes import RULES, crew
 from tests.gateway.shared.redis_server import RedisServer, redis_server
 from tests.gateway.store.postgres_server import postgres_server
 
@@ -237,3 +237,36 @@ def test_no_request_fails_and_none_is_counted_twice_whatever_dies(
     assert set(rows.values()) == {1}
     assert sum(row["requests"] for row in totals) == len(load.ids)
     assert counted == len(load.ids)
+
+
+def test_workers_of_one_machine_share_with_others_too(
+    store: RedisServer, upstream: CachingServer, tmp_path: Path
+) -> None:
+    config = tmp_path / "promptcache.toml"
+    config.write_text(
+        f'[upstream]\nurl = "{upstream.mock.url}"\n[tenants.default]\nrequests_per_minute = 12\n'
+        '[shared]\nname = "crews"\npatience_ms = 2000\n'
+    )
+    shared = SharedSettings(url=store.url, name="crews", patience_ms=2_000)
+    tenants = {"default": TenantLimits(requests_per_minute=12)}
+    to = UpstreamSettings(url=upstream.mock.url)
+    with machines(tmp_path, to, shared, 1, tenants=tenants) as (alone,):
+        name = alone.post(body("hi", f"You serve Ada the clever. {rules_text()}")).headers[
+            "x-promptcache-template"
+        ]
+        with crew(tmp_path, "--config", config, PROMPTCACHE_SHARED_URL=store.url) as running:
+            taught = running.ask("hi", system=f"You serve Bob the clever. {rules_text()}")
+            assert taught.headers["x-promptcache-template"] == name, "learned on the other machine"
+            journal = alone.gateway.observer.journal
+            assert journal is not None
+            wait_until(
+                lambda: any(
+                    event.data.get("id") == taught.headers["x-promptcache-request-id"]
+                    for event in journal.events.since(0)
+                ),
+                20,
+            )
+            statuses = Counter(running.ask(f"q{number}").status_code for number in range(20))
+            statuses[alone.post(body("one more")).status_code] += 1
+            assert statuses[429] > 0, "one limit for both machines and all workers"
+            assert statuses[200] <= 17
