@@ -159,3 +159,21 @@ def test_a_request_as_it_was_sent_needs_no_role():
     )
     report = lint_text(text, "request.json", Settings())
     assert [(finding.code, str(finding.severity)) for finding in report.findings] == [("PC101", "error")]
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "severity"),
+    [("uuid.uuid4()", "self.id", "warning"), ("7", "uuid.uuid4()", "error")],
+)
+def test_an_id_that_an_object_is_made_with_holds_as_long_as_the_object(made, used, severity):
+    text = f"""
+import uuid
+class Agent:
+    def __init__(self):
+        self.id = str({made})
+
+    def get_system_prompt(self):
+        return f"{RULES} Your id is {{{used}}}. Use it whenever you are asked who you are."
+"""
+    found = lint_text(text, "agent.py", Settings()).findings
+    assert [(finding.code, str(finding.severity)) for finding in found] == [("PC102", severity)]

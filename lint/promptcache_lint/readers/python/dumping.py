@@ -95,6 +95,9 @@ def _sorts_keys(made: Call) -> bool:
 
 def _of_unknown_order(value: Value, made: Call) -> bool:
     """Whether the keys in ``value`` may come in another order next time, as far as the source shows."""
+    given = made.arguments[0][1] if made.arguments else None
+    if isinstance(given, ast.ListComp | ast.GeneratorExp) and isinstance(given.elt, ast.Call):
+        return _DETERMINISTIC.fullmatch(ast.unparse(given.elt.func)) is None
     match value:
         case Thing(constant=None, settled=False):
             expression = made.arguments[0][1] if made.arguments else None

@@ -117,12 +117,19 @@ class Objects:
             frame = self._machine.run_alone(method)
             value = frame.names.get(needle)
             if value is not None:
-                return value
+                return map_traits(value, _kept) if method.name == "__init__" else value
         return None
 
     @staticmethod
     def _definition_frame(owner: Class) -> Frame:
         return Frame(owner.module, owner=owner)
+
+
+def _kept(trait: Trait) -> Trait:
+    """What an object takes when it is made holds as long as the object: for a conversation, as a rule."""
+    if trait.mark.severity <= Severity.WARNING:
+        return trait
+    return replace(trait, mark=replace(trait.mark, severity=Severity.WARNING))
 
 
 def own_attributes(left: Frame) -> tuple[tuple[str, Value], ...]:
