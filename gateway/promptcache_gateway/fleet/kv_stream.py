@@ -144,6 +144,7 @@ class KvStream:
             socket.close(0)
 
     async def _hear_again(self, socket: Any) -> None:
+        past = not self.sequence.due  # what was told before we came says nothing of our own estimates
         first = True
         while True:
             frames = await socket.recv_multipart()
@@ -159,9 +160,9 @@ class KvStream:
                 self._index.begin(whole=False)
             first = False
             self.replayed += 1
-            self._apply(told, payload)
+            self._apply(told, payload, past=past)
 
-    def _apply(self, number: int, payload: bytes) -> None:
+    def _apply(self, number: int, payload: bytes, *, past: bool = False) -> None:
         self.sequence.due = number + 1
         try:
             events = read_batch(payload)
@@ -170,7 +171,8 @@ class KvStream:
             self._lose(number)
             return
         self._index.apply(events)
-        self._teach(events)
+        if not past:
+            self._teach(events)
 
     def _teach(self, events: tuple[KvEvent, ...]) -> None:
         if self._tree is None:

@@ -132,6 +132,22 @@ async def test_clearing_clears_the_estimate_too() -> None:
         await until(lambda: len(stream._tree) == 0)
 
 
+async def test_what_was_cleared_before_we_came_leaves_the_estimate_alone() -> None:
+    engine = FakeEngine()
+    async with publisher() as pub:
+        engine.clear()
+        engine.run(range(40))
+        await pub.send(*engine.batches)
+        stream = KvStream(pub.events, pub.replay, KvIndex(), PrefixTree())
+        stream._tree.insert((1, 2, 3), 0.0)
+        task = asyncio.create_task(stream.run())
+        await until(lambda: stream.replayed == 2)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert stream._index.held(KNOWN) == (40, 0)
+    assert len(stream._tree) == 3
+
+
 async def test_a_message_that_cannot_be_read_ends_what_is_sure_and_nothing_else() -> None:
     engine = FakeEngine()
     async with publisher() as pub, following(pub) as stream:
