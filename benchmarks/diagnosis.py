@@ -4,7 +4,8 @@ Plays generated conversations against a simulated provider's cache: ordinary tra
 faults together with a clock in the system prompt. Prints precision and recall for every cause, alone and
 combined. Alone, a pair is right when its cause comes first, at the path and the character where the texts
 part. Combined, each of the two causes must be listed, and no third. A third table holds breakpoints, tools,
-compaction and what the built-in engine tells: exactly the causes of the label must be named.
+compaction and what the built-in engine tells, a fourth requests in every kind of writing and with pictures,
+to providers whose tokens are now two bytes and now eight: exactly the causes of the label must be named.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds 
 from tests.gateway.observe.marked_traffic import MARKED_FAULTS, MARKED_SCENES, play
 from tests.gateway.observe.scenes import Stage
 from tests.gateway.observe.traffic import COMBINED, FAULTS, SCENES, Author, Pair, clocked
+from tests.gateway.observe.written_traffic import WRITTEN_FAULTS, WRITTEN_SCENES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 NONE = "none"
 MARKED = (*MARKED_SCENES, *MARKED_FAULTS)
+WRITTEN = (*WRITTEN_SCENES, *WRITTEN_FAULTS)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}
 """What a fault brings with it: static text behind it, a breakpoint on it."""
@@ -100,7 +103,7 @@ def text_at(body: dict[str, Any], path: str | None) -> str | None:
 
 def main(pairs: int = 3_000) -> int:
     """Print the tables; 1 where a number is below 0.98."""
-    alone, combined, others = Score(), Score(), Score()
+    alone, combined, others, written = Score(), Score(), Score(), Score()
     makers = [*SCENES, *FAULTS]
     for number in range(pairs * 2 // 3):
         pair = makers[number % len(makers)](Author(number))
@@ -112,7 +115,15 @@ def main(pairs: int = 3_000) -> int:
     for number in range(pairs // 6):
         scene = MARKED[number % len(MARKED)](Author(number))
         others.add(scene.codes or [NONE], play(scene).causes or [NONE])
-    worst = min(alone.show("alone"), combined.show("beside a clock"), others.show("marks, tools, engine"))
+    for number in range(pairs // 3):
+        scene = WRITTEN[number % len(WRITTEN)](Author(number))
+        written.add(scene.codes or [NONE], play(scene).causes or [NONE])
+    worst = min(
+        alone.show("alone"),
+        combined.show("beside a clock"),
+        others.show("marks, tools, engine"),
+        written.show("any writing"),
+    )
     return 0 if worst >= LEAST else 1
 
 

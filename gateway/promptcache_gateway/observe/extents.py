@@ -2,8 +2,8 @@
 
 How many bytes make a token depends on the tokenizer, the language and the kind of text: four or five of
 English, one of a digit, three of a Chinese character. No single ratio is right, so a stretch is bounded: a
-tokenizer joins no words and makes no token of less than a byte. Pictures, files and hidden thoughts have
-tokens that their bytes say nothing of.
+tokenizer seldom joins words and makes no token of less than a byte. Pictures, files and hidden thoughts
+have tokens that their bytes say nothing of.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
 
 _BYTES_A_TOKEN = 16  # of text without spaces; a longer token is a row of dashes
-_WORD_TOKENS = 0.9  # least tokens of a word: tokenizers seldom join two
+_WORD_TOKENS = 0.9  # least tokens of a word
 _WIDE_TOKENS = 0.4  # least tokens of a character that takes three or four bytes
 _LETTER_TOKENS = 0.75  # most tokens of a letter: random letters, as in base64
 _RETOLD = 0.5  # providers retell tools in their own form, which is shorter than the JSON
@@ -30,7 +30,6 @@ _OPENING_TOKENS = 16  # of the answer's opening, at most
 _NOMINAL_BYTES = 4_000  # what a picture counts for where only a guess is wanted
 
 _LETTERS = string.ascii_letters.encode()
-_BLANKS = b" \t\n\r"
 _NARROW = bytes(range(0xE0))
 _OPAQUE = re.compile(
     r'"type":"(?:[a-z_]*(?:image|audio|video|file|document|container|reference)'
@@ -53,9 +52,11 @@ class Extent:
         return Extent(max(0.0, self.least - other.most), max(0.0, self.most - other.least))
 
     def within(self, other: Extent) -> Extent:
-        """Both at once. Where they contradict each other, the wider claim is none: from least to most."""
+        """Both at once. Of two that contradict each other either may be right."""
         least, most = max(self.least, other.least), min(self.most, other.most)
-        return Extent(least, most) if least <= most else Extent(most, least)
+        if least <= most:
+            return Extent(least, most)
+        return Extent(min(self.least, other.least), max(self.most, other.most))
 
     @property
     def agrees(self) -> bool:
@@ -64,7 +65,6 @@ class Extent:
 
 
 ANY = Extent(0.0, math.inf)
-NONE = Extent(0.0, 0.0)
 
 
 def exactly(tokens: int) -> Extent:
@@ -72,15 +72,34 @@ def exactly(tokens: int) -> Extent:
     return Extent(tokens, tokens)
 
 
-def stretch(prompt: Prompt, start: int, end: int | None = None) -> Extent:
-    """Tokens between two places of a prompt, in its bytes; ``end`` None: with all that closes it."""
-    stop = prompt.offsets[-1] if end is None else end
-    total = Extent(0.0, _OPENING_TOKENS) if end is None else NONE
-    index = max(bisect_right(prompt.offsets, start) - 1, 0)
-    while index < len(prompt.segments) and prompt.offsets[index] < stop:
-        total += _part(prompt, index, start - prompt.offsets[index], stop - prompt.offsets[index])
-        index += 1
-    return total
+class Tape:
+    """A prompt's extents, each segment's looked at once. Places are bytes, as in the prompt's offsets."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        self._prompt = prompt
+        self._known: dict[int, Extent] = {}
+
+    def between(self, start: int, end: int | None = None) -> Extent:
+        """Tokens between two places; ``end`` None: with all that closes the prompt."""
+        offsets = self._prompt.offsets
+        stop = offsets[-1] if end is None else end
+        least, most = 0.0, 0.0 if end is not None else float(_OPENING_TOKENS)
+        for index in range(max(bisect_right(offsets, start) - 1, 0), len(offsets) - 1):
+            if offsets[index] >= stop:
+                break
+            part = self._part(index, start - offsets[index], stop - offsets[index])
+            least, most = least + part.least, most + part.most
+        return Extent(least, most)
+
+    def _part(self, index: int, start: int, end: int) -> Extent:
+        """Tokens of a segment between two of its bytes."""
+        size = self._prompt.offsets[index + 1] - self._prompt.offsets[index]
+        if start > 0 or end < size:
+            return _extent_of(self._prompt.segments[index], max(start, 0), end if end < size else None)
+        known = self._known.get(index)
+        if known is None:
+            known = self._known[index] = _extent_of(self._prompt.segments[index])
+        return known
 
 
 def weigh(prompt: Prompt) -> tuple[int, ...]:
@@ -94,34 +113,30 @@ def weigh(prompt: Prompt) -> tuple[int, ...]:
 
 def is_opaque(segment: Segment) -> bool:
     """Whether a segment's bytes say nothing of its tokens."""
-    text = segment.text
-    return "{" in text[segment.head : segment.head + 2] and _OPAQUE.search(text) is not None
+    return segment.text.startswith(("{", "["), segment.head) and _OPAQUE.search(segment.text) is not None
 
 
-def _part(prompt: Prompt, index: int, start: int, end: int) -> Extent:
-    """Tokens of a segment between two of its bytes."""
-    segment = prompt.segments[index]
+def _extent_of(segment: Segment, start: int = 0, end: int | None = None) -> Extent:
+    """Tokens of a segment from one of its bytes to another; ``end`` None: with the markup that closes it."""
     if is_opaque(segment):
         return ANY
-    size = prompt.offsets[index + 1] - prompt.offsets[index]
     data = segment.text.encode("utf-8", "surrogatepass")
-    part = data[max(start, 0) : max(end, 0)]
-    found = _text_extent(part)
+    found = text_extent(data if not start and end is None else data[start:end])
     if segment.kind == "tool":
-        found = Extent(found.least * _RETOLD, found.most)
-    if segment.kind == "message" and end >= size:
-        found += Extent(0.0, _MARKUP_TOKENS + len(segment.extra))
-    return found
+        return Extent(found.least * _RETOLD, found.most)
+    if segment.kind != "message" or end is not None:
+        return found
+    return Extent(found.least, found.most + _MARKUP_TOKENS + len(segment.extra))
 
 
-def _text_extent(data: bytes) -> Extent:
+def text_extent(data: bytes) -> Extent:
+    """Tokens of a text in UTF-8."""
     if not data:
-        return NONE
-    blanks = len(data) - len(data.translate(None, _BLANKS))
-    letters = len(data) - len(data.translate(None, _LETTERS))
-    wide = len(data.translate(None, _NARROW))
-    solid = len(data) - blanks
-    words = len(data.split()) - 1  # the first may be the end of one that began before
-    least = max(words * _WORD_TOKENS, wide * _WIDE_TOKENS, solid / _BYTES_A_TOKEN - 1, 0.0)
-    most = len(data) - letters * (1 - _LETTER_TOKENS) + 1
-    return Extent(least, most)
+        return Extent(0.0, 0.0)
+    spaces = data.count(b" ")
+    words = spaces - 2 * data.count(b"  ")  # of a row of spaces one counts, or none
+    wide = 0 if data.isascii() else len(data.translate(None, _NARROW))
+    others = len(data.translate(None, _LETTERS))
+    solid = (len(data) - spaces) / _BYTES_A_TOKEN
+    least = max(words * _WORD_TOKENS, wide * _WIDE_TOKENS, solid) - 1
+    return Extent(max(least, 0.0), others + (len(data) - others) * _LETTER_TOKENS + 1)

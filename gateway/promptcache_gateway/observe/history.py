@@ -47,6 +47,7 @@ class Match:
         pending: nothing that shares this prefix has begun to be answered yet.
         first: True when nothing was ever seen here, so that there is nothing to compare with.
         lengths: which of its prefixes are known in tokens: their number of segments, and how many tokens.
+        gaps: some earlier request has been forgotten, and may have been the better predecessor.
     """
 
     predecessor: Entry | None
@@ -56,6 +57,7 @@ class Match:
     pending: bool
     first: bool
     lengths: tuple[tuple[int, Extent], ...] = ()
+    gaps: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -118,6 +120,7 @@ class History:
                 pending=(living or best).answered_at is None,
                 first=False,
                 lengths=known_lengths(row, prompt, route[1]),
+                gaps=self._has_forgotten(tenant, row),
             )
 
     def same_beginning(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.extents import ANY, Extent, exactly, stretch, weigh
+from promptcache_gateway.observe.extents import ANY, Extent, Tape, exactly, weigh
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.row import Entry
 
-_SHORT_BYTES = 8_192  # a longer rest says little about what stands before it
+_SHORT_BYTES = 8_192  # a longer rest says little about what stands before it, and is not remembered
+_LONG_BYTES = 65_536  # and of this length it is not worth the time to look at it
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Ruler:
     def __init__(self, evidence: Evidence, total: int, known: tuple[int, int] | None = None) -> None:
         assert evidence.prompt is not None
         self._prompt = evidence.prompt
+        self._tape = Tape(evidence.prompt)
+        self._known: dict[int, Length] = {}
         self._total = total
         self._whole = is_whole(evidence.prompt)
         self._model = evidence.route[1]
@@ -65,6 +68,15 @@ class Ruler:
 
     def at(self, place: int) -> Length:
         """Tokens before a place, which is given in bytes."""
+        if place not in self._known:
+            self._known[place] = self._measure(place)
+        return self._known[place]
+
+    def least_behind(self, place: int) -> float:
+        """Tokens behind a place, at least."""
+        return self._tape.between(place).least
+
+    def _measure(self, place: int) -> Length:
         extent = self._extent(place)
         least = min(extent.least, self._total)
         most = min(max(extent.most, least), self._total)
@@ -93,19 +105,27 @@ class Ruler:
         )
 
     def _bounds(self, place: int) -> Iterator[Extent]:
+        """From the nearest known places, the whole, others that begin alike, the text itself."""
         before = [mark for mark in self._marks if mark[0] <= place][-1:]
         behind = [mark for mark in self._marks if mark[0] > place][:1]
         for at, extent in before:
-            yield extent + stretch(self._prompt, at, place)
+            yield extent + self._between(at, place)
         for at, extent in behind:
-            yield extent - stretch(self._prompt, place, at)
-        if self._whole:
-            yield exactly(self._total) - stretch(self._prompt, place)
+            yield extent - self._between(place, at)
+        rest = self._prompt.total_bytes - place
+        if self._whole and rest <= _LONG_BYTES:
+            yield exactly(self._total) - self._tape.between(place)
         for peer, shared in self._peers():
-            if peer.prompt_tokens is not None and place <= shared and is_whole(peer.prompt):
-                yield exactly(peer.prompt_tokens) - stretch(peer.prompt, place)
+            shorter = peer.prompt.total_bytes - place <= min(
+                rest // 2, _LONG_BYTES
+            )  # a long rest says little
+            if peer.prompt_tokens is not None and place <= shared and shorter and is_whole(peer.prompt):
+                yield exactly(peer.prompt_tokens) - Tape(peer.prompt).between(place)
         if not is_edited_by_provider(self._prompt):
-            yield Extent(stretch(self._prompt, 0, place).least, ANY.most)
+            yield Extent(self._between(0, place).least, ANY.most)
+
+    def _between(self, start: int, end: int) -> Extent:
+        return self._tape.between(start, end) if end - start <= _LONG_BYTES else ANY
 
     def _peers(self) -> Iterator[tuple[Entry, int]]:
         """Requests of the same model with the bytes that they share with this one at its beginning."""
@@ -151,9 +171,9 @@ def lengths_told(entry: Entry, outcome: Outcome, *, marked_only: bool) -> list[t
     prompt, usage, tokens = entry.prompt, outcome.usage, outcome.usage.total_input
     if tokens is None or outcome.engine is not None or not is_whole(prompt):
         return []
-    found = [(len(prompt.segments), exactly(tokens))]
+    found, tape = [(len(prompt.segments), exactly(tokens))], Tape(prompt)
     found += [
-        (depth, exactly(tokens) - stretch(prompt, prompt.offsets[depth]))
+        (depth, exactly(tokens) - tape.between(prompt.offsets[depth]))
         for depth in {prompt.head, prompt.turn} - {0, len(prompt.segments)}
         if prompt.total_bytes - prompt.offsets[depth] <= _SHORT_BYTES
     ]

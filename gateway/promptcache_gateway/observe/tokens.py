@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.extents import stretch
 from promptcache_gateway.observe.marked import (
     breaks_behind_marks,
     has_no_marks,
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
 
 _ESTIMATE_SLACK = 0.02  # share of an estimate that it may be wrong by and still be the engine's own count
+
+_OPENING_TOKENS = 16
+_GUESS_SLACK = 1.1  # how far off a guess may ordinarily be
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ class Tokens:
         """The counts of a hit: what was read is what could be, to the step in which the provider counts."""
         if self.cached is None or self.expected is None:
             return self
-        return replace(self, expected=min(self.expected, self.cached), reusable=self.cached)
+        expected = self.cached if self.estimated else min(self.expected, self.cached)
+        return replace(self, expected=expected, reusable=self.cached)
 
 
 def count_tokens(evidence: Evidence, usage: Usage | None, engine: EngineFacts | None) -> Tokens:
@@ -86,8 +89,7 @@ def count_tokens(evidence: Evidence, usage: Usage | None, engine: EngineFacts | 
         return Tokens(prompt=prompt, cached=cached, written=written)
     if evidence.comparison is None:
         known = cached or 0
-        step = evidence.rules.granularity
-        return Tokens(prompt, cached, written, expected=known, reusable=known, tolerance=step)
+        return Tokens(prompt, cached, written, expected=known, reusable=known)
     return _Counting(evidence, prompt, cached, engine).tokens(written)
 
 
@@ -132,7 +134,7 @@ class _Counting:
             expected=max(expected, 0),
             reusable=max(reusable, expected, self._cached or 0),
             offset=offset if offset is not None else round(shared.guess),
-            tolerance=self._rules.granularity,
+            tolerance=tolerance_of(self._rules),
             estimated=not known or self._engine_expected is None or offset is None,
             uncertain=self._engine_expected is None
             and self._cached == 0
@@ -198,15 +200,22 @@ class _Counting:
             return min(self._rules.possible(whole.prompt_tokens), self._prompt), True
         size = self._ruler.at(self._comparison.matching_bytes).guess
         turn = self._sent.offsets[min(self._sent.turn, len(self._sent.segments))]
-        size = min(size, self._prompt - stretch(self._sent, turn).least)
+        size = min(size, self._prompt - self._ruler.least_behind(turn))
         return min(self._rules.possible(size), self._prompt), False
 
     def _is_contradicted(self, shared: Length) -> bool:
-        """Whether the counters refute the break: another request, that is forgotten, had more of this."""
+        """Whether the counters refute the break: another request, that is forgotten, had more of this.
+
+        Where some are known to be forgotten, the guess at what is shared need not be far off.
+        """
         if self._cached is None or self._rules.reports_exactly or not self._broken:
             return False
-        living = self._ruler.at(self._comparison.living_bytes)
-        return self._cached > max(shared.most, living.most) + self._rules.granularity
+        match = self._evidence.match
+        for length in (shared, self._ruler.at(self._comparison.living_bytes)):
+            near = length.guess * _GUESS_SLACK if match is not None and match.gaps else length.most
+            if self._cached <= min(near, length.most) + self._rules.granularity:
+                return False
+        return True
 
 
 def figure(length: Length, cached: int | None, rules: CacheRules) -> int:
@@ -216,9 +225,15 @@ def figure(length: Length, cached: int | None, rules: CacheRules) -> int:
     was read is taken for all there was.
     """
     least, guess = rules.promised(length.least), rules.promised(length.guess)
-    if cached is None or cached < least - rules.granularity:
+    slack = 0.0 if length.exact else least * _ESTIMATE_SLACK
+    if cached is None or cached < least - max(tolerance_of(rules), slack):
         return guess
-    return min(guess, max(least, cached))
+    return min(guess, cached)
+
+
+def tolerance_of(rules: CacheRules) -> int:
+    """How much less than expected may be read: a step, or what opens an answer and is not said again."""
+    return rules.granularity if rules.reports_exactly else max(rules.granularity, _OPENING_TOKENS)
 
 
 def _exact_offset(engine: EngineFacts | None) -> int | None:

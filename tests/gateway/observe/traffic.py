@@ -212,7 +212,8 @@ def _changing(author: Author, code: str, make: Callable[[], str], *, where: str 
     """Two renderings of a system prompt with a value that changes, at its beginning, middle or end."""
     body = author.conversation(author.random.randrange(3), tools=False)
     lines = body["messages"][0]["content"].split("\n")
-    place = {"start": 0, "end": len(lines), None: author.random.randrange(len(lines))}[where]
+    early = author.random.randrange(len(lines) * 3 // 4 + 1)  # a step or more stands behind it
+    place = {"start": 0, "end": len(lines), None: early}[where]
     old, new = make(), make()
     while new == old:
         new = make()
@@ -314,7 +315,7 @@ def whitespace(author: Author) -> Pair:
     body = author.conversation(1)
     system = body["messages"][0]["content"]
     words = system.split(" ")
-    place = author.random.randrange(1, len(words))
+    place = author.random.randrange(1, len(words) * 3 // 4)  # a step or more stands behind it
     changed = author.random.choice(
         (
             " ".join(words[:place]) + "  " + " ".join(words[place:]),

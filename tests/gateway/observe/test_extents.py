@@ -1,0 +1,92 @@
+"""Whatever the tokenizer and whatever is written: the true count lies between the two bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptcache_gateway.observe.extents import Extent, Tape, exactly, text_extent, weigh
+from promptcache_gateway.observe.masking import Masker
+from promptcache_gateway.observe.prompt import Prompt, read_prompt
+from tests.gateway.observe.scenes import rules_text
+from tests.gateway.observe.traffic import Author
+from tests.gateway.observe.written_provider import Tokenizer
+from tests.gateway.observe.written_traffic import WRITINGS
+
+TOKENIZERS = st.builds(Tokenizer, letters=st.integers(3, 8), digits=st.integers(1, 3), wide=st.integers(1, 2))
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "iVBOR" * 2_000}}
+
+
+def read(*messages: dict[str, Any], **more: Any) -> Prompt:
+    return read_prompt({"model": "m", "messages": list(messages), **more}, Masker())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(WRITINGS), st.integers(0, 10**6), st.integers(30, 4_000), TOKENIZERS)
+def test_a_text_has_as_many_tokens_as_its_bounds_say(
+    write: Any, seed: int, size: int, tokenizer: Tokenizer
+) -> None:
+    text = write(Author(seed), size)
+    extent = text_extent(text.encode())
+
+    assert extent.least <= len(tokenizer.cut(text)) <= extent.most
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=300), TOKENIZERS)
+def test_no_text_has_fewer_tokens_than_its_least(text: str, tokenizer: Tokenizer) -> None:
+    text = text.encode("utf-8", "replace").decode()
+
+    assert text_extent(text.encode()).least <= len(tokenizer.cut(text))
+
+
+@pytest.mark.parametrize("text", [" " * 900, "\n" * 900, "=" * 900, "\n    " * 300])
+def test_rows_of_one_character_may_be_few_tokens(text: str) -> None:
+    assert text_extent(text.encode()).least <= len(text) / 16
+
+
+def test_words_are_tokens_at_least() -> None:
+    extent = text_extent(rules_text(40).encode())
+    words = len(rules_text(40).split())
+
+    assert words * 0.7 <= extent.least <= words
+    assert extent.most < len(rules_text(40))
+
+
+def test_a_tape_measures_from_place_to_place() -> None:
+    prompt = read({"role": "system", "content": rules_text(20)}, {"role": "user", "content": "Who pays?"})
+    tape = Tape(prompt)
+    middle = prompt.offsets[1] // 2
+    halves = tape.between(0, middle) + tape.between(middle, prompt.offsets[1])
+    whole = tape.between(0, prompt.offsets[1])
+
+    assert whole.least - 2 <= halves.least <= whole.least
+    assert whole.most <= halves.most <= whole.most + 2
+    assert tape.between(0).most > tape.between(0, prompt.offsets[-1]).most
+    assert tape.between(middle, middle) == Extent(0.0, 0.0)
+
+
+def test_a_picture_and_a_thought_have_any_number_of_tokens() -> None:
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+    for part in (PICTURE, thought):
+        prompt = read({"role": "assistant", "content": [part]}, {"role": "user", "content": "And?"})
+        assert Tape(prompt).between(0, prompt.offsets[1]) == Extent(0.0, math.inf)
+        assert weigh(prompt)[1] == 4_000
+
+
+def test_a_text_that_only_mentions_a_picture_is_a_text() -> None:
+    prompt = read({"role": "user", "content": 'Write {"type":"image"} and nothing else, would you?'})
+
+    assert Tape(prompt).between(0).most < 100
+
+
+def test_what_contradicts_itself_is_left_open() -> None:
+    assert exactly(5).within(exactly(9)) == Extent(5, 9)
+    assert Extent(0, 9).within(Extent(4, 20)) == Extent(4, 9)
+    assert exactly(100) - Extent(10, math.inf) == Extent(0, 90)
+    assert not Extent(0, 40).agrees
+    assert Extent(30, 40).agrees
