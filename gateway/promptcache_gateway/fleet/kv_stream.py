@@ -111,6 +111,8 @@ class KvStream:
             return
         if arrival == "restart":
             self._index.begin(whole=number == 0)
+            if self._tree is not None:
+                self._tree.clear()
         if arrival == "gap" or (arrival == "restart" and number):
             self.gaps += 1
             await self._catch_up(context, upto=number)

@@ -117,9 +117,11 @@ async def test_an_engine_that_was_started_anew_begins_at_zero() -> None:
         await until(lambda: len(stream._index) == 10)
         anew = FakeEngine()
         anew.run(range(8))
+        stream._tree.insert((1, 2, 3), 0.0)
         pub.number, pub.kept = 0, []
         await pub.send(*anew.batches)
         await until(lambda: stream._index.held(KNOWN) == (8, 0))
+        assert len(stream._tree) == 0
 
 
 async def test_clearing_clears_the_estimate_too() -> None:
