@@ -33,9 +33,9 @@ def uses(monkeypatch: pytest.MonkeyPatch) -> list[Use]:
     told: list[Use] = []
     original = LearnedPolicy.use
 
-    def use(self: LearnedPolicy, path: Sequence[Node], use: Use) -> None:
+    def use(self: LearnedPolicy, path: Sequence[Node], pages: Sequence[int], use: Use) -> None:
         told.append(use)
-        original(self, path, use)
+        original(self, path, pages, use)
 
     monkeypatch.setattr(LearnedPolicy, "use", use)
     return told
