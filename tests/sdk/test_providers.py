@@ -64,3 +64,17 @@ def test_parameters_that_reach_the_prompt_depend_on_the_provider() -> None:
     assert set(prompt_parameters("openai").values()) <= {"tools", "system", "messages"}
     assert "tool_choice" in prompt_parameters(None)
     assert "temperature" not in prompt_parameters(None)
+
+
+def test_a_disputed_minimum_is_none_but_has_a_bound() -> None:
+    facts = find_model("gemini-2.5-pro")
+
+    assert facts is not None
+    assert (facts.min_tokens, facts.min_tokens_at_most) == (None, 4096)
+    assert find_model("gpt-4o").min_tokens_at_most is None  # type: ignore[union-attr]
+
+
+def test_one_provider_finds_what_it_keeps_as_a_whole_only() -> None:
+    found = {name: find_model(name) for name in ("deepseek-chat", "gpt-5.6", "claude-sonnet-4-5")}
+
+    assert [facts.whole_units for facts in found.values() if facts] == [True, False, False]

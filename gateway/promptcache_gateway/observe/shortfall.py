@@ -123,7 +123,7 @@ def _unmarked(evidence: Evidence, tokens: Tokens) -> list[Reason]:
         return [Reason("PC811", None, summary, on_demand=True)]
     if evidence.match is None or not evidence.match.alive:
         return []  # it would have been gone anyway
-    return [Reason("PC602", None, f"Nothing is marked, and {evidence.route[0]} keeps only what is.")]
+    return [Reason("PC602", None, "Nothing is marked, and this provider keeps only what is.")]
 
 
 def _first_of_model(evidence: Evidence) -> list[Reason]:

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptcache_gateway.observe.extents import Extent, exactly
 from promptcache_gateway.observe.history import Entry, History
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.prompt import Prompt, read_prompt
@@ -235,3 +236,41 @@ def test_the_bytes_told_are_those_of_what_is_remembered(steps: list[tuple[str, s
         owners = history._tenants.values()
         held = [entry for owner in owners for row in owner.rows.values() for entry in row.entries]
         assert history.stored_bytes == sum(entry.prompt.total_bytes for entry in held)
+
+
+def known(history: History, body: dict[str, Any], *, model: str = "model-a") -> dict[int, Extent]:
+    return dict(history.find("t", "f", prompt(body), route=("u", model), not_before=0.0).lengths)
+
+
+def test_lengths_of_prefixes_are_known_by_model_narrowed_down_and_kept_when_the_request_is_not() -> None:
+    history = History(max_requests=1)
+    first = entry("first", chat(RULES, "one"))
+    history.add("t", "f", first)
+    history.learn("t", "f", first, [(1, Extent(400, 480)), (2, exactly(500))])
+    second = entry("second", chat(RULES, "two"))
+    history.add("t", "f", second)
+    history.learn("t", "f", second, [(1, Extent(450, 600))])
+
+    assert known(history, chat(RULES, "three")) == {1: Extent(450, 480)}
+    assert known(history, chat(RULES, "one", "yes", "more")) == {1: Extent(450, 480), 2: exactly(500)}
+    assert known(history, chat(RULES, "one"), model="model-b") == {}
+
+
+def test_so_many_lengths_are_kept_and_no_more() -> None:
+    history = History()
+    for number in range(1_500):
+        one = entry(str(number), chat(RULES, f"question number {number}"))
+        if number in {0, 1_499}:
+            history.add("t", "f", one)
+        history.learn("t", "f", one, [(2, exactly(number))])
+
+    assert known(history, chat(RULES, "question number 1499")) == {2: exactly(1_499)}
+    assert known(history, chat(RULES, "question number 0")) == {}
+
+
+def test_forgetting_shows_as_a_gap() -> None:
+    history = History(max_requests=2)
+    for number, gaps in enumerate((False, False, True)):
+        history.add("t", "f", entry(str(number), chat(RULES, f"question number {number}")))
+        found = history.find("t", "f", prompt(chat(RULES, "more")), route=ROUTE, not_before=0.0)
+        assert found.gaps == gaps
