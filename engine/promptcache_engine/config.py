@@ -14,6 +14,7 @@ from promptcache_engine.errors import ConfigError
 from promptcache_engine.grammars import Grammar
 from promptcache_engine.scheduler.waiting import SchedulingPolicy
 
+ATTENTION_BACKENDS = ("auto", "triton", "torch")
 DECODE_KERNELS = ("auto", "native", "torch")
 DTYPES = ("float32", "bfloat16", "float16")
 KV_DTYPES = ("auto", *DTYPES)
@@ -32,8 +33,8 @@ class EngineConfig:
     Attributes:
         model: a name the hub knows, or the path of a GGUF file.
         dtype: ``float32``, ``bfloat16`` or ``float16``, for weights.
-        kv_dtype: the same for keys and values; ``auto``: ``dtype`` with ``deterministic``, otherwise 16 bits:
-            ``float16`` if that is ``dtype``, or ``bfloat16``.
+        kv_dtype: the same for keys and values; ``auto``: ``dtype`` with ``deterministic`` or on Triton,
+            otherwise 16 bits: ``float16`` if that is ``dtype``, or ``bfloat16``.
         page_size: tokens a page of KV holds.
         kv_cache_tokens: tokens the pool of KV holds, rounded up to whole pages; None: four contexts, or less
             where memory is short.
@@ -51,6 +52,8 @@ class EngineConfig:
         threads: CPU threads for tensor work, for the whole process; None: torch's own choice, at most the
             cores this process may use.
         chat_template: a Jinja template's text, or the path of its file, instead of the model's own.
+        attention_backend: what computes all but matrix products: ``triton``, kernels for a GPU; ``torch``;
+            ``auto``: triton on a GPU where it can be.
         decode_kernel: what computes answers: ``native``, a C file compiled at first use; ``torch``;
             ``auto``: native where it can be, which is never with ``deterministic``.
         deterministic: outputs equal to the bit, whatever was cached and whatever else is computed; slower.
@@ -66,7 +69,7 @@ class EngineConfig:
     page_size: int = 16
     kv_cache_tokens: int | None = None
     enable_prefix_caching: bool = True
-    eviction_policy: str = "lru"
+    eviction_policy: str = "learned"
     max_batch_tokens: int = 512
     max_running: int = 16
     max_waiting: int = 256
@@ -76,6 +79,7 @@ class EngineConfig:
     max_context: int | None = None
     threads: int | None = None
     chat_template: str | None = None
+    attention_backend: str = "auto"
     decode_kernel: str = "auto"
     deterministic: bool = False
     device: str = "auto"
@@ -91,12 +95,16 @@ class EngineConfig:
             ("kv_dtype", KV_DTYPES),
             ("scheduling_policy", SCHEDULING_POLICIES),
             ("preemption", PREEMPTION_MODES),
+            ("attention_backend", ATTENTION_BACKENDS),
             ("decode_kernel", DECODE_KERNELS),
         ):
             if getattr(self, name) not in known:
                 raise ConfigError(name, getattr(self, name), f"Choose one of {', '.join(known)}")
         if self.deterministic and self.decode_kernel == "native":
             remedy = "Use auto or torch: with deterministic there is one numeric path for every token"
+            raise ConfigError("decode_kernel", self.decode_kernel, remedy)
+        if self.attention_backend == "triton" and self.decode_kernel == "native":
+            remedy = "Use auto or torch: native computes on a CPU, attention_backend='triton' on a GPU"
             raise ConfigError("decode_kernel", self.decode_kernel, remedy)
         if not self.device:
             raise ConfigError("device", self.device, "Use auto, cpu or cuda")

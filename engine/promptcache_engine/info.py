@@ -20,6 +20,7 @@ class EngineInfo:
         device: where the tensors lie.
         num_pages: pages of the KV pool.
         page_size: tokens a page holds.
+        attention_backend: what computes all but matrix products: ``torch`` or ``triton``.
         decode_kernel: what computes the tokens of answers: ``torch``, or ``native`` and its instructions.
         window_pools: (window in tokens, pages) of the layers with a sliding window that have pages of their
             own beside ``num_pages``; empty where all layers share theirs.
@@ -34,6 +35,7 @@ class EngineInfo:
     device: str
     num_pages: int
     page_size: int
+    attention_backend: str = "torch"
     decode_kernel: str = "torch"
     window_pools: tuple[tuple[int, int], ...] = ()
 

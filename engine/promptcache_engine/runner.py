@@ -127,6 +127,7 @@ class ModelRunner:
                 torch.cat([part.window_slots[window][-part.length :] for part in slices])
                 for window in range(len(self._windows))
             ),
+            page_size=self._page_size,
         )
 
     def _window_slots(self, chunk: Chunk, windows: WindowPool) -> Tensor:

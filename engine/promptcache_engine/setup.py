@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import torch
 
-from promptcache_engine import decode_kernel
+from promptcache_engine import attention_backend, decode_kernel
 from promptcache_engine.cache import PrefixCache
 from promptcache_engine.config import EngineConfig
 from promptcache_engine.core import EngineCore
@@ -48,7 +48,7 @@ def load(config: EngineConfig, on_progress: Progress) -> LoadedModel:
     """Find the configured model's file and load it.
 
     Raises:
-        ConfigError: the device or the decode kernel cannot be used.
+        ConfigError: the device, the attention backend or the decode kernel cannot be used.
         ModelUnavailableError: the hub cannot provide the file.
         ModelError: the file cannot be served.
     """
@@ -56,8 +56,16 @@ def load(config: EngineConfig, on_progress: Progress) -> LoadedModel:
     path = resolve_model(config.model, progress=on_progress)
     on_progress(f"loading {path.name} as {config.dtype} on {device}")
     dtype: torch.dtype = getattr(torch, config.dtype)
-    library = decode_kernel.find(config, device)
-    loaded = load_model(path, dtype=dtype, device=device, deterministic=config.deterministic, library=library)
+    operations = attention_backend.find(config, device)
+    library = None if operations.name == "triton" else decode_kernel.find(config, device)
+    loaded = load_model(
+        path,
+        dtype=dtype,
+        device=device,
+        deterministic=config.deterministic,
+        library=library,
+        operations=operations,
+    )
     if library is not None:
         decode_kernel.add(config, loaded.model, library)
     return loaded
@@ -95,7 +103,7 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
     if config.max_context is not None and config.max_context > trained:
         raise ConfigError("max_context", config.max_context, f"The model was trained for {trained} tokens")
     context = config.max_context or trained
-    kv_dtype: torch.dtype = getattr(torch, config.kept_dtype)
+    kv_dtype = attention_backend.kept_dtype(config, model)
     num_pages = pool_pages(
         config,
         context_length=context,
@@ -112,10 +120,11 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         context_length=min(context, num_pages * config.page_size),
         vocab_size=loaded.config.vocab_size,
         dtype=str(model.dtype).removeprefix("torch."),
-        kv_dtype=config.kept_dtype,
+        kv_dtype=str(kv_dtype).removeprefix("torch."),
         device=str(model.device),
         num_pages=num_pages,
         page_size=config.page_size,
+        attention_backend=model.operations.name,
         decode_kernel=decode_kernel.name(model),
         window_pools=tuple(zip(loaded.config.windows, windowed, strict=True)) if windowed else (),
     )
@@ -126,6 +135,7 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         kv_dtype,
         model.device,
         window_slots=[pages * config.page_size + 1 for pages in windowed],
+        copy=model.operations.copy_slots,
     )
     return pool, info
 

@@ -250,7 +250,7 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
         help="tokens a page of the cache holds (16)",
     )
     option("--kv-cache-tokens", to="kv_cache_tokens", type=_whole, metavar="N", help="tokens the cache holds")
-    option("--eviction-policy", to="eviction_policy", metavar="NAME", help="which prefix goes first (lru)")
+    option("--eviction-policy", to="eviction_policy", metavar="NAME", help="which prefix goes first (learned)")
     option(
         "--enable-prefix-caching",
         to="enable_prefix_caching",
@@ -267,6 +267,12 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
     _add_scheduler(option)
     option(
         "--chat-template", to="chat_template", metavar="FILE", help="Jinja file instead of the model's own"
+    )
+    option(
+        "--attention-backend",
+        to="attention_backend",
+        metavar="NAME",
+        help="what computes on a GPU: auto, triton or torch (auto)",
     )
     option(
         "--decode-kernel",

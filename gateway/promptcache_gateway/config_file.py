@@ -69,6 +69,7 @@ KEYS: dict[str, dict[str, type]] = {
         "preemption": str,
         "max_restarts": int,
         "threads": int,
+        "attention_backend": str,
         "decode_kernel": str,
         "deterministic": bool,
         "chat_template": str,

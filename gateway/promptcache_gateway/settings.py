@@ -67,6 +67,7 @@ class EngineSettings:
         preemption: what a sequence that must give way leaves behind: ``keep`` or ``recompute``.
         max_restarts: how often a worker that died is replaced within ten minutes.
         threads: CPU threads; None leaves it to the engine.
+        attention_backend: what computes on a GPU: ``auto``, ``triton`` or ``torch``.
         decode_kernel: what computes answers on a CPU: ``auto``, ``native`` or ``torch``.
         deterministic: no result depends on batch or chunk size. Slow.
         chat_template: a Jinja file instead of the model's own template.
@@ -77,7 +78,7 @@ class EngineSettings:
     kv_dtype: str = "auto"
     page_size: int = 16
     kv_cache_tokens: int | None = None
-    eviction_policy: str = "lru"
+    eviction_policy: str = "learned"
     enable_prefix_caching: bool = True
     max_batch_tokens: int = 512
     max_running: int = 16
@@ -87,6 +88,7 @@ class EngineSettings:
     preemption: str = "keep"
     max_restarts: int = 3
     threads: int | None = None
+    attention_backend: str = "auto"
     decode_kernel: str = "auto"
     deterministic: bool = False
     chat_template: Path | None = None

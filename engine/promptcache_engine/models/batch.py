@@ -36,7 +36,8 @@ class ForwardBatch:
     their sequences, and the KV slots that receive their keys and values. ``sequences`` cover the T rows.
     ``logit_rows`` are the rows whose next-token logits are wanted. ``window_writes`` are the write slots of
     the layers with a sliding window, one tensor for each of the model's ``windows``; empty when all layers
-    share their slots.
+    share their slots. ``page_size``: the contexts' slots lie side by side in runs of this many, each run
+    beginning at a multiple of it; 1 says nothing of their order.
     """
 
     token_ids: Tensor
@@ -45,6 +46,7 @@ class ForwardBatch:
     sequences: list[SequenceSlice]
     logit_rows: Tensor
     window_writes: tuple[Tensor, ...] = ()
+    page_size: int = 1
 
     def writes(self, window: int | None) -> Tensor:
         """The slots that receive the step's keys and values in layers with the model's ``window``-th window;
@@ -79,6 +81,7 @@ class ForwardBatch:
             slices,
             own[places],
             tuple(slots[rows] for slots in self.window_writes),
+            self.page_size,
         )
         return part_batch, places
 

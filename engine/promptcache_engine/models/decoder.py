@@ -10,16 +10,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from promptcache_engine.kernels import reference
-from promptcache_engine.models.attention import Angles, Attention
+from promptcache_engine.models.attention import Attention
 from promptcache_engine.models.batch import ForwardBatch
 from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.determinism import find_row_multiple
 from promptcache_engine.models.kv_pool import KVPool
 from promptcache_engine.models.native_decode import NativeDecoder
+from promptcache_engine.models.operations import Angles, Operations, Step
 from promptcache_engine.models.rope import RotaryTable
+from promptcache_engine.models.torch_operations import TorchOperations
 from promptcache_engine.models.weights import DecoderWeights, Linear
-
-_GATES = {"silu": reference.silu_mul, "gelu_tanh": reference.gelu_mul}
 
 
 class DecoderModel:
@@ -30,12 +30,22 @@ class DecoderModel:
     a multiple that is found by trying products with these weights, and attention works in tiles of fixed
     size. Set the number of torch's threads before: another number may round differently. The cost is small
     for chunks of dozens of tokens; a step of one token takes about twice as long.
+
+    ``operations`` is the backend for all that is no matrix product; None: torch's.
     """
 
-    def __init__(self, config: ModelConfig, weights: DecoderWeights, *, deterministic: bool = False) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        weights: DecoderWeights,
+        *,
+        deterministic: bool = False,
+        operations: Operations | None = None,
+    ) -> None:
         self.config = config
         self.weights = weights
         self.deterministic = deterministic
+        self.operations: Operations = operations or TorchOperations()
         self.native: NativeDecoder | None = None
         self._row_multiple = 1
         if deterministic:
@@ -44,7 +54,8 @@ class DecoderModel:
             Attention(config, index, layer, deterministic=deterministic)
             for index, layer in enumerate(weights.layers)
         ]
-        self._gate = _GATES[config.activation]
+        gates = {"silu": self.operations.silu_mul, "gelu_tanh": self.operations.gelu_mul}
+        self._gate = gates[config.activation]
         own = config.window_rope or config.rope
         by_layer = [config.rope if group is None else own for group in config.layer_groups]
         tables = {
@@ -84,17 +95,9 @@ class DecoderModel:
 
     @torch.inference_mode()
     def forward_torch(self, batch: ForwardBatch, pool: KVPool) -> Tensor:
-        """As ``forward``, all of it in torch."""
-        angles = self._angles(batch)
-        hidden = self._embed(batch.token_ids)
-        rows = batch.token_ids.shape[0]
-        for index, layer in enumerate(self.weights.layers):
-            projected = layer.qkv(self._normed(hidden, layer.attention_norm))[:rows]
-            mixed = self._attentions[index](projected, angles[self._table_of[index]], batch, pool)
-            hidden = hidden + self._after(layer.output(self._pad(mixed)), layer.post_attention_norm)
-            gated = self._gate(layer.gate_up(self._normed(hidden, layer.mlp_norm)))
-            hidden = hidden + self._after(layer.down(gated), layer.post_mlp_norm)
-        return self._logits(hidden[batch.logit_rows])
+        """As ``forward``, with torch's products and the backend's operations."""
+        step, angles = self.operations.begin(batch), self._angles(batch)
+        return self._logits(self._rows(batch.token_ids, angles, step, pool)[batch.logit_rows])
 
     @torch.inference_mode()
     def forward_native(self, native: NativeDecoder, batch: ForwardBatch, pool: KVPool) -> Tensor:
@@ -105,10 +108,33 @@ class DecoderModel:
         cap = self.config.final_softcap
         return logits if cap is None else reference.softcap_(logits, cap)
 
+    def _rows(self, token_ids: Tensor, angles: list[Angles], step: Step, pool: KVPool) -> Tensor:
+        """The residual rows [T and padding, hidden_size] behind the last layer."""
+        hidden, rows = self._embed(token_ids), token_ids.shape[0]
+        normed = self._normed(hidden, self.weights.layers[0].attention_norm)
+        for index, layer in enumerate(self.weights.layers):
+            attend, turn = self._attentions[index], angles[self._table_of[index]]
+            mixed = attend(layer.qkv(normed)[:rows], turn, step, pool)
+            update = layer.output(self._pad(mixed))
+            normed = self._added(hidden, update, layer.post_attention_norm, layer.mlp_norm)
+            update = layer.down(self._gate(layer.gate_up(normed)))
+            if layer is not self.weights.layers[-1]:
+                following = self.weights.layers[index + 1].attention_norm
+                normed = self._added(hidden, update, layer.post_mlp_norm, following)
+        return hidden + self._after(update, layer.post_mlp_norm)
+
+    def _added(self, hidden: Tensor, update: Tensor, own: Tensor | None, following: Tensor) -> Tensor:
+        """Add a block's update, normed by ``own`` in the families that do, to ``hidden`` in place; return
+        the rows normed for the next block."""
+        return self.operations.add_rms_norm(
+            hidden, update, following, self.config.rms_eps, dtype=self.dtype, update_weight=own
+        )
+
     def _angles(self, batch: ForwardBatch) -> list[Angles]:
         """Of each rotary table, for the step's positions."""
         limit = max(context.shape[0] for _, _, context in batch.slices(None))
-        limit = max(limit, int(batch.positions.max()) + 1)
+        if batch.positions.device.type == "cpu":  # elsewhere the step would wait for the device
+            limit = max(limit, int(batch.positions.max()) + 1)
         return [table.at(batch.positions, limit) for table in self._tables]
 
     def _embed(self, token_ids: Tensor) -> Tensor:
@@ -118,11 +144,11 @@ class DecoderModel:
         return hidden if scale == 1.0 else hidden * scale
 
     def _normed(self, rows: Tensor, weight: Tensor) -> Tensor:
-        return reference.rms_norm(rows, weight, self.config.rms_eps, self.dtype)
+        return self.operations.rms_norm(rows, weight, self.config.rms_eps, self.dtype)
 
     def _after(self, update: Tensor, weight: Tensor | None) -> Tensor:
         """Norm what a block adds to the rows, in the families that do."""
-        return update if weight is None else reference.rms_norm(update, weight, self.config.rms_eps)
+        return update if weight is None else self.operations.rms_norm(update, weight, self.config.rms_eps)
 
     def _logits(self, rows: Tensor) -> Tensor:
         count = rows.shape[0]

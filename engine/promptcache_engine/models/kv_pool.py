@@ -4,7 +4,7 @@ Layout: token-major. One slot holds all key (value) heads of one token side by s
 sequence's context copies whole rows. Layers with a sliding window may have fewer slots of their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -21,7 +21,7 @@ class KVPool:
 
     ``window_slots``: how many slots the layers of each of the model's ``windows`` have; those layers then
     lie in ``windowed``, a pair (k, v) a window, and ``k`` and ``v`` hold the others. Empty: all layers share
-    one slot space.
+    one slot space. ``copy`` is the backend's ``copy_slots``.
     """
 
     def __init__(
@@ -32,7 +32,9 @@ class KVPool:
         device: torch.device | str,
         *,
         window_slots: Sequence[int] = (),
+        copy: Callable[[Tensor, Tensor, Tensor], None] = reference.copy_slots,
     ) -> None:
+        self._copy = copy
         if window_slots and len(window_slots) != len(config.windows):
             raise ValueError(f"{len(window_slots)} sizes for the model's {len(config.windows)} windows")
         least = min((num_slots, *window_slots))
@@ -75,4 +77,4 @@ class KVPool:
         Both are int64 tensors of equal length. ``dst`` must not name a slot twice.
         """
         for each in (self.k, self.v) if window is None else self.windowed[window]:
-            reference.copy_slots(each, src, dst)
+            self._copy(each, src, dst)

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from promptcache_engine.kernels.native import RUN, Library, NativeUnavailableError, PackedMatrix
 from promptcache_engine.kernels.native.structures import CLayer, CModel, CProduct, CStep, pointers
-from promptcache_engine.models.attention import Angles
 from promptcache_engine.models.batch import ForwardBatch
 from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.kv_pool import KVPool
+from promptcache_engine.models.operations import Angles
 from promptcache_engine.models.products import Dense, WideHead
 from promptcache_engine.models.weights import DecoderWeights, LayerWeights, Linear
 

@@ -14,6 +14,7 @@ from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.decoder import DecoderModel
 from promptcache_engine.models.families import FAMILIES, Family
 from promptcache_engine.models.loaded import LoadedModel
+from promptcache_engine.models.operations import Operations
 from promptcache_engine.models.products import dense, logits_head
 from promptcache_engine.models.rope_settings import RopeSettings
 from promptcache_engine.models.weights import DecoderWeights, LayerWeights, Linear
@@ -41,6 +42,7 @@ def tiny_model(
     layer_windows: Sequence[int | None] = (),
     dtype: torch.dtype = torch.float32,
     deterministic: bool = False,
+    operations: Operations | None = None,
     chat_template: str | None = CHATML_TEMPLATE,
 ) -> LoadedModel:
     """Make a model of about 30,000 parameters from ``seed``; equal arguments give equal weights.
@@ -70,7 +72,7 @@ def tiny_model(
     )
     weights = _RandomWeights(config, kind, seed, dtype).make()
     return LoadedModel(
-        model=DecoderModel(config, weights, deterministic=deterministic),
+        model=DecoderModel(config, weights, deterministic=deterministic, operations=operations),
         tokenizer=tokenizer,
         chat_template=None if chat_template is None else ChatTemplate(chat_template),
         config=config,
