@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.fleet.routing import Match, Target
     from promptcache_gateway.fleet.utilisation import Utilisation
 
-EXCHANGE = 3.0
-"""What a missing token costs in an idle fleet, in multiples of its own time: what is computed twice takes
-room twice, and is read by others less. The traces' best compromise between hit rate and waiting."""
+PRESSURE = 5.0
+"""How much dearer missing tokens become the busier the fleet is: others wait for them, and what is computed
+twice takes room twice. The traces' best compromise between hit rate and waiting."""
 
 MOST = 20.0
 """What it costs at most."""
@@ -106,8 +106,12 @@ def pooled_rates(targets: Sequence[Target]) -> list[float]:
 
 
 def exchange_rate(utilisation: float) -> float:
-    """What a missing token costs, in multiples of its own time: ``c / (1 - utilisation)``, bounded."""
-    return min(MOST, EXCHANGE / max(1e-9, 1.0 - min(1.0, utilisation)))
+    """What a missing token costs, in multiples of its own time: ``1 + PRESSURE * u / (1 - u)``, bounded.
+
+    An idle fleet pays its own time only: nobody waits behind it, and idle replicas had better be used.
+    """
+    busy = min(1.0, max(0.0, utilisation))
+    return min(MOST, 1.0 + PRESSURE * busy / max(1e-9, 1.0 - busy))
 
 
 def _emptiness(target: Target) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from promptcache_gateway.fleet.policies import EXCHANGE, MOST, exchange_rate
+from promptcache_gateway.fleet.policies import MOST, PRESSURE, exchange_rate
 from promptcache_gateway.fleet.prefix import Prefix
 from promptcache_gateway.fleet.routing import Router
 
@@ -88,8 +88,8 @@ def test_a_long_queue_outweighs_a_short_match() -> None:
 
 
 def test_missing_tokens_cost_more_the_busier_the_fleet_is() -> None:
-    assert exchange_rate(0.0) == EXCHANGE
-    assert exchange_rate(0.5) == pytest.approx(2 * EXCHANGE)
+    assert exchange_rate(0.0) == 1.0
+    assert exchange_rate(0.5) == pytest.approx(1 + PRESSURE)
     assert exchange_rate(1.0) == exchange_rate(7.0) == MOST
     made = router("prefix", 1, 1)
     assert made.share(0.0) == 0.0
