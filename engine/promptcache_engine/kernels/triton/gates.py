@@ -27,7 +27,7 @@ def plan(gate_up: Tensor, out: Tensor, *, gelu: bool) -> Launch:
     width = out.shape[1]
     return Launch(
         _gate_row,
-        (-(-width // _TILE), out.shape[0]),
+        (out.shape[0], -(-width // _TILE)),
         (gate_up, out, width, gate_up.stride(0), out.stride(0)),
         {"tile": _TILE, "gelu": gelu},
         Options(4),
@@ -51,8 +51,8 @@ def _gate_row(
     gelu: tl.constexpr,
 ) -> None:
     """One run of values of one row."""
-    row = tl.program_id(1).to(tl.int64)
-    at = tl.program_id(0) * tile + tl.arange(0, tile)
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.program_id(1) * tile + tl.arange(0, tile)
     real = at < width
     gate = tl.load(gate_up + row * stride + at, mask=real, other=0.0).to(tl.float32)
     up = tl.load(gate_up + row * stride + width + at, mask=real, other=0.0).to(tl.float32)

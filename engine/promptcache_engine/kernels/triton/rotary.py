@@ -55,7 +55,7 @@ def plan(
     half = dim // 2
     return Launch(
         _turn_head,
-        (heads + 2 * parts.kv_heads, rows),
+        (rows, heads + 2 * parts.kv_heads),
         (
             projected, cos, sin, *parts.tensors, slots, query,
             cos if query_norm is None else query_norm, cos if key_norm is None else key_norm,
@@ -97,8 +97,8 @@ def _turn_head(
     coded: tl.constexpr,
 ) -> None:
     """One head of one row, in two halves: a query, a key or a value by its place."""
-    head = tl.program_id(0)
-    row = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64)
+    head = tl.program_id(1)
     at = tl.arange(0, padded)
     real = at < half
     spot = projected + row * row_stride + head * (2 * half) + at

@@ -181,26 +181,27 @@ def _draw_likeliest(
     tile: tl.constexpr,
 ) -> tl.tensor:
     """Draw from the likeliest tokens: first limited in number or likelihood, then in weight."""
-    limit = 2147483647
+    # No draw may fall behind the last token that is kept, whatever sums round to.
+    last = 2147483646
     if least > 0.0:
-        limit = _floor(values, vocab, top, heat, least, tile)
-    kept, mass = _above(values, vocab, top, heat, limit, tile)
+        last = _last_reaching(values, vocab, top, heat, least, tile)
+    kept, mass = _above(values, vocab, top, heat, last + 1, tile)
     if (count > 0) & (count < kept):
-        key = _search(values, vocab, top, heat, (count - 1).to(tl.float32), tile, True)
-        kept, mass = _above(values, vocab, top, heat, key, tile)
-        mass += (count - kept).to(tl.float32) * _weight_of(key)
+        last = _search(values, vocab, top, heat, (count - 1).to(tl.float32), tile, True)
+        before, mass = _above(values, vocab, top, heat, last, tile)
+        mass += (count - before).to(tl.float32) * _weight_of(last)
         kept = count
     if share < 1.0:
         # The token that crosses the share is kept: what lies before it does not reach the share.
         wanted = share * mass
-        key = _search(values, vocab, top, heat, wanted, tile, False)
-        before, mass_before = _above(values, vocab, top, heat, key, tile)
-        weight = _weight_of(key)
-        more = tl.maximum(tl.ceil((wanted - mass_before) / weight), 1.0)
-        mass = tl.minimum(mass, mass_before + more * weight)
-        kept = tl.minimum(kept, before + more.to(tl.int32))
+        last = tl.minimum(last, _search(values, vocab, top, heat, wanted, tile, False))
+        before, mass_before = _above(values, vocab, top, heat, last, tile)
+        more = tl.maximum(tl.ceil((wanted - mass_before) / _weight_of(last)), 1.0)
+        more = tl.minimum(more, (kept - before).to(tl.float32))
+        mass = mass_before + more * _weight_of(last)
+        kept = before + more.to(tl.int32)
     wanted = point * mass
-    key = _search(values, vocab, top, heat, wanted, tile, False)
+    key = tl.minimum(last, _search(values, vocab, top, heat, wanted, tile, False))
     before, mass_before = _above(values, vocab, top, heat, key, tile)
     rank = tl.maximum(tl.floor((wanted - mass_before) / _weight_of(key)), 0.0)
     rank = tl.minimum(rank, (kept - 1 - before).to(tl.float32)).to(tl.int32)
@@ -214,15 +215,15 @@ def _weight_of(key: tl.tensor) -> tl.tensor:
 
 
 @jit()
-def _floor(
+def _last_reaching(
     values: tl.tensor, vocab: tl.tensor, top: tl.tensor, heat: tl.tensor, least: tl.tensor, tile: tl.constexpr
 ) -> tl.tensor:
-    """The key above that of the least likely token whose weight reaches ``least``."""
+    """The key of the least likely token whose weight reaches ``least``."""
     highest = tl.zeros([tile], tl.int32)
     for start in tl.range(0, vocab, tile):
         weight, key = _weights(values, start + tl.arange(0, tile), vocab, top, heat)
         highest = tl.where((weight >= least) & (key < 2147483647), tl.maximum(highest, key), highest)
-    return tl.max(highest, 0) + 1
+    return tl.max(highest, 0)
 
 
 @jit()

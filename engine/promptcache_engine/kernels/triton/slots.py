@@ -46,7 +46,7 @@ def plan(source: Tensor, target: Tensor, src: Tensor | None, dst: Tensor | None)
     strides = [stride for each in words for stride in (each.stride(0), each.stride(1))]
     return Launch(
         _move_rows,
-        (-(-width // _TILE), named.shape[0], source.shape[0]),
+        (named.shape[0], -(-width // _TILE), source.shape[0]),
         (*words, named if src is None else src, named if dst is None else dst, width, *strides),
         {"tile": _TILE, "picks": src is not None, "places": dst is not None},
         Options(4),
@@ -78,9 +78,9 @@ def _move_rows(
     places: tl.constexpr,
 ) -> None:
     """One run of words of one slot in one layer."""
-    index = tl.program_id(1).to(tl.int64)
+    index = tl.program_id(0).to(tl.int64)
     layer = tl.program_id(2).to(tl.int64)
-    at = tl.program_id(0) * tile + tl.arange(0, tile)
+    at = tl.program_id(1) * tile + tl.arange(0, tile)
     real = at < width
     taken = index
     put = index
