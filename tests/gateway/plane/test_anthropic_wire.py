@@ -151,12 +151,18 @@ def test_the_real_client_lists_models(claude: anthropic.Anthropic) -> None:
     assert claude.models.with_raw_response.list().http_response.content == MODELS_BYTES
 
 
-def test_a_turn_that_only_appends_is_a_hit_and_an_edit_is_blamed(claude: anthropic.Anthropic) -> None:
+def test_an_edit_is_blamed_where_nothing_was_read(claude: anthropic.Anthropic, mock: MockUpstream) -> None:
+    async def script(wire: Wire) -> None:
+        written = MESSAGE_BYTES.replace(b'"cache_read_input_tokens":2000', b'"cache_read_input_tokens":0')
+        assert written != MESSAGE_BYTES
+        await wire.respond(written)
+
     def system(clock: str) -> list[dict[str, object]]:
         return [
             {"type": "text", "text": f"It is {clock}. " + "Answer tersely. " * 600, "cache_control": MARK}
         ]
 
+    mock.script = script
     claude.messages.create(**{**ASK, "system": system("2026-11-29T10:00:00")})
     raw = claude.messages.with_raw_response.create(**{**ASK, "system": system("2026-11-29T10:00:07")})
     assert raw.headers["x-promptcache-cause"] == "PC101"
