@@ -41,8 +41,7 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
             128 if padded <= 128 and not coded else 64, 64 if padded <= 128 else 32, Options(4)
         )
     if padded > 128:
-        keys = 64 if target.arch >= 90 else 32
-        return AttentionTiles(64, keys // 2 if coded else keys, Options(8, 2))
+        return AttentionTiles(64, 32 if target.arch >= 90 or not coded else 16, Options(8, 2))
     if padded <= 64 or target.arch >= 90:
         return AttentionTiles(128, 64, Options(8, 2 if coded else 3))
     return AttentionTiles(64 if coded else 128, 32, Options(8, 2 if coded else 3))
