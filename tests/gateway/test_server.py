@@ -239,6 +239,8 @@ REFUSED = [
     ("--preemption foo", "keep, recompute"),
     ("--scheduling-policy foo", "fewest-missing, fcfs"),
     ("--deterministic --decode-kernel native", "decode_kernel='native'"),
+    ("--attention-backend flash", "auto, triton, torch"),
+    ("--attention-backend triton --decode-kernel native", "decode_kernel='native'"),
     ("--model none.gguf", "no such file"),
     ("--model ~no-such-user-here/none.gguf", "cannot start"),
     ("--model hf:nobody", "hf:owner/name"),
