@@ -42,6 +42,8 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
         )
     if padded > 128:
         return AttentionTiles(64, 32 if target.arch >= 90 or not coded else 16, Options(8, 2))
+    if padded <= 64 and target.arch >= 100 and not coded:
+        return AttentionTiles(128, 32, Options(8, 3))
     if padded <= 64 or target.arch >= 90:
         return AttentionTiles(128, 64, Options(8, 2 if coded else 3))
     return AttentionTiles(64 if coded else 128, 32, Options(8, 2 if coded else 3))
