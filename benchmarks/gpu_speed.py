@@ -1,0 +1,133 @@
+"""Attention beside the hardware's measured limits and torch's own attention; part of ``gpu``.
+
+Decoding is bound by memory, so its bytes of keys and values a second stand beside those of a copy; extending
+by products, so its products a second stand beside those of a matrix product. Both limits are measured here.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from benchmarks.gpu_pages import chunks, paged
+from promptcache_engine.kernels import triton as kernels
+
+DECODE_TARGET, EXTEND_TARGET = 0.8, 0.6
+HEADS, KV_HEADS, DIM, PAGE_SIZE = 32, 8, 128, 16
+
+
+def seconds(device: torch.device, work: Callable[[], object], *, times: int = 20) -> float:
+    """The median of ``times`` runs, after three that warm up; on a GPU by its own clock."""
+    for _ in range(3 if device.type == "cuda" else 0):
+        work()
+    taken = []
+    for _ in range(times if device.type == "cuda" else 1):
+        if device.type == "cuda":
+            event: Any = torch.cuda.Event  # has no types
+            begin, end = event(enable_timing=True), event(enable_timing=True)
+            begin.record()
+            work()
+            end.record()
+            end.synchronize()
+            taken.append(begin.elapsed_time(end) / 1000)
+        else:
+            began = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - began)
+    return float(statistics.median(taken))
+
+
+def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
+    """Limits, decode attention and extend attention."""
+    dtype = torch.float32 if device.type == "cpu" else torch.bfloat16
+    products, copied = _matmul_rate(device, dtype, 64 if tiny else 8192), _copy_rate(device, tiny=tiny)
+    found: list[dict[str, Any]] = [
+        {"operation": "copy", "TB/s": copied / 1e12},
+        {"operation": "matmul", "dtype": str(dtype), "TFLOP/s": products / 1e12},
+    ]
+    for count, context in ((2, 20),) if tiny else ((1, 4096), (8, 4096), (64, 4096), (8, 32768)):
+        found.append(_decode(device, dtype, count, context, copied))
+    for cached, rows in ((8, 8),) if tiny else ((0, 2048), (0, 8192), (30720, 2048)):
+        found.append(_extend(device, dtype, cached, rows, products))
+    return found
+
+
+def _matmul_rate(device: torch.device, dtype: torch.dtype, size: int) -> float:
+    """Products and sums a second of square matrices."""
+    left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+    return 2 * size**3 / seconds(device, lambda: left @ right)
+
+
+def _copy_rate(device: torch.device, *, tiny: bool) -> float:
+    """Bytes read and written a second."""
+    source = torch.empty(2**12 if tiny else 2**31, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.numel() / seconds(device, lambda: target.copy_(source))
+
+
+def _decode(
+    device: torch.device, dtype: torch.dtype, count: int, context: int, copied: float
+) -> dict[str, Any]:
+    case = paged([context] * count, KV_HEADS, DIM, PAGE_SIZE, dtype, device)
+    query = torch.randn(count, HEADS, DIM, device=device).to(dtype)
+    moved = 2 * count * context * KV_HEADS * DIM * dtype.itemsize
+    own = seconds(
+        device,
+        lambda: kernels.decode_attention(query, case.keys, case.values, case.table, scale=DIM**-0.5),
+    )
+    keys, values = (torch.randn(count, KV_HEADS, context, DIM, device=device).to(dtype) for _ in range(2))
+    rows = query.view(count, HEADS, 1, DIM)
+    torchs = seconds(
+        device, lambda: functional.scaled_dot_product_attention(rows, keys, values, enable_gqa=True)
+    )
+    share = moved / own / copied
+    judged = count == 64
+    return {
+        "operation": "decode_attention",
+        "sequences": count,
+        "context": context,
+        "us": own * 1e6,
+        "TB/s": moved / own / 1e12,
+        "of_copy": share,
+        "sdpa_contiguous_us": torchs * 1e6,
+        **({"target": DECODE_TARGET, "target_met": share >= DECODE_TARGET} if judged else {}),
+    }
+
+
+def _extend(
+    device: torch.device, dtype: torch.dtype, cached: int, rows: int, products: float
+) -> dict[str, Any]:
+    context = cached + rows
+    case = paged([context], KV_HEADS, DIM, PAGE_SIZE, dtype, device)
+    query = torch.randn(rows, HEADS, DIM, device=device).to(dtype)
+    step = chunks([rows], device)
+    own = seconds(
+        device,
+        lambda: kernels.extend_attention(query, case.keys, case.values, case.table, step, scale=DIM**-0.5),
+    )
+    pairs = rows * cached + rows * (rows + 1) // 2  # of a row and a key it sees
+    done = 4 * HEADS * DIM * pairs
+    found: dict[str, Any] = {
+        "operation": "extend_attention",
+        "cached": cached,
+        "rows": rows,
+        "ms": own * 1e3,
+        "TFLOP/s": done / own / 1e12,
+        "of_matmul": done / own / products,
+    }
+    if not cached:
+        asked, keys, values = (
+            torch.randn(1, heads, rows, DIM, device=device).to(dtype) for heads in (HEADS, KV_HEADS, KV_HEADS)
+        )
+        found["sdpa_contiguous_ms"] = 1e3 * seconds(
+            device,
+            lambda: functional.scaled_dot_product_attention(
+                asked, keys, values, is_causal=True, enable_gqa=True
+            ),
+        )
+    if rows == 8192:
+        found |= {"target": EXTEND_TARGET, "target_met": found["of_matmul"] >= EXTEND_TARGET}
+    return found

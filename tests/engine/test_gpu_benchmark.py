@@ -1,0 +1,66 @@
+"""The GPU benchmark's own logic, in small and interpreted: what it computes is right, what is wrong it says."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).parents[2]
+KERNELS = {
+    "add_rms_norm", "copy_slots", "decode_attention", "extend_attention", "gather_slots, scatter_slots",
+    "gelu_mul", "rms_norm", "rotary_write", "sample_tokens", "silu_mul",
+}  # fmt: skip
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+
+
+def benchmark(*options: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    plain = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    env = {**plain, "OMP_NUM_THREADS": "1", **variables}
+    command = [sys.executable, "-m", "benchmarks.gpu", *options]
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+
+def test_it_runs_in_small_and_finds_everything_right(tmp_path: Path) -> None:
+    out = tmp_path / "report.json"
+    run = benchmark("--tiny", "--interpret", "--out", str(out), TRITON_INTERPRET="1")
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert {row["operation"] for row in report["correct"]} == KERNELS
+    assert all(row["right"] for row in report["correct"])
+    speeds = [row["operation"] for row in report["speed"]]
+    assert speeds == ["copy", "matmul", "decode_attention", "extend_attention"]
+    judged = [(row["operation"], row["right"]) for row in report["engine"]]
+    assert judged == [
+        ("first token", True), ("decode", True), ("decode", True), ("warm equals cold", True),
+    ]  # fmt: skip
+    assert report["machine"].startswith("interpreted, no GPU")
+
+
+def test_it_says_what_is_wrong() -> None:
+    from benchmarks import gpu_correct  # noqa: PLC0415 - imports Triton
+
+    right = torch.ones(3)
+    for found in (right + 1e-3, torch.tensor([1.0, float("nan"), 1.0])):
+        assert gpu_correct._row("any", "", found, right, 1e-4)["right"] is False
+    assert gpu_correct._row("any", "", right + 1e-5, right, 1e-4)["right"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--tiny", "--interpret"], "set TRITON_INTERPRET=1"),
+        pytest.param(
+            [], "no GPU here", marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+        ),
+    ],
+)
+def test_it_needs_a_gpu_or_the_interpreter(options: list[str], said: str) -> None:
+    run = benchmark(*options)
+    assert run.returncode == 2
+    assert said in run.stderr
