@@ -41,7 +41,7 @@ setup:
 
 setup-dev:
 	@$(PYTHON) scripts/setup_venv.py --venv $(VENV) --extras dev
-	@sh scripts/install_browser.sh
+	@sh scripts/install_services.sh
 	@$(BIN)/python scripts/fetch_model.py
 
 clean: ## remove the environment and the caches in this folder
