@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from promptcache_engine.kernels import triton as kernels
@@ -87,17 +88,17 @@ class TritonOperations:
         contexts = [part.context_slots.shape[0] for part in batch.sequences]
         starts = [part.start - first for part in batch.sequences[first:]]
         starts.append(batch.token_ids.shape[0] - first)
-        numbers = torch.tensor(contexts + starts, dtype=torch.int32).to(batch.token_ids.device)
-        on_device = numbers[: len(contexts)]
+        parts = (slice(first), slice(first, None))
+        *lasting, rows = _on_device([*(contexts[part] for part in parts), starts], batch.token_ids.device)
         groups: dict[int | None, GroupTables] = {}
         for group in (None, *range(len(batch.window_writes))):
             pages = _pages(batch, group)
-            tables = [
-                PageTable(pages[part], on_device[part], batch.page_size, max(contexts[part], default=0))
-                for part in (slice(first), slice(first, None))
-            ]
-            groups[group] = GroupTables(batch.writes(group), *tables)
-        return TritonStep(groups, Chunks(numbers[len(contexts) :], max(lengths[first:], default=0)))
+            decoding, extending = (
+                PageTable(pages[part], ends, batch.page_size, max(contexts[part], default=0))
+                for part, ends in zip(parts, lasting, strict=True)
+            )
+            groups[group] = GroupTables(batch.writes(group), decoding, extending)
+        return TritonStep(groups, Chunks(rows, max(lengths[first:], default=0)))
 
     def copy_slots(self, pool: Tensor, src: Tensor, dst: Tensor) -> None:
         """As ``reference.copy_slots``. A slot may be read for one copy and written by another, and programs
@@ -105,7 +106,22 @@ class TritonOperations:
         kernels.scatter_slots(pool, dst, kernels.gather_slots(pool, src))
 
 
+def _on_device(lists: list[list[int]], device: torch.device) -> list[Tensor]:
+    """Each list as int32, all in one copy; each begins on 16 bytes, as Triton would else compile again."""
+    begins, values = [], list[int]()
+    for each in lists:
+        begins.append(len(values))
+        values += [*each, *[0] * (-len(each) % _ALIGNED)]
+    moved = torch.tensor(values, dtype=torch.int32).to(device)
+    return [moved[begin : begin + len(each)] for begin, each in zip(begins, lists, strict=True)]
+
+
 def _pages(batch: ForwardBatch, group: int | None) -> Tensor:
-    """Pages int32 [B, P] of every sequence's context, one after the other."""
+    """Pages int32 [B, P] of every sequence's context, one after the other; each begins on 16 bytes."""
     slots = [context[:: batch.page_size] for _, _, context in batch.slices(group)]
-    return (pad_sequence(slots, batch_first=True) // batch.page_size).to(torch.int32)
+    pages = (pad_sequence(slots, batch_first=True) // batch.page_size).to(torch.int32)
+    return functional.pad(pages, (0, -pages.shape[1] % _ALIGNED))
+
+
+_ALIGNED = 4
+"""Numbers of 32 bits in 16 bytes."""

@@ -28,6 +28,8 @@ def model(family: str, *, triton: bool, deterministic: bool = False) -> LoadedMo
     return tiny_model(
         family=family,
         layer_windows=FAMILIES[family],
+        num_heads=2 if deterministic else 4,
+        num_kv_heads=1 if deterministic else 2,
         deterministic=deterministic,
         operations=TritonOperations() if triton else None,
     )
