@@ -101,6 +101,7 @@ NAMED: dict[str, dict[str, type]] = {
         "retry_wait_s": float,
         "tenant_salt": bool,
         "diagnostics": str,
+        "provider": str,
         "replicas": tuple,
         "replicas_dns": str,
         "replicas_file": str,

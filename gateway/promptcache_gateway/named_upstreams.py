@@ -16,6 +16,9 @@ from promptcache_gateway.upstream_settings import ModelSettings, Target, Upstrea
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Kinds that stand for no server of their own, and how errors call them.
+_WITHOUT_REPLICAS = {"engine": "the built-in engine", "litellm": "an upstream through LiteLLM"}
+
 
 def read_upstreams(tables: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[UpstreamSettings, ...]:
     """The named upstreams in the file's order; raises `SettingsError` where one cannot be used."""
@@ -41,9 +44,9 @@ def _upstream(name: str, table: Mapping[str, Any], environ: Mapping[str, str]) -
     fleet = read_fleet(values, where, lambda at, variable, file: read_key(at, variable, file, environ))
     for own in FLEETS_OWN:
         values.pop(own, None)
-    if fleet is not None and values.get("kind") == "engine":
-        raise SettingsError(f"{where}.replicas", "the built-in engine has none.", remedy="Leave them out.")
-    if values.get("kind") != "engine" and "url" not in values and fleet is None:
+    if fleet is not None and (without := _WITHOUT_REPLICAS.get(values.get("kind", ""))):
+        raise SettingsError(f"{where}.replicas", f"{without} has none.", remedy="Leave them out.")
+    if values.get("kind") not in _WITHOUT_REPLICAS and "url" not in values and fleet is None:
         raise SettingsError(f"upstreams.{name}.url", "is missing.", remedy="Name the server's address.")
     for listed in ("apis", "models"):
         values[listed] = tuple(values.get(listed, ()))

@@ -5,6 +5,7 @@ Values are checked one by one here; `switchboard` checks that names fit together
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Dialect
     from promptcache_gateway.fleet.settings import FleetSettings, ReplicaSettings
 
-Kind = Literal["openai", "anthropic", "engine"]
+Kind = Literal["openai", "anthropic", "engine", "litellm"]
 Diagnostics = Literal["auto", "provider", "gateway", "ask"]
 DIAGNOSTICS: tuple[Diagnostics, ...] = ("auto", "provider", "gateway", "ask")
 _DIAGNOSING_HOSTS = {"anthropic": "api.anthropic.com", "openai": "api.openai.com"}
-KINDS: tuple[Kind, ...] = ("openai", "anthropic", "engine")
+KINDS: tuple[Kind, ...] = ("openai", "anthropic", "engine", "litellm")
 # The names of APIs as promptcache.toml has them.
 APIS: dict[str, Dialect] = {
     "chat": "openai.chat",
@@ -32,6 +33,7 @@ _APIS_OF: dict[str, tuple[str, ...]] = {
     "openai": ("chat", "completions", "responses", "embeddings"),
     "anthropic": ("messages",),
     "engine": ("chat", "completions"),
+    "litellm": ("chat",),
 }
 
 
@@ -42,7 +44,8 @@ class UpstreamSettings:
     Attributes:
         url: its base URL, as clients write it: ``http://host:8000`` or ``https://host/v1``.
         name: how records, metrics and model aliases call it; empty: after its address.
-        kind: ``openai`` or ``anthropic``, after the API it speaks, or ``engine``.
+        kind: ``openai`` or ``anthropic``, after the API it speaks, ``engine``, or ``litellm``.
+        provider: of kind ``litellm``: the provider as LiteLLM calls it (``bedrock``).
         apis: the APIs it speaks itself (names of `APIS`); others are translated. Empty: its kind's.
         models: the models it serves, as names or patterns (``gpt-*``); empty: any.
         api_key: sent instead of the caller's, or None: the caller's passes through.
@@ -73,6 +76,7 @@ class UpstreamSettings:
     tenant_salt: bool = False
     diagnostics: Diagnostics = "auto"
     fleet: FleetSettings | None = None
+    provider: str = ""
 
     def __post_init__(self) -> None:
         where = f"upstreams.{self.name}" if self.name else "upstream"
@@ -95,8 +99,30 @@ class UpstreamSettings:
             raise SettingsError(f"{where}.retries", "must be from 0 to 10.")
         if not 0 <= self.retry_wait_s <= 60:
             raise SettingsError(f"{where}.retry_wait_s", "must be from 0 to 60 seconds.")
-        if self.kind != "engine" and (self.url or self.fleet is None):
+        self._check_provider(where)
+        if self.url or (self.kind in {"openai", "anthropic"} and self.fleet is None):
             self._check_url(where)
+
+    def _check_provider(self, where: str) -> None:
+        """Raise `SettingsError` where LiteLLM's settings do not fit together."""
+        if self.kind != "litellm":
+            if self.provider:
+                raise SettingsError(
+                    f"{where}.provider", 'is for kind = "litellm" only.', remedy="Leave it out."
+                )
+            return
+        if not re.fullmatch(r"[a-z0-9_]+", self.provider):
+            raise SettingsError(
+                f"{where}.provider",
+                f"{self.provider!r} is no provider." if self.provider else "is missing.",
+                remedy='Name it as LiteLLM does, as in provider = "bedrock".',
+            )
+        if self.apis not in {(), ("chat",)}:
+            raise SettingsError(f"{where}.apis", "LiteLLM is asked for chats only.", remedy="Leave it out.")
+        if self.tenant_salt:
+            raise SettingsError(
+                f"{where}.tenant_salt", "does not travel through LiteLLM.", remedy="Leave it out."
+            )
 
     def _check_url(self, where: str) -> None:
         parts = urlsplit(self.url)

@@ -77,6 +77,12 @@ def test_a_key_may_stand_in_a_file(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('[upstreams.a]\nkind = "openai"\n', r"upstreams\.a\.url: is missing"),
+        ('[upstreams.a]\nkind = "litellm"\n', r"upstreams\.a\.provider: is missing"),
+        ('[upstreams.a]\nkind = "litellm"\nprovider = "a/b"\n', r"upstreams\.a\.provider: 'a/b' is no"),
+        ('[upstreams.a]\nkind = "litellm"\nprovider = "b"\napis = ["messages"]\n', r"upstreams\.a\.apis"),
+        ('[upstreams.a]\nkind = "litellm"\nprovider = "b"\ntenant_salt = true\n', r"a\.tenant_salt"),
+        ('[upstreams.a]\nkind = "litellm"\nprovider = "b"\nreplicas = ["http://a"]\n', r"a\.replicas"),
+        ('[upstreams.a]\nurl = "http://a"\nprovider = "b"\n', r"upstreams\.a\.provider: is for kind"),
         ('[upstreams.a]\nkind = "bedrock"\nurl = "http://a"\n', r"upstreams\.a\.kind.*Known: openai"),
         ('[upstreams.a]\nurl = "http://a"\napis = ["chats"]\n', r"upstreams\.a\.apis: 'chats' is no API"),
         ('[upstreams.a]\nurl = "http://a"\nmodel = "m"\n', r"upstreams\.a\.model.*Did you mean models\?"),

@@ -108,7 +108,7 @@ class Upstream(Protocol):
 
     Attributes:
         name: how records and metrics call it.
-        kind: ``"engine"``, ``"openai"`` or ``"anthropic"``.
+        kind: ``"engine"``, ``"openai"``, ``"anthropic"`` or ``"litellm"``.
         dialects: the APIs whose calls it takes as they are.
         granularity: tokens in which its cache counts, or None where that is not known.
     """

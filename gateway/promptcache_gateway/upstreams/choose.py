@@ -35,8 +35,13 @@ def create_switchboard(
 def check_upstreams(settings: Settings) -> None:
     """Judge what can be judged of the upstreams without starting one; raises `StartupError`.
 
-    Only where the built-in engine is one of them, and then the engine's packages are loaded, no model.
+    Where the built-in engine is one of them, the engine's packages are loaded, no model; where LiteLLM is,
+    it is looked for and not loaded.
     """
+    if any(line.kind == "litellm" for line in settings.lines):
+        from promptcache_gateway.upstreams.litellm import check as check_litellm  # noqa: PLC0415
+
+        check_litellm()
     if not any(line.kind == "engine" for line in settings.lines):
         return
     try:
@@ -70,6 +75,10 @@ def create_upstream(
         from promptcache_gateway.upstreams.anthropic_http import AnthropicUpstream  # noqa: PLC0415
 
         return AnthropicUpstream(line)
+    if line.kind == "litellm":
+        from promptcache_gateway.upstreams.litellm import LiteLLMUpstream  # noqa: PLC0415
+
+        return LiteLLMUpstream(line)
     from promptcache_gateway.upstreams.local import LocalUpstream  # noqa: PLC0415
 
     engine = LocalUpstream(settings.engine, on_progress=on_progress)

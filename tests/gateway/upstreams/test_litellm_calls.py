@@ -1,0 +1,131 @@
+"""What goes over to LiteLLM and how its failures are said, without LiteLLM."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptcache_gateway.cli import main
+from promptcache_gateway.errors import ApiError
+from promptcache_gateway.upstreams.litellm_calls import completion, encoded, failure, parameters
+
+HI: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "See http://a/b"}]}
+
+
+def test_what_passes() -> None:
+    asked = parameters({**HI, "temperature": 0, "metadata": {"a": "b"}, "store": True, "x": None})
+    assert asked == {"messages": HI["messages"], "temperature": 0}
+    streamed = parameters({**HI, "stream": True, "stream_options": {"include_usage": False}})
+    assert streamed["stream_options"] == {"include_usage": True}
+
+
+@given(name=st.text(min_size=1).filter(lambda name: name not in parameters_known()))
+def test_no_other_field_passes(name: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        parameters({**HI, name: "x"})
+    assert (caught.value.status, caught.value.param) == (400, name[:80])
+
+
+def parameters_known() -> set[str]:
+    from promptcache_gateway.upstreams import litellm_calls
+
+    return {*litellm_calls._PASSED, *litellm_calls._LEFT}
+
+
+@pytest.mark.parametrize(
+    "name", ["api_base", "base_url", "api_key", "model_list", "custom_llm_provider", "fallbacks"]
+)
+def test_what_leads_elsewhere_is_no_field(name: str) -> None:
+    assert name not in parameters_known()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": "https://a/b.png"}},
+        {"type": "image_url", "image_url": "HTTP://a/b.png"},
+        {"type": "file", "file": {"file_id": "gs://a/b"}},
+        {"type": "x", "deep": [{"er": ["s3://a"]}]},
+    ],
+)
+def test_addresses_in_messages(part: dict[str, Any]) -> None:
+    with pytest.raises(ApiError) as caught:
+        parameters({"model": "m", "messages": [{"role": "user", "content": [part]}]})
+    assert caught.value.param == "messages[0].content[0]"
+
+
+def test_images_as_data_and_text_pass() -> None:
+    parts = [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "text", "text": "http://a/b"},
+    ]
+    messages = [{"role": "user", "content": parts}]
+    assert parameters({"model": "m", "messages": messages})["messages"] == messages
+
+
+class RateLimitError(Exception):
+    status_code = 429
+    message = "slow down\nTraceback (most recent call last): secret"
+
+
+class InternalServerError(Exception):
+    status_code = 500
+    message = "secret"
+
+
+class Timeout(Exception):
+    status_code = 408
+
+
+def from_cause(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (RateLimitError(), 429, "upstream_429"),
+        (InternalServerError(), 500, "upstream_500"),
+        (Timeout(), 504, "upstream_timeout"),
+        (from_cause(InternalServerError(), ConnectionRefusedError()), 502, "upstream_unreachable"),
+        (from_cause(InternalServerError(), TimeoutError()), 504, "upstream_timeout"),
+        (ValueError("secret"), 502, "upstream_unreachable"),
+    ],
+)
+def test_failures(error: Exception, status: int, code: str) -> None:
+    said = failure(error, "far")
+    assert (said.status, said.code) == (status, code)
+    assert "secret" not in said.message
+
+
+def test_answers() -> None:
+    nothing = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    answer = completion({"choices": [{"index": 0, "message": {"role": "assistant"}}], "usage": nothing})
+    assert answer == {
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": None},
+                "finish_reason": None,
+                "logprobs": None,
+            }
+        ]
+    }
+    assert orjson.loads(encoded({"x": 2**70, "y": "é"})) == {"x": float(2**70), "y": "é"}
+
+
+def test_check_says_what_is_missing(tmp_path, monkeypatch, capsys) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "litellm" else found(name, *more)
+    )
+    file = tmp_path / "promptcache.toml"
+    file.write_text('[upstreams.far]\nkind = "litellm"\nprovider = "bedrock"\n')
+    assert main(["--config", str(file), "--check"]) == 2
+    assert "pip install 'promptcache[litellm]'" in capsys.readouterr().err
