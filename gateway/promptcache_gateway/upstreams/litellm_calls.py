@@ -36,6 +36,11 @@ _UNREACHED = (502, "cannot be reached, or closed the connection", "upstream_unre
 _DEEPEST = 8
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 _LONGEST = 600
+# What a message says, and what a part of it says: texts, in which an address is only a text.
+_SAID = frozenset(
+    {"content", "tool_calls", "function_call", "reasoning_content", "refusal", "thinking_blocks"}
+)
+_TEXTS = frozenset({"text", "thinking", "refusal"})
 
 
 def parameters(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,26 +148,36 @@ def _retry_after(error: Exception) -> int | None:
 
 
 def _check_content(message: object, path: str) -> None:
+    """No address in a message outside of texts and of what is called with; raises `ApiError` 400."""
     if not isinstance(message, dict):
         raise invalid_request(f"'{path}' must be an object.", path)
     content = message.get("content")
-    for index, part in enumerate(content if isinstance(content, list) else ()):
-        if isinstance(part, dict) and part.get("type") != "text" and any(map(_is_address, _strings(part))):
-            raise _refused(
-                f"{path}.content[{index}]",
-                "A provider behind LiteLLM gets images and files as data: URLs; addresses are not fetched.",
-            )
+    if content is not None and not isinstance(content, str | list):
+        raise invalid_request(f"'{path}.content' must be a string or a list.", f"{path}.content")
+    for index, part in enumerate(_listed(content)):
+        if isinstance(part, dict):
+            _check_addresses(part, f"{path}.content[{index}]")
+    _check_addresses({name: value for name, value in message.items() if name not in _SAID}, path)
+
+
+def _check_addresses(value: Mapping[str, Any], path: str) -> None:
+    if any(map(_is_address, _strings(value))):
+        raise _refused(
+            path, "A provider behind LiteLLM gets images and files as data: URLs; addresses are not fetched."
+        )
 
 
 def _strings(value: object) -> Iterable[str]:
-    """Every string in a value."""
+    """Every string in a value that is no text of a conversation."""
     found, left = [], [value]
     while left:
         one = left.pop()
         if isinstance(one, str):
             found.append(one)
         elif isinstance(one, dict):
-            left.extend(one.values())
+            left.extend(
+                inner for name, inner in one.items() if name not in _TEXTS or not isinstance(inner, str)
+            )
         elif isinstance(one, list):
             left.extend(one)
     return found

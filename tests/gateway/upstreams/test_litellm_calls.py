@@ -51,12 +51,36 @@ def test_what_leads_elsewhere_is_no_field(name: str) -> None:
         {"type": "image_url", "image_url": "HTTP://a/b.png"},
         {"type": "file", "file": {"file_id": "gs://a/b"}},
         {"type": "x", "deep": [{"er": ["s3://a"]}]},
+        {"type": "text", "text": "", "image_url": {"url": "http://a"}},
     ],
 )
 def test_addresses_in_messages(part: dict[str, Any]) -> None:
     with pytest.raises(ApiError) as caught:
         parameters({"model": "m", "messages": [{"role": "user", "content": [part]}]})
     assert caught.value.param == "messages[0].content[0]"
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ({"role": "user", "content": "x", "images": ["http://a"]}, "messages[0]"),
+        ({"role": "user", "content": {"url": "http://a"}}, "messages[0].content"),
+        ("http://a", "messages[0]"),
+    ],
+)
+def test_messages_that_are_none(message: object, param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        parameters({"model": "m", "messages": [message]})
+    assert caught.value.param == param
+
+
+def test_what_was_called_with_may_be_an_address() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"u": "http://a"}'}}
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "http://a"}]},
+    ]
+    assert parameters({"model": "m", "messages": messages})["messages"] == messages
 
 
 def test_images_as_data_and_text_pass() -> None:
