@@ -250,7 +250,9 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
         help="tokens a page of the cache holds (16)",
     )
     option("--kv-cache-tokens", to="kv_cache_tokens", type=_whole, metavar="N", help="tokens the cache holds")
-    option("--eviction-policy", to="eviction_policy", metavar="NAME", help="which prefix goes first (learned)")
+    option(
+        "--eviction-policy", to="eviction_policy", metavar="NAME", help="which prefix goes first (learned)"
+    )
     option(
         "--enable-prefix-caching",
         to="enable_prefix_caching",
