@@ -128,6 +128,77 @@ def test_a_held_page_needs_no_pin() -> None:
     assert policy.pinned_pages == 0
 
 
+def test_a_pin_whose_time_is_over_leaves_its_room_to_others() -> None:
+    clock = Clock()
+    policy = TtlPolicy(clock, 10)
+    cache = PrefixCache(10, 1, policy=policy, clock=clock)
+    ran(cache, [1] * 3, hints=Hints(keep_seconds=10))
+    ran(cache, [1] * 3 + [9] * 2, hints=Hints(keep_seconds=5))  # above it, so that one of them is no leaf
+    assert policy.pinned_pages == 5
+    clock.now = 7.0
+    ran(cache, [2] * 4, hints=Hints(keep_seconds=1_000))
+    assert policy.pinned_pages == 3  # there was no room yet
+    clock.now = 100.0
+    assert policy.pinned_pages == 0
+    ran(cache, [2] * 4, hints=Hints(keep_seconds=1_000))
+    assert policy.pinned_pages == 4
+    for first in range(10, 14):
+        clock.now += 1
+        ran(cache, [first] * 5)
+    assert cache.match([2] * 4, touch=False) == 4
+
+
+def test_the_end_of_a_pin_is_noticed_by_who_needs_its_room() -> None:
+    """Nobody asks the policy for its pins in between."""
+    clock = Clock()
+    cache = PrefixCache(10, 1, policy="ttl", clock=clock)
+    ran(cache, [1] * 5, hints=Hints(keep_seconds=10))
+    clock.now = 100.0
+    ran(cache, [2] * 4, hints=Hints(keep_seconds=1_000))
+    for first in range(10, 14):
+        clock.now += 1
+        ran(cache, [first] * 5)
+    assert cache.match([2] * 4, touch=False) == 4
+
+
+def test_evicted_pages_of_a_pin_leave_their_room_to_others() -> None:
+    clock = Clock()
+    policy = TtlPolicy(clock, 8)
+    cache = PrefixCache(8, 1, policy=policy, clock=clock)
+    ran(cache, [1] * 4, hints=Hints(keep_seconds=60))
+    cache.evict(2)
+    assert policy.pinned_pages == 2
+    ran(cache, [2] * 2, hints=Hints(keep_seconds=60))
+    assert policy.pinned_pages == 4
+
+
+@pytest.mark.parametrize("window", [None, 4])
+def test_pins_are_counted_right_whatever_happens(window: int | None) -> None:
+    choose, clock = random.Random(3), Clock()
+    policy = TtlPolicy(clock, 16)
+    cache = PrefixCache(16, 2, policy=policy, window=window, clock=clock)
+    most = 0
+    for _ in range(1_500):
+        clock.now += choose.random() * 4
+        prompt = [*range(choose.randint(1, 12)), *[choose.randrange(3) for _ in range(choose.randint(0, 6))]]
+        lease = cache.admit(prompt, hints=Hints(keep_seconds=choose.choice([0, 0, 5, 40])))
+        assert lease is not None
+        cache.finish(lease)
+        if choose.random() < 0.2:
+            cache.match(prompt[: choose.randint(1, 9)])
+        if choose.random() < 0.1:
+            cache.evict(choose.randint(1, 16))
+        pinned = policy.pinned_pages
+        nodes = list(cache._store.tree.nodes())
+        assert policy._pinned.keys() <= set(nodes)
+        assert all(count == sum(page >= 0 for page in node.pages) for node, count in policy._pinned.items())
+        assert pinned == sum(policy._pinned.values()) <= 8
+        assert all(node.used_at > clock.now for node in policy._pinned)
+        most = max(most, pinned)
+    cache.check()
+    assert most == 8
+
+
 def replayed(policy: object, pages: int, seed: int, steps: int = 400) -> list[tuple[int, int]]:
     """Hits and pages left after each of many random steps."""
     choose, clock = random.Random(seed), Clock()
