@@ -106,6 +106,7 @@ def _totals(store: PageStore) -> None:
     )
     _require(store.ghosts.size == sum(map(store.ghosts.size_of, nodes)), "remembered tokens are miscounted")
     _require(store.ghosts.size <= store.ghosts.limit, "more is remembered than may be")
+    _require(not store.ghosts.overfull, "what is in line to be forgotten is never swept")
     held = {node for node in nodes if node.locks}
     _require(
         all(child not in held or node.locks for node in nodes for child in node.children.values()),

@@ -8,26 +8,39 @@ from collections import deque
 from promptcache_engine.cache.node import Node
 from promptcache_engine.cache.tree import RadixTree
 
+_SWEEP = 64  # nodes in line before those that need not be forgotten are looked for
+
 
 class GhostMemory:
-    """Bounds how many bytes of packed tokens are remembered without pages."""
+    """Bounds how many bytes of packed tokens are remembered without pages.
+
+    Nodes stay in line when they get their pages back or leave the tree; they are swept when they may
+    outnumber the others, which costs a constant time for each that was put in line.
+    """
 
     def __init__(self, tree: RadixTree, limit: int) -> None:
         self.limit = limit
         self.size = 0
         self._tree = tree
         self._queue: deque[Node] = deque()
+        self._sweep_at = _SWEEP
+
+    @property
+    def overfull(self) -> bool:
+        """Whether more is in line than may be."""
+        return len(self._queue) > self._sweep_at
 
     def remember(self, node: Node, size: int) -> None:
         """``size`` bytes of the run of ``node`` have no page from now on."""
         self.size += size
         if not node.queued:
-            node.queued = True
-            self._queue.append(node)
+            self.enqueue(node)
 
     def enqueue(self, node: Node) -> None:
         """Put a node with remembered bytes in line to be forgotten."""
         if not node.queued:
+            if len(self._queue) >= self._sweep_at:
+                self._sweep()
             node.queued = True
             self._queue.append(node)
 
@@ -52,11 +65,21 @@ class GhostMemory:
     def clear(self) -> None:
         """Forget everything."""
         self._queue.clear()
+        self._sweep_at = _SWEEP
         self.size = 0
 
     def size_of(self, node: Node) -> int:
         """How many bytes of ``node`` are only remembered."""
         return max(len(node.run) - len(node.pages) * self._tree.page_bytes, 0)
+
+    def _sweep(self) -> None:
+        """Leave those in line that are in the tree and have something to be forgotten, in their order."""
+        queue, self._queue = self._queue, deque()
+        for node in queue:
+            node.queued = node.parent is not None and self.size_of(node) > 0
+            if node.queued:
+                self._queue.append(node)
+        self._sweep_at = max(_SWEEP, 2 * len(self._queue))
 
     def _forget(self, node: Node) -> None:
         if node.pages:

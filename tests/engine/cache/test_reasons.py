@@ -1,5 +1,7 @@
 """Why a prompt was not cached further."""
 
+import random
+
 from promptcache_engine.cache import AdmissionReason, PrefixCache
 from tests.engine.cache.kit import admitted, both, ran
 
@@ -63,6 +65,34 @@ def test_the_memory_of_the_evicted_is_bounded() -> None:
     cache.check()
     nodes = list(cache._store.tree.nodes())
     assert len(nodes) < 12
+
+
+def test_what_came_back_or_left_the_tree_is_not_in_line_to_be_forgotten() -> None:
+    """A half-full page is evicted, comes back, is continued by a fuller one, and so on for ever."""
+    cache = PrefixCache(64, 16, share_on_admission=False)
+    for _ in range(300):
+        ran(cache, range(40))
+        cache.evict()
+        ran(cache, range(40))
+        ran(cache, range(45))
+        cache.evict()
+    assert len(cache._store.ghosts._queue) <= 64
+
+
+def test_sweeping_the_line_loses_nobody_who_is_to_be_forgotten() -> None:
+    choose = random.Random(5)
+    cache = PrefixCache(40, 2, remember_tokens=600)
+    longest = 0
+    for step in range(3_000):
+        lease = cache.admit([choose.randrange(30), *range(choose.randint(1, 9)), choose.randrange(20)])
+        assert lease is not None
+        (cache.abort if choose.random() < 0.1 else cache.finish)(lease)
+        if choose.random() < 0.05:
+            cache.evict(choose.randint(1, 40))
+        longest = max(longest, len(cache._store.ghosts._queue))
+        if not step % 20:
+            cache.check()
+    assert longest > 128  # it was swept, and more than once
 
 
 def test_nothing_is_remembered_when_told_so() -> None:
