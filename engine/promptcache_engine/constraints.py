@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from promptcache_engine.errors import GrammarError
 from promptcache_engine.grammars import Grammar
 from promptcache_engine.schema_faults import locate
+from promptcache_engine.schema_limits import find_limit, inline_schemas
 from promptcache_engine.tokenizer import Tokenizer
 
 KEPT_GRAMMARS = 64
@@ -110,6 +111,7 @@ class GrammarCompiler:
 
     def _compile(self, grammar: Grammar) -> Any:
         library = _library()
+        _check_limits(grammar)
         with self._vocabulary_lock:
             if self._vocabulary is None:
                 self._vocabulary = library.LLTokenizer(
@@ -136,7 +138,22 @@ class GrammarCompiler:
             matcher = library.LLMatcher(self._vocabulary, _source(library, grammar), log_level=0)
         except ValueError as error:
             return None, _first_line(str(error))
-        return matcher, _first_line(matcher.get_error()) if matcher.is_error() else None
+        if matcher.is_error():
+            return None, _first_line(matcher.get_error())
+        # What leads to itself before any character is found only when the first token is asked for.
+        trial = matcher.deep_copy()
+        trial.compute_bitmask()
+        if trial.is_error():
+            return None, f"no answer can begin ({_first_line(trial.get_error())})"
+        return matcher, None
+
+
+def _check_limits(grammar: Grammar) -> None:
+    """Refuse what the compiler must not see."""
+    is_schema = grammar.kind == "json_schema"
+    for schema in [json.loads(grammar.source)] if is_schema else inline_schemas(grammar.source):
+        if (limit := find_limit(schema)) is not None:
+            raise GrammarError(limit[1], limit[0] if is_schema else "")
 
 
 def _source(library: Any, grammar: Grammar) -> str:

@@ -29,7 +29,7 @@ def locate(schema: object, fault: str, fault_of: Callable[[object], str | None])
     descended = True
     while descended:
         descended = False
-        for step, part in _parts(schema):
+        for step, part in parts(schema):
             probes += 1
             if probes > _MAX_PROBES:
                 return place, fault
@@ -61,14 +61,15 @@ def _refers(value: object) -> bool:
     return isinstance(value, list) and any(_refers(each) for each in value)
 
 
-def _parts(schema: object) -> Iterator[tuple[str, object]]:
+def parts(schema: object) -> Iterator[tuple[str, object]]:
+    """The schemas that a schema holds, each with the step of a JSON pointer that leads to it."""
     if not isinstance(schema, Mapping):
         return
     for name in _MAPS:
         group = schema.get(name)
         if isinstance(group, Mapping):
             for key, part in group.items():
-                yield f"/{name}/{_escaped(str(key))}", part
+                yield f"/{name}/{escaped(str(key))}", part
     for name in _LISTS:
         listed = schema.get(name)
         if isinstance(listed, list):
@@ -79,6 +80,6 @@ def _parts(schema: object) -> Iterator[tuple[str, object]]:
             yield f"/{name}", schema[name]
 
 
-def _escaped(key: str) -> str:
+def escaped(key: str) -> str:
     """A key as RFC 6901 writes it in a pointer."""
     return key.replace("~", "~0").replace("/", "~1")

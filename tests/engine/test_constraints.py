@@ -83,6 +83,25 @@ def test_ignoring_end_tokens_does_not_go_on_after_the_grammar(make_engine) -> No
             "/properties/a",
             "numbr",
         ),
+        ({"$ref": "#"}, "", "back to itself"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "", "back to itself"),
+        (
+            {
+                "$ref": "#/$defs/a",
+                "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}},
+            },
+            "",
+            "back to itself",
+        ),
+        ({"properties": {"k": {"anyOf": [{"$ref": "#/properties/k"}]}}}, "/properties/k", "back to itself"),
+        ({"type": "integer", "minimum": 10**40, "maximum": 10**40 + 1}, "", "'minimum'"),
+        ({"type": "integer", "minimum": 1e40, "maximum": 1e41}, "", "'minimum'"),
+        ({"items": {"type": "integer", "minimum": 2**53 + 1, "maximum": 2**54}}, "/items", "'minimum'"),
+        ({"type": "integer", "maximum": 2**53 + 3}, "", "'maximum'"),
+        ({"type": "number", "minimum": 5, "maximum": 2**53 + 3}, "", "'maximum'"),
+        # The compiler would overflow its stack on these, and the process end.
+        ({"type": "integer", "minimum": -(2**63), "maximum": -(2**63)}, "", "'minimum'"),
+        ({"allOf": [{"type": "integer", "minimum": -1e40}, {"maximum": -1e39}]}, "/allOf/0", "'minimum'"),
     ],
     ids=str,
 )
@@ -93,11 +112,40 @@ def test_a_fault_in_a_schema_is_placed(make_engine, schema: dict, place: str, wo
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("grammar", [Grammar.regex("("), Grammar.lark("begin: 5"), Grammar.lark("")], ids=str)
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        Grammar.regex("("),
+        Grammar.lark("begin: 5"),
+        Grammar.lark(""),
+        Grammar.lark("start: start"),
+        Grammar.lark("start: a\na: b\nb: a"),
+        Grammar.lark('start: %json {"type": "integer", "minimum": -1e40, "maximum": -1e39}'),
+    ],
+    ids=str,
+)
 def test_other_faults_are_one_line(make_engine, grammar: Grammar) -> None:
     with pytest.raises(GrammarError) as caught:
         make_engine().prepare_grammar(grammar)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [{"$ref": "#"}, {"type": "integer", "maximum": 2**64 - 1, "minimum": 0}]},
+        {"type": "object", "properties": {"next": {"$ref": "#"}}},
+        {
+            "type": "object",
+            "properties": {"minimum": {"type": "string"}, "a": {"enum": [{"minimum": -1e40}]}},
+        },
+        {"type": "integer", "maximum": 2**63 - 1},
+        {"type": "number", "minimum": -(2**53), "maximum": 1.1},
+    ],
+    ids=str,
+)
+def test_schemas_that_can_be_kept_to_are_not_refused(make_engine, schema: dict) -> None:
+    make_engine().prepare_grammar(Grammar.json_schema(schema))
 
 
 def test_a_bottomless_schema_is_refused() -> None:
