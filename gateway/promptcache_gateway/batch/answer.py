@@ -19,6 +19,12 @@ from promptcache_gateway.batch.request import decode_lenient
 _PREFIX = "batch_req_"
 _FINGERPRINT = re.compile(rf"{_PREFIX}([0-9a-f]{{32}})")
 _BREAKS = bytes.maketrans(b"\r\n", b"  ")
+_DONE = "[DONE]"
+_ENDS = {
+    "/completions": frozenset({_DONE}),
+    "/messages": frozenset({"message_stop"}),
+    "/responses": frozenset({"response.completed", "response.failed", "response.incomplete"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +129,34 @@ def counted(body: object) -> tuple[Usage, str]:
     except (ValueError, TypeError, RecursionError):
         pass
     return Usage.unreported(), ""
+
+
+def torn(path: str, body: bytes) -> str | None:
+    """What is wrong with a stream's events, as a sentence; None where they are whole.
+
+    A path whose streams end in a way that is not known here is judged by its error events alone.
+
+    >>> torn("/v1/chat/completions", b"data: {}\\n\\ndata: [DONE]\\n\\n")
+    >>> torn("/v1/messages", b'event: message_start\\ndata: {"type":"message_start"}\\n\\n')
+    'The stream of the answer has no end.'
+    """
+    ends = next((ends for tail, ends in _ENDS.items() if path.rstrip("/").endswith(tail)), None)
+    kinds = {_event_kind(line[5:].strip()) for line in body.splitlines() if line.startswith(b"data:")}
+    if "error" in kinds:
+        return "The stream of the answer holds an error."
+    return "The stream of the answer has no end." if ends is not None and not ends & kinds else None
+
+
+def _event_kind(data: bytes) -> str:
+    if data == _DONE.encode():
+        return _DONE
+    try:
+        value = decode_lenient(data)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(value, dict):
+        return ""
+    return "error" if value.get("error") else str(value.get("type"))
 
 
 def _model(body: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
-from promptcache_gateway.batch.answer import Answer, Failure
+from promptcache_gateway.batch.answer import Answer, Failure, torn
 from promptcache_gateway.batch.errors import ServerError
 from promptcache_gateway.batch.patience import Patience, Pause, asked_s
 
@@ -111,6 +111,9 @@ class Server:
                 allow_redirects=False,
             ) as response:
                 body = await _read(response, begun)
+                fault = torn(request.path, body) if _is_stream(response) else None
+                if fault is not None:
+                    return Failure("torn_stream", fault), None, response.headers
                 return (
                     Answer(response.status, body, _request_id(response.headers)),
                     response.status,
@@ -155,6 +158,10 @@ async def _read(response: aiohttp.ClientResponse, begun: Callable[[], None]) -> 
         if size > _LONGEST_ANSWER:
             raise _TooLongError
     return b"".join(pieces)
+
+
+def _is_stream(response: aiohttp.ClientResponse) -> bool:
+    return 200 <= response.status < 300 and response.content_type == "text/event-stream"
 
 
 def _request_id(headers: Mapping[str, str]) -> str | None:

@@ -216,6 +216,51 @@ def test_what_may_pass_is_asked_again(tmp_path: Path) -> None:
     assert answers(tmp_path / "out.jsonl")["line-1"]["response"]["status_code"] == 200
 
 
+CHUNK, DONE = b'data: {"model":"m","choices":[]}\n\n', b"data: [DONE]\n\n"
+FAULT = b'data: {"error":{"message":"gone","code":"upstream_interrupted"}}\n\n'
+BEGUN, STOP = b'data: {"type":"message_start"}\n\n', b'data: {"type":"message_stop"}\n\n'
+CREATED, COMPLETED = b'data: {"type":"response.created"}\n\n', b'data: {"type":"response.completed"}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "whole", "broken"),
+    [
+        ("/v1/chat/completions", (CHUNK, DONE), (CHUNK,)),
+        ("/v1/chat/completions", (CHUNK, DONE), (CHUNK, FAULT, DONE)),
+        ("/v1/messages", (BEGUN, STOP), (BEGUN,)),
+        ("/v1/messages", (BEGUN, STOP), (BEGUN, b'event: error\ndata: {"type":"error"}\n\n')),
+        ("/v1/responses", (CREATED, COMPLETED), (CREATED,)),
+        ("/v1/responses", (CREATED, b'data: {"type":"response.incomplete"}\n\n'), (CREATED, FAULT)),
+    ],
+)
+def test_a_torn_stream_is_no_answer(
+    tmp_path: Path, path: str, whole: tuple[bytes, ...], broken: tuple[bytes, ...]
+) -> None:
+    body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "q"}]}
+    source, out = write(tmp_path / "in.jsonl", [entry("r", body, path)]), tmp_path / "out.jsonl"
+    torn_ones = 1
+
+    async def script(wire: Wire) -> None:
+        nonlocal torn_ones
+        if wire.seen.line.startswith("GET"):
+            await wire.respond(b"{}")
+            return
+        torn_ones -= 1
+        await wire.events(*(broken if torn_ones >= 0 else whole))
+
+    with mock_upstream(script) as mock:
+        assert batch(source, out, "--upstream", mock.url, "--retries", 0) == 1
+        (line,) = answers(out).values()
+        assert (line["response"], line["error"]["code"]) == (None, "torn_stream")
+        torn_ones = 1
+        assert batch(source, out, "--upstream", mock.url) == 0, "asked again, and repeated"
+        assert len([seen for seen in mock.seen if seen.body]) == 3
+        (line,) = answers(out).values()
+        assert line["response"]["body"].encode() == b"".join(whole)
+        assert batch(source, out, "--upstream", mock.url) == 0
+        assert len([seen for seen in mock.seen if seen.body]) == 3, "a whole one is not asked for again"
+
+
 def test_what_failed_is_told_and_asked_again_by_the_next_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
