@@ -18,6 +18,7 @@ import orjson
 from promptcache.breakpoints import breakpoints_in
 from promptcache.providers import LOOKBACK_BLOCKS, MARK_TTL_S, MAX_BREAKPOINTS, find_model
 from promptcache_gateway.exchange import Change
+from promptcache_gateway.mutations.sightings import with_alike_keys
 from promptcache_gateway.upstreams.splice import value_spans
 
 if TYPE_CHECKING:
@@ -54,9 +55,10 @@ def mark_prefixes(call: Call, sight: Sight, sightings: Sightings, ttl: str) -> t
         return _left(call, "the request has no known shape"), None
     route = (call.tenant, call.upstream, call.model)
     lifetime = float(MARK_TTL_S[ttl])
-    proved = sightings.proved(route, prompt, call.received_at, lifetime)
-    steady = sightings.steady(route, prompt)
-    sightings.note(route, prompt, call.received_at)
+    seen = with_alike_keys(prompt)
+    proved = sightings.proved(route, seen, call.received_at, lifetime)
+    steady = sightings.steady(route, seen)
+    sightings.note(route, seen, call.received_at)
     if not call.use_cache:
         return _left(call, "the caller opted out of the cache"), prompt
     if (unknown := _unknown_model(call.model)) is not None:
@@ -67,9 +69,9 @@ def mark_prefixes(call: Call, sight: Sight, sightings: Sightings, ttl: str) -> t
     elif not proved:
         skipped.append((NAME, "no prefix of it was seen often enough with the same bytes"))
     reach = min(proved, steady)
-    entry = sightings.marked(route, prompt, reach, call.received_at, lifetime)
+    entry = sightings.marked(route, seen, reach, call.received_at, lifetime)
     places = _choose(call, sight, _ends(prompt, reach, entry), ttl, skipped)
-    sightings.note_marks(route, prompt, places, call.received_at)
+    sightings.note_marks(route, seen, places, call.received_at)
     body = _marked(call.body, list(places.values()), ttl)
     done = tuple(place.path for _, place in sorted(places.items()))
     change = Change(NAME, done, tuple(skipped))
@@ -149,7 +151,7 @@ def _ends(prompt: Prompt, reach: int, entry: int) -> list[int]:
 def _markable(
     payload: Mapping[str, Any], segments: Sequence[Segment], depth: int
 ) -> tuple[int, _Place] | None:
-    """The last segment of a prefix that takes a mark: no thought, no empty text."""
+    """The last segment of a prefix that takes a mark: no thought, no empty text, no tool loaded later."""
     for end in range(depth, 0, -1):
         segment = segments[end - 1]
         at = path_of(segment.path)
@@ -158,9 +160,14 @@ def _markable(
             at, value = (*at, "content"), value["content"]  # a message whose content is a bare text
         if isinstance(value, str) and value:
             return end, _Place(segment.path, at, bare=True)
-        if isinstance(value, dict) and value.get("type") not in _UNMARKED and value.get("text") != "":
+        if isinstance(value, dict) and _takes_mark(value):
             return end, _Place(segment.path, at, bare=False)
     return None
+
+
+def _takes_mark(block: Mapping[str, Any]) -> bool:
+    deferred = block.get("defer_loading") is True  # the API refuses a mark on a tool that it may never load
+    return block.get("type") not in _UNMARKED and block.get("text") != "" and not deferred
 
 
 def path_of(text: str) -> Path:

@@ -33,7 +33,12 @@ UPSTREAM_KEYS: dict[str, type] = {**KEYS, "drop_billing_header": bool}
 """What may be said of an upstream and of all. The header is dropped before a template is known."""
 
 _HEADER = re.compile(r"[a-z0-9][a-z0-9!#$%&'*+.^_`|~-]{0,127}")
-_NOT_OURS = frozenset({"authorization", "x-api-key", "host", "content-length", "content-type", "connection"})
+_NOT_OURS = frozenset({
+    "authorization", "proxy-authorization", "x-api-key", "cookie", "host", "connection", "proxy-connection",
+    "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "content-length", "content-type",
+    "content-encoding", "accept-encoding",
+})  # fmt: skip
+"""A secret's, the connection's and the body's headers: the gateway sets them, or never sends them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

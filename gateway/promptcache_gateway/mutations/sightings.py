@@ -1,5 +1,8 @@
 """Which prefixes were seen before with the same bytes, and which instructions change between requests.
 
+Instructions that changed once are steady again when their new bytes have come `PROVED` times in a row: a date
+makes one change a day. A text that stands bare is the same as a list of that one text.
+
 A prefix is known by the chained key of its segments (`promptcache_gateway.observe.prompt`), within one
 tenant, upstream and model: there a cache may hold it. Kept are keys and times, no text, and a bounded number
 of them.
@@ -7,7 +10,9 @@ of them.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +25,7 @@ PROVED = 2
 """How often a prefix must have been seen before it is believed to come again."""
 
 _MAX_KEYS = 32_768
+_BARE = re.compile(r"(messages\[\d+\]|system)")
 
 Route = tuple[str, str, str]
 """Tenant, upstream, model: where one cache may hold a prefix."""
@@ -34,7 +40,7 @@ class Sightings:
 
     def __init__(self, *, max_keys: int = _MAX_KEYS) -> None:
         self._seen: OrderedDict[tuple[Route, int], tuple[int, float]] = OrderedDict()
-        self._heads: OrderedDict[tuple[Route, int], tuple[int, bool]] = OrderedDict()
+        self._heads: OrderedDict[tuple[Route, int], tuple[int, int, bool]] = OrderedDict()
         self._marks: OrderedDict[tuple[Route, int], float] = OrderedDict()
         self._max_keys = max_keys
         self._lock = Lock()
@@ -53,7 +59,7 @@ class Sightings:
         with self._lock:
             for depth in range(1, prompt.head + 1):
                 known = self._heads.get((route, prompt.masked[depth]))
-                if known is not None and (known[1] or known[0] != prompt.exact[depth]):
+                if known is not None and (known[2] or known[0] != prompt.exact[depth]):
                     return depth - 1
         return len(prompt.segments)
 
@@ -96,9 +102,20 @@ class Sightings:
 
     def _note_head(self, key: tuple[Route, int], exact: int) -> None:
         """Equal once volatile values are masked, and not equal with them: something in it changes."""
-        known = self._heads.get(key)
-        self._heads[key] = (exact, known is not None and (known[1] or known[0] != exact))
+        before, times, changes = self._heads.get(key, (exact, 0, False))
+        times = times + 1 if before == exact else 1
+        self._heads[key] = (exact, times, (changes or before != exact) and times < PROVED)
         self._heads.move_to_end(key)
+
+
+def with_alike_keys(prompt: Prompt) -> Prompt:
+    """The prompt with exact keys that are the same for a bare text and for a list of that one text."""
+    chain = [0]
+    for segment in prompt.segments:
+        bare = _BARE.fullmatch(segment.path)
+        path = segment.path if bare is None else bare[1] + ("[0]" if bare[1] == "system" else ".content[0]")
+        chain.append(hash((chain[-1], path, segment.text, segment.extra)))
+    return replace(prompt, exact=tuple(chain))
 
 
 def _trim(memory: OrderedDict[Any, Any], most: int) -> None:

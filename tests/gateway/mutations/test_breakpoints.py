@@ -136,7 +136,7 @@ def test_instructions_that_change_are_never_marked_nor_what_is_behind_them() -> 
     stage = claude()
     static, asked = {"type": "text", "text": LONG}, messages()["messages"]
     sent = []
-    for minute in (1, 1, 1, 2, 2, 2, 2):
+    for minute in (1, 1, 1, 2, 3, 4, 5):
         clock = {"type": "text", "text": f"It is 2026-11-29T10:0{minute}:00Z now."}
         sent.append(stage.send(messages(system=[static, clock], messages=asked)))
     paths = [one.change("breakpoints").paths for one in sent]
@@ -146,6 +146,37 @@ def test_instructions_that_change_are_never_marked_nor_what_is_behind_them() -> 
         "system[1]",
         "its bytes change from request to request",
     )
+
+
+def test_a_date_that_changes_once_is_marked_again_when_its_new_bytes_have_repeated() -> None:
+    stage = claude()
+    static, asked = {"type": "text", "text": LONG}, messages()["messages"]
+    paths = []
+    for day in (28, 28, 28, 29, 29, 29, 30, 30, 30):
+        date = {"type": "text", "text": f"Today is 2026-11-{day}."}
+        sent = stage.send(messages(system=[static, date], messages=asked))
+        paths.append(sent.change("breakpoints").paths)
+    whole = ("system[1]", "messages[0].content[0]")
+    assert paths[2:] == [whole, ("system[0]",), ("system[0]",), whole, ("system[0]",), ("system[0]",), whole]
+
+
+def test_a_bare_text_and_a_list_of_it_are_the_same_prompt() -> None:
+    stage = claude()
+    stage.send(messages(system=LONG, messages=[{"role": "user", "content": "Hi there, you."}]))
+    listed = [{"role": "user", "content": [{"type": "text", "text": "Hi there, you."}]}]
+    stage.send(messages(messages=listed))
+    sent = stage.send(messages(system=LONG, messages=listed))
+    assert sent.change("breakpoints").paths == ("system", "messages[0].content[0]")
+
+
+def test_no_tool_that_is_loaded_later_takes_a_mark() -> None:
+    tools = [
+        {"name": "find", "description": LONG, "input_schema": {"type": "object"}},
+        {"name": "rare", "description": "Rare.", "input_schema": {"type": "object"}, "defer_loading": True},
+    ]
+    sent = claude().proved(messages(tools=tools))
+    assert sent.change("breakpoints").paths == ("tools[0]", "system[0]", "messages[0].content[0]")
+    assert sent.json["tools"][1] == tools[1]
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,13 @@ def test_a_fault_is_told_with_its_place_and_remedy(tmp_path: Path, text: str, sa
     with pytest.raises(SettingsError) as raised:
         read(tmp_path, text)
     assert said in str(raised.value)
+
+
+_NOT_OURS = """Transfer-Encoding content-encoding accept-encoding expect upgrade connection te host
+content-length trailer authorization x-api-key cookie x-promptcache-a"""
+
+
+@pytest.mark.parametrize("name", _NOT_OURS.split())
+def test_a_header_that_is_never_sent_or_says_something_else_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="is no header that can be added"):
+        read(tmp_path, f"[mutations]\nsession_header = '{name}'")
