@@ -92,13 +92,13 @@ class Flight:
     ) -> tuple[Call, Inbound]:
         """What goes to one place of the route, of a call as it was received and what came with it.
 
-        At another upstream than the one it was opened for, the request is still one, and is observed as what
-        goes there.
+        At another upstream, or with another model, than what it was opened for, the request is still one, and
+        is observed as what goes there.
         """
         there = at(received, hop)
         sent = asking(there, question, hop.line)
         here = self._mutator.prepare(sent, hop.line)
-        if here.upstream != self.call.upstream:
+        if (here.upstream, here.model) != (self.call.upstream, self.call.model):
             self.call = here
             self._observation = self._observer.move(self._observation, here)
         here, inbound = self._mutator.apply(here, inbound, hop.line, self._observation)

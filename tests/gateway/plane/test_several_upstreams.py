@@ -47,6 +47,7 @@ class House:
         )
         models = (
             ModelSettings("alias", (Target("first", "m-1"), Target("second", "n-1"))),
+            ModelSettings("same", (Target("second", "n-1"), Target("second", "n-2"))),
             ModelSettings("risen", (Target("dead", "d"), Target("second", "n-1"))),
             ModelSettings("sonnet", (Target("claude", "claude-x"),)),
         )
@@ -116,12 +117,19 @@ def test_two_apis_at_one_address(house: House) -> None:
 
 def test_models_lists_what_is_configured_for_both_clients(house: House) -> None:
     with openai.OpenAI(base_url=f"{house.served.url}/v1", api_key="k", max_retries=0) as client:
-        assert [model.id for model in client.models.list()] == ["alias", "risen", "sonnet", "n", "dead"]
+        assert [model.id for model in client.models.list()] == [
+            "alias",
+            "same",
+            "risen",
+            "sonnet",
+            "n",
+            "dead",
+        ]
         assert client.models.retrieve("alias").owned_by == "promptcache"
         with pytest.raises(openai.NotFoundError):
             client.models.retrieve("nope")
     with anthropic.Anthropic(base_url=house.served.url, api_key="k", max_retries=0) as claude:
-        assert [model.id for model in claude.models.list()][:2] == ["alias", "risen"]
+        assert [model.id for model in claude.models.list()][:2] == ["alias", "same"]
         with pytest.raises(anthropic.NotFoundError):
             claude.models.retrieve("nope")
 
@@ -142,6 +150,19 @@ def test_a_fallback_answers_and_the_request_is_counted_once(house: House, script
     assert "authorization" not in sent.headers, "the caller's key is for the first upstream at most"
     record = house.served.record(answer)
     assert (record["upstream"], record["model"], record["status"]) == ("second", "n-1", 200)
+    assert len(house.served.get("/promptcache/v1/requests").json()["data"]) == 1
+
+
+def test_a_fallback_to_another_model_of_one_upstream_is_recorded_as_that_model(house: House) -> None:
+    async def fails_one_model(wire: Wire) -> None:
+        if b'"n-1"' in wire.seen.body:
+            await answering("500 X")(wire)
+        else:
+            await answer_chat(wire)
+
+    house.second.script = fails_one_model
+    record = house.served.record(house.post("same"))
+    assert (record["upstream"], record["model"], record["status"]) == ("second", "n-2", 200)
     assert len(house.served.get("/promptcache/v1/requests").json()["data"]) == 1
 
 
