@@ -6,6 +6,7 @@ own tests. This module knows JSON's outer structure and nothing about prompts.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]', re.DOTALL)
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = b" \t\r\n"
 _OPTIONS = b'{"include_usage":true}'
 
@@ -170,7 +172,7 @@ def _members(body: bytes, start: int) -> Iterator[tuple[str, tuple[int, int]]]:
         change = _depth_change(text)
         depth += change
         if depth == 1 and text == b":" and name is None:
-            name, begin = orjson.loads(last_string), token.end()
+            name, begin = _decoded(last_string), token.end()
         elif name is not None and ((depth == 1 and text == b",") or depth == 0):
             yield name, _trimmed(body, begin, token.start())
             name = None
@@ -178,6 +180,14 @@ def _members(body: bytes, start: int) -> Iterator[tuple[str, tuple[int, int]]]:
             last_string = text
         if depth == 0:
             return
+
+
+def _decoded(name: bytes) -> str:
+    """A member's name; half of a surrogate pair in it reads as U+FFFD, as it does in the decoded body."""
+    try:
+        return str(orjson.loads(name))
+    except orjson.JSONDecodeError:
+        return _LONE_SURROGATE.sub("\ufffd", json.loads(name))
 
 
 def _elements(body: bytes, start: int) -> Iterator[tuple[int, int]]:

@@ -213,3 +213,12 @@ def test_half_a_surrogate_pair_is_forwarded_as_it_came(
     answer = proxied.post(body)
     assert said.encode().lower() in answer.content.lower()
     assert mock.last.body.replace(SPLICED, b"") == body
+
+
+def test_half_a_surrogate_pair_in_a_name_is_forwarded_where_a_member_is_put_in(
+    proxied: Served, mock: MockUpstream
+) -> None:
+    body = b'{"model":"m","stream":true,"stream_options":{"\\udc00":2},"\\ud800":1,"messages":[]}'
+    answer = proxied.post(body)
+    assert answer.status_code == 200
+    assert mock.last.body == body.replace(b'{"\\udc00":2}', b'{"\\udc00":2,"include_usage":true}')

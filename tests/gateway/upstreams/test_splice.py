@@ -126,6 +126,7 @@ def test_a_member_is_taken_out(body: bytes, path: tuple[str, ...], expected: byt
         (b'{"o":{"a":1},"x":[ ]}', ("o", "c"), b'{"o":{"a":1,"c":7},"x":[ ]}'),
         (b'{"o":{"c":null }}', ("o", "c"), b'{"o":{"c":7 }}'),
         (b"{}", ("c",), b'{"c":7}'),
+        (b'{"\\ud800":1,"c":null,"\\udc00x":2}', ("c",), b'{"\\ud800":1,"c":7,"\\udc00x":2}'),
     ],
 )
 def test_a_member_is_put_in(body: bytes, path: tuple[str, ...], expected: bytes) -> None:
