@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from promptcache_engine.cache.errors import LeaseError
+from promptcache_engine.cache.errors import LeaseError, require_whole
 from promptcache_engine.cache.lease import Lease
 
 
@@ -37,10 +37,15 @@ class OpenLeases:
             lease.parent = None
 
     def check(self, lease: Lease, computed: int = 0) -> None:
-        """Raise LeaseError unless ``lease`` is open and at least ``computed`` tokens long."""
+        """Raise LeaseError unless ``lease`` is open and at least ``computed`` tokens long; CacheConfigError
+        where that is no whole number."""
+        if not isinstance(lease, Lease):
+            raise LeaseError(f"lease={lease!r} is none.", remedy="Pass what admit or fork returned.")
         if lease not in self._open:
             state = "has ended already" if lease.closed else "was granted by another cache"
             raise LeaseError(f"this lease {state}.", remedy="Admit the sequence again.")
+        if type(computed) is not int:
+            require_whole(0, computed=computed)
         if computed and not 0 <= computed <= lease.length:
             raise LeaseError(
                 f"computed={computed} is not within the sequence's {lease.length} tokens.",

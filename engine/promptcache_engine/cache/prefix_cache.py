@@ -7,11 +7,12 @@ slots and performs the copies a lease asks for. Not thread-safe: one thread owns
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from promptcache_engine.cache import arguments
 from promptcache_engine.cache.admission import Admission
 from promptcache_engine.cache.audit import audit
-from promptcache_engine.cache.errors import CacheConfigError, InvalidTokensError, LeaseError, require_whole
+from promptcache_engine.cache.errors import InvalidTokensError, LeaseError, require_whole
 from promptcache_engine.cache.events import CacheEvent
-from promptcache_engine.cache.hints import NO_HINTS, Hints
+from promptcache_engine.cache.hints import Hints
 from promptcache_engine.cache.lease import Lease
 from promptcache_engine.cache.leases import OpenLeases
 from promptcache_engine.cache.namespaces import Namespace
@@ -24,7 +25,6 @@ from promptcache_engine.cache.tokens import UNIT, ExtraKey, Tokens
 from promptcache_engine.cache.windows import Windows
 
 _EXTRAS = 4_096  # extra keys remembered before those no longer in use are looked for
-_NAMES = (str, Namespace)
 
 
 class PrefixCache:
@@ -78,13 +78,10 @@ class PrefixCache:
         self.num_pages = num_pages
         self.page_size = page_size
         self.share_on_admission = share_on_admission
-        for length, pages in window_pools:
-            require_whole(1, window=length, window_pages=pages)
-        if window_pools and share_on_admission:
-            raise CacheConfigError("window_pools", window_pools, "They need share_on_admission=False.")
+        arguments.require_window_pools(window_pools, share_on_admission=share_on_admission)
         self.windows = Windows(window_pools, page_size, num_pages)
         self._rules = rules = Rules(page_size, partial_pages, window, lookahead, recompute, self.windows)
-        clock = clock or time.monotonic
+        clock = arguments.given_clock(clock, time.monotonic)
         self._policy = create_policy(policy, clock, num_pages)
         self._store = PageStore(
             num_pages,
@@ -126,14 +123,16 @@ class PrefixCache:
         computed; what it shares beyond the cached pages is copied from its own, which it must keep so long.
 
         The lease's ``copies`` must be made before its tokens are computed; their source pages stay untouched
-        until ``copied(lease)``, or its end. Raises InvalidTokensError for no tokens, or what is not a token.
+        until ``copied(lease)``, or its end. Raises InvalidTokensError for no tokens, or what is not a token,
+        CacheConfigError for what is no namespace, no hints or no pair, LeaseError for a sequence not running.
         """
+        hints = arguments.given_hints(hints)
+        if running is not None:
+            arguments.require_pair(running)
+            self._leases.check(*running)
         data = self._encode(tokens, extra_keys, namespace)
         if not data:
             raise InvalidTokensError("a sequence without tokens cannot be admitted.", remedy="Pass one.")
-        if running is not None:
-            self._leases.check(*running)
-        hints = hints or NO_HINTS
         lease = self._admission.admit(data, namespace, use_cache=use_cache, hints=hints, running=running)
         if lease is None:
             return None
@@ -171,8 +170,8 @@ class PrefixCache:
         neither as a query nor as a hit. Raises LeaseError when the lease has ended or is shorter, and for
         fewer tokens than it has published already.
         """
+        self._leases.check(lease, 0 if computed is None else computed)
         computed = lease.length if computed is None else computed
-        self._leases.check(lease, computed)
         full, rest = divmod(computed, self.page_size)
         if full < lease.published or not computed:
             raise LeaseError(
@@ -216,7 +215,7 @@ class PrefixCache:
         The KV of a token that was sampled but never fed to the model does not exist: leave it out of
         ``computed``. Raises LeaseError when the lease has ended already or is shorter.
         """
-        self._leases.check_unforked(lease, computed or 0)
+        self._leases.check_unforked(lease, 0 if computed is None else computed)
         computed = lease.length if computed is None else computed
         full, rest = divmod(computed, self.page_size)
         if self.windows.pools:
@@ -302,8 +301,7 @@ class PrefixCache:
     # -- inside ---------------------------------------------------------------------------------------
 
     def _encode(self, tokens: Tokens, extra: Iterable[ExtraKey], namespace: str | Namespace = "") -> bytes:
-        if not isinstance(namespace, _NAMES):
-            raise CacheConfigError("namespace", namespace, "Use a text, or a Namespace.")
+        arguments.require_namespace(namespace)
         codec = self._store.codec
         if codec.num_extras >= self._extras_limit:
             runs = [node.run for node in self._store.tree.nodes()]

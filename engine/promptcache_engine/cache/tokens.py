@@ -25,6 +25,7 @@ ExtraKey = tuple[int, int, str | bytes]
 identifies."""
 
 _LOWEST = -(2**31)
+_EXTRA_REMEDY = "Pass tuples of two whole numbers and a str or bytes."
 
 
 class TokenCodec:
@@ -55,6 +56,8 @@ class TokenCodec:
         packed = _pack(tokens)
         if not extra_keys:
             return packed
+        if not isinstance(extra_keys, Iterable):
+            raise InvalidTokensError(f"extra_keys={extra_keys!r} cannot be used.", remedy=_EXTRA_REMEDY)
         spans = sorted(map(_checked, extra_keys), key=lambda extra: extra[:2])
         return self._overlay(packed, spans) if spans else packed
 
@@ -140,10 +143,7 @@ def _checked(extra: ExtraKey) -> ExtraKey:
     """An extra key, if it is one."""
     whole = isinstance(extra, tuple) and len(extra) == 3 and all(_is_whole(part) for part in extra[:2])
     if not whole or not isinstance(extra[2], str | bytes) or extra[0] < 0:
-        raise InvalidTokensError(
-            "an extra key is a position, a length and a key.",
-            remedy="Pass tuples of two whole numbers and a str or bytes.",
-        )
+        raise InvalidTokensError("an extra key is a position, a length and a key.", remedy=_EXTRA_REMEDY)
     return extra
 
 

@@ -22,6 +22,13 @@ from tests.engine.cache.kit import admitted
         {"policy": None},
         {"policy": 5},
         {"policy": "oldest"},
+        {"window_pools": None},
+        {"window_pools": 4},
+        {"window_pools": [4]},
+        {"window_pools": [(4, 2, 1)]},
+        {"window_pools": [(4, 2)]},  # shared on admission
+        {"clock": 5},
+        {"clock": 0},
     ],
     ids=str,
 )
@@ -62,6 +69,92 @@ def test_what_is_no_namespace(namespace: Any) -> None:
         with pytest.raises(CacheConfigError, match=part):
             Namespace(**{part: namespace})
     assert cache.stats.free == 4
+
+
+@pytest.mark.parametrize("extra_keys", [3, 2.5])
+def test_what_holds_no_extra_keys(extra_keys: Any) -> None:
+    cache = PrefixCache(4, 4)
+    for ask in (cache.admit, cache.match):
+        with pytest.raises(InvalidTokensError, match=rf"extra_keys={extra_keys}.*Pass tuples"):
+            ask([1, 2, 3], "", extra_keys)
+    assert cache.stats.free == 4
+
+
+@pytest.mark.parametrize("hints", ["x", 0, {"turn": 1}])
+def test_what_are_no_hints(hints: Any) -> None:
+    cache = PrefixCache(4, 4)
+    with pytest.raises(CacheConfigError, match=r"hints=.* Pass Hints"):
+        cache.admit([1, 2, 3], extra_keys=[(0, 1, "a")], hints=hints)
+    assert cache.stats.free == 4
+    assert not cache._store.codec.has_extras
+
+
+@pytest.mark.parametrize(
+    ("running", "error"),
+    [
+        (5, CacheConfigError),
+        ("ab", CacheConfigError),
+        ((1,), CacheConfigError),
+        ((None, 3), LeaseError),
+        (([], 3), LeaseError),
+    ],
+    ids=str,
+)
+def test_what_is_no_running_sequence(running: Any, error: type[Exception]) -> None:
+    cache = PrefixCache(4, 4, share_on_admission=False)
+    with pytest.raises(error, match="Pass"):
+        cache.admit([1, 2, 3], extra_keys=[(0, 1, "a")], running=running)
+    lease = admitted(cache, [1, 2, 3])
+    with pytest.raises(CacheConfigError, match=r"computed=2\.0"):
+        cache.admit([1, 2, 3], running=(lease, 2.0))  # type: ignore[arg-type]
+    assert not cache._store.codec.has_extras
+    cache.finish(lease)
+    cache.check()
+
+
+@pytest.mark.parametrize("computed", [8.0, 0.0, "8", True, False, b""])
+def test_what_is_no_number_of_computed_tokens(computed: Any) -> None:
+    """Nothing has changed: the sequence runs on, and its windows still have their pages."""
+    cache = PrefixCache(16, 4, share_on_admission=False, window_pools=[(8, 12)])
+    lease = admitted(cache, range(10))
+    cache.windows.reserve(lease, 10)
+    for ask in (cache.finish, cache.publish, cache.fork):
+        with pytest.raises(CacheConfigError, match=r"computed=.* whole number") as caught:
+            ask(lease, computed)
+        assert (caught.value.field, caught.value.value) == ("computed", computed)
+        cache.check()
+    with pytest.raises(LeaseError, match="computed=-1"):
+        cache.finish(lease, -1)
+    cache.publish(lease, 8)
+    cache.finish(lease, 8)
+    cache.check()
+    assert cache.stats.held == 0
+
+
+@pytest.mark.parametrize("lease", [None, 5, []])
+def test_what_is_no_lease(lease: Any) -> None:
+    cache = PrefixCache(4, 4, share_on_admission=False)
+    for ask in (
+        cache.finish,
+        cache.abort,
+        cache.copied,
+        cache.fork,
+        lambda lease: cache.publish(lease, 1),
+        lambda lease: cache.append(lease, [1]),
+    ):
+        with pytest.raises(LeaseError, match=r"lease=.* Pass what admit"):
+            ask(lease)
+
+
+@pytest.mark.parametrize("tokens", [None, 5, [1.5], ["a"], [-1]])
+def test_what_cannot_be_appended(tokens: Any) -> None:
+    cache = PrefixCache(4, 4)
+    lease = admitted(cache, range(3))
+    with pytest.raises(InvalidTokensError):
+        cache.append(lease, tokens)
+    assert (lease.length, len(lease.pages)) == (3, 1)
+    cache.finish(lease)
+    cache.check()
 
 
 @pytest.mark.parametrize("pages", [2.5, -1, "1", True])
