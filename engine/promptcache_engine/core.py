@@ -230,7 +230,8 @@ class EngineCore:
         else:
             self._counters.finished += 1
         cached = sequence.cached_tokens or 0
-        finished = Finished(finish_reason, sequence.prompt_tokens, cached, sequence.output_tokens)
+        counts = (sequence.prompt_tokens, cached, sequence.output_tokens)
+        finished = Finished(finish_reason, *counts, stop=generation.stop)
         self._outbox.append((generation, finished))
 
     def _send_rest(self, generation: Generation) -> None:

@@ -69,12 +69,14 @@ class Finished:
         prompt_tokens: tokens of the prompt.
         cached_tokens: those taken from the cache at first admission; 0 if it was never admitted.
         output_tokens: tokens sampled, the end token included.
+        stop: the stop string that ended the answer; None where something else did.
     """
 
     finish_reason: FinishReason
     prompt_tokens: int
     cached_tokens: int
     output_tokens: int
+    stop: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class Generation:
         sequence: what the scheduler knows of it.
         params: how its tokens are chosen.
         shaper: what changes its logits before that; None where nothing does.
+        stop: the stop string that has ended its text.
     """
 
     sequence: Sequence
@@ -44,6 +45,7 @@ class Generation:
     _draws: Draws
     _on_event: OnEvent | None
     shaper: Shaper | None = None
+    stop: str | None = None
     _unsent: list[_Unsent] = field(default_factory=list)
     _sent_characters: int = 0
 
@@ -91,6 +93,7 @@ class Generation:
             return self._delta(self._text.flush(), last=True), "stop"
         result = self._text.push(token)
         if result.stop is not None:
+            self.stop = result.stop
             self._cut(self._sent_characters + len(result.text))
             return self._delta(result.text, last=True), "stop"
         if complete or len(self.sequence.tokens) >= self.sequence.max_length:

@@ -18,7 +18,7 @@ from promptcache_gateway.translate.chat_to_messages import chat_to_messages
 from promptcache_gateway.translate.events import MALFORMED, UNREADABLE, Chained, TranslatedStream, Translator
 from promptcache_gateway.translate.flavor import Flavor, flavor_of
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
-from promptcache_gateway.translate.messages_to_chat import messages_to_chat
+from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
 from promptcache_gateway.translate.responses_to_chat import responses_to_chat
 from promptcache_gateway.upstreams.base import WholeReply
@@ -41,7 +41,13 @@ _NAMES = {
 
 async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
     """Complete a call at an upstream of another dialect; raises `ApiError` where that cannot be done."""
-    reply = await upstream.send(across(upstream, call), inbound)
+    sent = across(upstream, call)
+    try:
+        reply = await upstream.send(sent, inbound)
+    except ApiError as error:
+        if call.dialect != "anthropic.messages" or error.param is None:
+            raise
+        raise _renamed(error, error.param) from error
     if not isinstance(reply, WholeReply):
         if reply.events:
             return TranslatedStream(reply, _translator(upstream, call, reply))
@@ -141,6 +147,20 @@ def _refusal(upstream: Upstream, reply: WholeReply, payload: dict[str, Any] | No
 
 def _name(call: Call) -> str:
     return _PREFIXES[call.dialect] + call.id.removeprefix("pcr_")
+
+
+def _renamed(error: ApiError, param: str) -> ApiError:
+    """A refusal of the translated request by the name that the caller's own has for the fault's place."""
+    path = message_path(param)
+    return ApiError(
+        error.status,
+        error.message.replace(f"'{param}'", f"'{path}'"),
+        kind=error.kind,
+        param=path,
+        code=error.code,
+        retry_after=error.retry_after,
+        unanswered=error.unanswered,
+    )
 
 
 def _unreadable(upstream: Upstream) -> ApiError:

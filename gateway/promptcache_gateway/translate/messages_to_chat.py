@@ -7,6 +7,7 @@ does not know were meant for the upstream and are passed on.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -26,6 +27,18 @@ _KNOWN = _REFUSED | {
     "thinking", "metadata", "service_tier", "output_config", "output_format", "cache_control", "diagnostics",
     "inference_geo", "speed", "betas",
 }  # fmt: skip
+
+
+_PLACES = tuple(
+    (re.compile(pattern), put)
+    for pattern, put in (
+        (r"^stop(?![a-z_])", "stop_sequences"),
+        (r"^max_completion_tokens$", "max_tokens"),
+        (r"^response_format\.json_schema(?=\.)", "output_config.format"),
+        (r"^(tools\[\d+\])\.function\.parameters", r"\1.input_schema"),
+        (r"^(tools\[\d+\])\.function(?=\.)", r"\1"),
+    )
+)
 
 
 def messages_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) -> dict[str, Any]:
@@ -49,6 +62,13 @@ def messages_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) -> 
     chat.update(_parameters(payload, flavor))
     chat["messages"] = _messages(payload, flavor)
     return chat
+
+
+def message_path(path: str) -> str:
+    """Where in a messages request stands what a chat completion has at ``path``, as errors name it."""
+    for pattern, put in _PLACES:
+        path = pattern.sub(put, path)
+    return path
 
 
 def _parameters(payload: Mapping[str, Any], flavor: Flavor) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class Choice:
         token_ids: all tokens sampled.
         chances: of the tokens of its text, where they were asked for.
         finish_reason: why it ended; empty before that.
+        stop: the stop string that ended it, where one did.
         written: characters of text sent in chunks, for offsets.
     """
 
@@ -62,6 +63,7 @@ class Choice:
     token_ids: list[int] = field(default_factory=list)
     chances: list[TokenChance] = field(default_factory=list)
     finish_reason: str = ""
+    stop: str | None = None
     written: int = 0
 
     def add(self, part: Part, call_id: str) -> None:
@@ -75,6 +77,10 @@ class Choice:
             case CallArguments():
                 name, arguments = self.calls[part.index]
                 self.calls[part.index] = (name, arguments + part.text)
+
+    def stop_reason(self) -> dict[str, Any]:
+        """The stop string that ended the answer, where one did, as vLLM reports it."""
+        return {} if self.stop is None else {"stop_reason": self.stop}
 
     def tool_calls(self) -> list[dict[str, Any]]:
         """The calls in OpenAI's shape."""
@@ -172,7 +178,7 @@ class ChatAnswer(Answer):
 
     def ending(self, choice: Choice) -> dict[str, Any]:
         """An empty delta with the reason."""
-        return self._delta(choice.index, {}, choice.finish_reason)
+        return self._delta(choice.index, {}, choice.finish_reason, **choice.stop_reason())
 
     def last(self, usage: dict[str, Any]) -> dict[str, Any]:
         """The usage chunk."""
@@ -190,6 +196,7 @@ class ChatAnswer(Answer):
             "message": message | ({"tool_calls": calls} if calls else {}),
             "logprobs": chat_logprobs(choice.chances) if self.wishes.logprobs else None,
             "finish_reason": choice.finish_reason,
+            **choice.stop_reason(),
             **self._ids(choice.token_ids),
         }
 
@@ -226,7 +233,7 @@ class TextAnswer(Answer):
             made = self._choice(
                 choice.index, self.wishes.echo + choice.text, choice.finish_reason, choice.chances
             )
-            written.append(made | self._ids(choice.token_ids) | self._prompt_ids())
+            written.append(made | choice.stop_reason() | self._ids(choice.token_ids) | self._prompt_ids())
         return self._object("text_completion", written) | {"usage": usage}
 
     def opening(self, choice: Choice) -> dict[str, Any] | None:
@@ -248,7 +255,8 @@ class TextAnswer(Answer):
 
     def ending(self, choice: Choice) -> dict[str, Any]:
         """An empty text with the reason."""
-        return self._chunk("text_completion", self._choice(choice.index, "", choice.finish_reason))
+        made = self._choice(choice.index, "", choice.finish_reason)
+        return self._chunk("text_completion", made | choice.stop_reason())
 
     def last(self, usage: dict[str, Any]) -> dict[str, Any]:
         """The usage chunk."""

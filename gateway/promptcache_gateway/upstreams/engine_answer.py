@@ -81,6 +81,7 @@ class Progress:
         parts = self._noted(choice, reader.finish())
         called = end.finish_reason == "stop" and reader.calls > 0
         choice.finish_reason = "tool_calls" if called else end.finish_reason
+        choice.stop = end.stop
         return parts
 
     def usage(self) -> dict[str, Any]:

@@ -280,7 +280,7 @@ def _translated(
             return facts_of(event)
         case Finished():
             counts = (event.prompt_tokens, event.cached_tokens, event.output_tokens)
-            return End(choice, event.finish_reason, *counts)
+            return End(choice, event.finish_reason, *counts, stop=event.stop)
         case Failed():
             return api_error(event.error, field)
 

@@ -41,13 +41,17 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How one choice ended in good order; counts are tokens, and the prompt's are those of the request."""
+    """How one choice ended in good order; counts are tokens, and the prompt's are those of the request.
+
+    ``stop`` is the stop string that ended it, where one did.
+    """
 
     choice: int
     finish_reason: str
     prompt_tokens: int
     cached_tokens: int
     output_tokens: int
+    stop: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

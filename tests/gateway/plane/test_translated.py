@@ -344,6 +344,28 @@ def test_the_engine_s_errors_have_anthropic_s_shape(engine_served: Served) -> No
     assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")
 
 
+def test_the_engine_tells_which_stop_sequence_ended_a_message(engine_served: Served) -> None:
+    ask = {**ASK, "model": "tiny", "max_tokens": 24, "extra_body": {"temperature": 0}}
+    with anthropic.Anthropic(base_url=engine_served.url, api_key="x", max_retries=0, timeout=60) as claude:
+        text = claude.messages.create(**ask).content[0].text
+        ask["stop_sequences"] = ["never", text[4:6]]
+        whole = claude.messages.create(**ask)
+        with claude.messages.stream(**ask) as stream:
+            streamed = stream.get_final_message()
+        unstopped = claude.messages.create(**{**ask, "stop_sequences": ["never"]})
+    for made in (whole, streamed):
+        assert (made.stop_reason, made.stop_sequence) == ("stop_sequence", text[4:6])
+        assert made.content[0].text == text[: text.index(text[4:6])]
+    assert (unstopped.stop_reason, unstopped.stop_sequence) == ("max_tokens", None)
+
+
+def test_the_engine_s_refusal_names_what_the_caller_sent(engine_served: Served) -> None:
+    ask = {**ASK, "model": "tiny", "stop_sequences": list("abcdefghi")}
+    answer = engine_served.post(ask, path="/v1/messages")
+    assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
+    assert "'stop_sequences'" in answer.json()["error"]["message"]
+
+
 # --- OpenAI's responses over both ---
 
 

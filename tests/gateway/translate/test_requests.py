@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
 from promptcache_gateway.translate.flavor import ENGINE, LENIENT, STRICT, flavor_of
-from promptcache_gateway.translate.messages_to_chat import messages_to_chat
+from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
 
 CASES = Path(__file__).parents[2] / "cases"
 MARK = {"type": "ephemeral"}
@@ -334,3 +334,18 @@ def _texts(body: dict[str, Any]) -> list[tuple[str, str]]:
     for message in body["messages"]:
         blocks += [(message["role"], block["text"]) for block in message["content"]]
     return blocks
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        ("stop", "stop_sequences"),
+        ("stop_token_ids", "stop_token_ids"),
+        ("response_format.json_schema.schema.properties.stop", "output_config.format.schema.properties.stop"),
+        ("tools[1].function.parameters.properties.a", "tools[1].input_schema.properties.a"),
+        ("tools[0].function.name", "tools[0].name"),
+        ("messages", "messages"),
+    ],
+)
+def test_a_fault_is_named_by_its_place_in_what_the_caller_sent(there: str, here: str) -> None:
+    assert message_path(there) == here
