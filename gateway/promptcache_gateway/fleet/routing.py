@@ -82,7 +82,7 @@ class Choice:
         target: the replica.
         prefix: the request's.
         chosen: tokens that the target holds.
-        available: tokens of the longest match anywhere, among those that could not be chosen too.
+        available: tokens of the longest match at any that answers, among those that had no room too.
         exact: both are known by events.
         removed: tokens beyond ``available`` that some replica held and has removed.
     """
@@ -150,9 +150,20 @@ class Router:
         """Forget a replica."""
         self.targets.pop(name, None)
 
-    def choose(self, prefix: Prefix, able: Sequence[Target], now: float) -> Choice:
-        """Choose one of the targets that are able to take a prompt; there must be one."""
-        matches = {target.name: _match(target, prefix, now) for target in self.targets.values()}
+    def choose(
+        self, prefix: Prefix, able: Sequence[Target], now: float, well: Sequence[Target] | None = None
+    ) -> Choice:
+        """Choose one of the targets that are able to take a prompt; there must be one.
+
+        Args:
+            prefix: the prompt's.
+            able: those with room.
+            now: the time.
+            well: those whose caches could be read if they had room; None: all. What a dead one held is
+                nowhere available.
+        """
+        answering = self.targets.values() if well is None else (*able, *well)
+        matches = {target.name: _match(target, prefix, now) for target in answering}
         target = self._policy.choose(prefix, [matches[one.name] for one in able], now)
         available = max(match.tokens for match in matches.values())
         known = max(match.tokens + match.removed for match in matches.values())

@@ -5,6 +5,7 @@ Whatever happens to it, its load is taken off again exactly once, and whoever wa
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from promptcache_gateway.fleet.replica import Replica
     from promptcache_gateway.fleet.routing import Choice, Router
     from promptcache_gateway.upstreams.base import RawHeaders, StreamReply
+
+# What an error event says where the request is at fault, or the account: nothing against the replica.
+_CALLERS = re.compile(
+    r"4\d\d|.*(invalid|bad_?request|content|rate_?limit|context|permission|not_?found)", re.IGNORECASE
+)
 
 
 class Trip:
@@ -62,6 +68,19 @@ class Trip:
 
     def given_up(self) -> None:
         """Note that nobody waits for it any longer; what it was doing may be half done."""
+        self._end(None)
+
+    def broken_off(self, error: str) -> None:
+        """Note that the replica ended a stream with an error; ``error`` is its code."""
+        if not self._over and not _CALLERS.match(error):
+            self.replica.circuit.failed()
+            self.replica.failures += 1
+        self._end(None)
+
+    def left(self) -> None:
+        """Note that the caller has gone: that says nothing of the replica."""
+        if not self._over:
+            self.replica.circuit.undecided()
         self._end(None)
 
     def _end(self, usage: Usage | None) -> None:
@@ -117,14 +136,17 @@ class RoutedStream:
                 begun = True
                 self._trip.first_output()
             yield piece
-        if self._reply.error is None and self._reply.status < 400:
-            self._trip.arrived(self._reply.usage)
-        else:
+        if self._reply.status >= 400:
             self._trip.given_up()
+        elif self._reply.error is not None:
+            self._trip.broken_off(self._reply.error)
+        else:
+            self._trip.replica.circuit.succeeded()
+            self._trip.arrived(self._reply.usage)
 
     async def close(self) -> None:
         """Give up what is still running."""
-        self._trip.given_up()
+        self._trip.left()
         await self._reply.close()
 
 

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 _TRIES = 3
 _LEAST_LEAD_S, _LATE = 0.25, 1.5  # how late a first output may be that cannot be seen
-_REFUSALS = frozenset({429, 502, 503, 529})
-_FAILURES = frozenset({502, 503, 504, 529})
+_FAULT = 500  # may be the request's own: it is repeated once only
+_REFUSALS = frozenset({429, _FAULT, 502, 503, 529})
+_FAILURES = frozenset({_FAULT, 502, 503, 504, 529})
+_LATER_S = 0.01
 _MAX_PLACEMENTS = 10_000
 _DAMPING = 0.05
 _RATIOS = (0.05, 1.0)
@@ -100,6 +102,7 @@ class FleetUpstream:
                 failure = failure or error
                 break
             trip = self._depart(replica, prefix, tried, call)
+            self._wake()  # where one could go, the next in line may be able to
             try:
                 reply = await trip.replica.upstream.send(call, inbound)
             except ApiError as error:
@@ -117,7 +120,10 @@ class FleetUpstream:
                 if not isinstance(reply, WholeReply):
                     return self._accept(trip, reply)
                 self._note_failure(trip, failed=reply.status in _FAILURES)
+                repeated = isinstance(failure, WholeReply) and failure.status == reply.status == _FAULT
                 failure = reply
+                if repeated:
+                    break
             tried.add(trip.replica.name)
         assert failure is not None, "a try that ends here has failed"
         if isinstance(failure, WholeReply):
@@ -179,7 +185,8 @@ class FleetUpstream:
         """Choose, and note the choice; nothing else may run between the two."""
         now = time.time()
         able = [replica] if replica is not None else self._able(tried)
-        choice = self.router.choose(prefix, [one.target for one in able], now)
+        well = [one.target for one in self.replicas if one.well and one.name not in tried]
+        choice = self.router.choose(prefix, [one.target for one in able], now, well)
         chosen = next(one for one in able if one.target is choice.target)
         self._placements[call.id] = Placement(
             replica=chosen.name,
@@ -208,16 +215,13 @@ class FleetUpstream:
         until = time.monotonic() + self.fleet.queue_s
         woken = False
         while True:
-            if not len(self.slots) or woken:
-                probed = self._to_be_probed(tried)
-                if probed is not None:
-                    return probed
-                if self._able(tried):
-                    return None
+            if self._any_room(tried) and (woken or not self.slots.wanted):
+                return self._to_be_probed(tried)
             if not self._candidates(tried):
                 raise self._none_able(tried)
             try:
-                await self.slots.wait(until - time.monotonic(), again=woken)
+                left_s = until - time.monotonic()
+                await self.slots.wait(left_s, again=woken, may=lambda: self._any_room(tried))
             except TimeoutError:
                 raise self._all_busy() from None
             woken = True
@@ -231,18 +235,23 @@ class FleetUpstream:
     def _able(self, tried: set[str]) -> list[Replica]:
         return [one for one in self._candidates(tried) if one.has_room]
 
+    def _any_room(self, tried: set[str]) -> bool:
+        return bool(self._able(tried)) or any(self._is_due(one, tried) for one in self.replicas)
+
+    def _is_due(self, one: Replica, tried: set[str]) -> bool:
+        """Whether a replica was left alone for long enough, and a call may find out how it is."""
+        left_alone = one.serves and one.up is not False and one.circuit.is_open
+        return left_alone and one.name not in tried and one.has_room and not one.circuit.probe_in_s
+
     def _to_be_probed(self, tried: set[str]) -> Replica | None:
         """A replica that was left alone for long enough: one call finds out how it is."""
-        for one in self.replicas:
-            left_alone = one.serves and one.up is not False and one.circuit.is_open
-            if left_alone and one.name not in tried and one.has_room and one.circuit.allows():
-                return one
-        return None
+        due = (one for one in self.replicas if self._is_due(one, tried))
+        return next((one for one in due if one.circuit.allows()), None)
 
     def _accept(self, trip: Trip, reply: WholeReply | StreamReply) -> WholeReply | StreamReply:
         if reply.status in _FAILURES:
             trip.replica.circuit.failed()
-        else:
+        elif isinstance(reply, WholeReply) or reply.status >= 400:  # a stream tells at its end
             trip.replica.circuit.succeeded()
         if not isinstance(reply, WholeReply):
             return RoutedStream(reply, trip)
@@ -261,7 +270,10 @@ class FleetUpstream:
         trip.failed()
 
     def _arrived(self, trip: Trip, usage: Usage | None) -> None:
-        self.slots.free()
+        self._wake()
+        if trip.replica.circuit.is_open:
+            due_s = trip.replica.circuit.probe_in_s
+            asyncio.get_running_loop().call_later(due_s + _LATER_S, self._wake)
         self.replicas.let_go(trip.replica)
         prefix = trip.choice.prefix
         if usage is None or not usage.total_input or prefix.token_ids or prefix.tokens < PIECE_BYTES:
@@ -269,6 +281,10 @@ class FleetUpstream:
         seen = usage.total_input / (prefix.tokens / self.tokens_per_byte)
         seen = min(max(seen, _RATIOS[0]), _RATIOS[1])
         self.tokens_per_byte += _DAMPING * (seen - self.tokens_per_byte)
+
+    def _wake(self) -> None:
+        if len(self.slots) and any(one.has_room for one in self.replicas):
+            self.slots.free()
 
     # --- the whole fleet ---
 

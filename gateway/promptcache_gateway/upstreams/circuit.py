@@ -60,6 +60,11 @@ class Circuit:
             return 0
         return max(1, round(self._closed_until - self._clock()))
 
+    @property
+    def probe_in_s(self) -> float:
+        """Seconds until a call finds out how an upstream is that is left alone; 0 where one may now."""
+        return max(0.0, self._closed_until - self._clock()) if self.is_open else 0.0
+
     def succeeded(self) -> None:
         """Note an answer."""
         self._failures = 0

@@ -64,3 +64,20 @@ async def test_one_that_was_woken_in_vain_stands_first() -> None:
     slots.free_all()
     await asyncio.gather(*tasks)
     assert (order, slots.waited) == (["again", "late"], 1)
+
+
+async def test_who_cannot_use_the_room_is_passed_over() -> None:
+    slots, barred = Slots(), True
+    first = asyncio.create_task(slots.wait(5.0, may=lambda: not barred))
+    await asyncio.sleep(0)
+    assert not slots.wanted
+    second = asyncio.create_task(slots.wait(5.0))
+    await asyncio.sleep(0)
+    assert slots.wanted
+    slots.free()
+    await asyncio.wait_for(second, 1)
+    slots.free()
+    assert not first.done()
+    barred = False
+    slots.free()
+    await asyncio.wait_for(first, 1)
