@@ -8,14 +8,24 @@ named by the SDK (`promptcache.divergence`); what it costs is `diagnosis`'s busi
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from promptcache.divergence import Divergence, compare_segments
-from promptcache_gateway.observe.extents import is_opaque
+from promptcache_gateway.observe.likeness import (
+    SAID_CHARS,
+    SIMILAR,
+    TRIVIAL_CHARS,
+    is_edit,
+    is_rendering,
+    is_reworded,
+    is_same_picture,
+    kept_behind,
+    standing_behind,
+    stands_whole,
+)
 from promptcache_gateway.observe.lookup import common_depth
 from promptcache_gateway.observe.prompt import Prompt, byte_length
 from promptcache_gateway.observe.texts import common_prefix, common_suffix
@@ -25,13 +35,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.history import Entry, Match
     from promptcache_gateway.observe.masking import Masker
 
-_SIMILAR = 0.5  # share of a text that must stand on both sides for it to count as the same text, edited
-_SAME_PICTURE = 0.95
-_TRIVIAL_CHARS = 24  # shorter messages recur by chance
 _CANNED_CHARS = 160  # shorter answers recur because the assistant was told to say them
-_SAID_CHARS = 8  # a shorter message ("yes", "thanks") is everybody's
-_SENTENCE = re.compile(r"[^\n.!?;]*[\n.!?;]\s*|[^\n.!?;]+$")
-_INSTRUCTIONS_CHARS = 1_024  # at the end of two texts that are otherwise not alike: no footer is so long
 _SHARED_CHARS = 8  # fewer leading characters than this are shared by chance
 
 
@@ -123,9 +127,9 @@ def _begins_alike(earlier: Prompt, later: Prompt, masker: Masker) -> bool:
         return False
     one, other = earlier.segments[0], later.segments[0]
     role = len(other.role) + 1 if other.kind == "message" else 0
-    if common_prefix(one.text, other.text) - role >= _SHARED_CHARS or _is_edit(one, other, masker):
+    if common_prefix(one.text, other.text) - role >= _SHARED_CHARS or is_edit(one, other, masker):
         return True
-    if later.head and _standing_behind(one, other):
+    if later.head and standing_behind(one, other):
         return True
     return _realigns(earlier, later, 0)
 
@@ -140,54 +144,28 @@ def _is_meant(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
         return True
     one, other = earlier.segments[at], later.segments[at]
     if one.path.startswith("prompt"):
-        return _kept_behind(one.text, other.text) > 0
+        return kept_behind(one.text, other.text) > 0
     if at < max(earlier.head, later.head):
-        return _is_edit(one, other, masker) or _standing_behind(one, other) > 0
-    if at == len(earlier.segments) - 1 and _is_rendering(one, other, masker):
+        if _ends_anew(earlier, later, at):
+            return False
+        return is_edit(one, other, masker) or standing_behind(one, other) > 0
+    if at == len(earlier.segments) - 1 and is_rendering(one, other, masker):
         return True
-    return _is_same_picture(one, other) or _is_replay(earlier, later, at, masker)
+    return is_same_picture(one, other) or _is_replay(earlier, later, at, masker)
 
 
-def _is_edit(one: Segment, other: Segment, masker: Masker) -> bool:
-    """Whether one text is the other, edited: mostly the same once volatile values are masked."""
-    if one.kind != other.kind or one.role != other.role:
-        return False
-    if masker.key(one.text) == masker.key(other.text):
-        return True
-    longest = max(len(one.text), len(other.text))
-    same = _ends_alike(one.text, other.text)
-    if same >= longest * _SIMILAR and same >= _TRIVIAL_CHARS:
-        return True
-    pieces, others = Counter(masker.digests(one.text)), Counter(masker.digests(other.text))
-    return len(pieces) > 1 and (pieces & others).total() >= max(pieces.total(), others.total()) * _SIMILAR
+def _ends_anew(earlier: Prompt, later: Prompt, at: int) -> bool:
+    """Whether instructions are the same up to what ends them, and nothing that was there before is behind it.
 
-
-def _standing_behind(one: Segment, other: Segment) -> int:
-    """Characters of instructions that end both texts, behind documents or a profile that are never the same.
-
-    0 where they are too few to be more than a common footer, or where the texts are not of one kind.
+    Documents or a memory at the end of a system prompt cost only themselves, and are never the same anyway.
     """
-    if one.kind != other.kind or one.role != other.role:
-        return 0
-    start = common_prefix(one.text, other.text)
-    end = common_suffix(one.text, other.text, limit=min(len(one.text), len(other.text)) - start)
-    return end if end >= _INSTRUCTIONS_CHARS else 0
-
-
-def _is_rendering(one: Segment, other: Segment, masker: Masker) -> bool:
-    """Whether a message is an earlier one again, with a volatile value or a note of ours changed."""
-    if one.role != other.role or min(len(one.text), len(other.text)) < _TRIVIAL_CHARS:
+    one, other = earlier.segments[at].text, later.segments[at].text
+    start = common_prefix(one, other)
+    rest = min(len(one), len(other)) - start
+    if common_suffix(one, other, limit=rest) >= TRIVIAL_CHARS:
         return False
-    if masker.key(one.text) == masker.key(other.text):
-        return True
-    return one.text.startswith(other.text) or other.text.startswith(one.text)
-
-
-def _is_same_picture(one: Segment, other: Segment) -> bool:
-    """Whether both are one picture or file, sent whole, with another setting beside it."""
-    if one.role != other.role or not (is_opaque(one) and is_opaque(other) and "base64" in other.text):
-        return False
-    return _ends_alike(one.text, other.text) >= max(len(one.text), len(other.text)) * _SAME_PICTURE
+    behind = set(earlier.keys[at + 1 :])
+    return not any(later.keys[index] in behind for index in range(at + 1, min(later.turn, len(later.keys))))
 
 
 def _is_replay(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
@@ -202,51 +180,12 @@ def _is_replay(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
     if not answers or any(one.role != other.role for one, other in pairs):
         return False
     edited = [(one, other) for one, other in pairs if one.text != other.text]
-    if any(one.role != "user" or not _is_reworded(one.body, other.body, masker) for one, other in edited):
+    if any(one.role != "user" or not is_reworded(one.body, other.body, masker) for one, other in edited):
         return False
     same = any(
-        one.text == other.text and len(one.body) >= _SAID_CHARS for one, other in pairs if one.role == "user"
+        one.text == other.text and len(one.body) >= SAID_CHARS for one, other in pairs if one.role == "user"
     )
-    return same or all(_stands_whole(one.body, other.body) for one, other in edited)
-
-
-def _is_reworded(one: str, other: str, masker: Masker) -> bool:
-    """Whether half of the longer text stands at the ends of both, or only volatile values differ."""
-    return (
-        _stands_whole(one, other)
-        or _ends_alike(one, other) >= max(len(one), len(other)) * _SIMILAR
-        or (masker.key(one) == masker.key(other))
-    )
-
-
-def _stands_whole(one: str, other: str) -> bool:
-    shorter, longer = sorted((one.strip(), other.strip()), key=len)
-    return len(shorter) >= _SAID_CHARS and (longer.startswith(shorter) or longer.endswith(shorter))
-
-
-def _ends_alike(one: str, other: str) -> int:
-    start = common_prefix(one, other)
-    return start + common_suffix(one, other, limit=min(len(one), len(other)) - start)
-
-
-def _kept_behind(one: str, other: str) -> int:
-    """Where in ``other``, behind its first difference from ``one``, the last text ends that both share; or 0.
-
-    A bare prompt has no turns: what changes at its very end is new, and nothing static is lost by it.
-    """
-    start = common_prefix(one, other)
-    suffix = common_suffix(one, other, limit=min(len(one), len(other)) - start)
-    known = {piece for piece in _SENTENCE.findall(one[start:]) if len(piece) >= _TRIVIAL_CHARS}
-    place = last = start
-    same = start
-    for piece in _SENTENCE.findall(other[start:]):
-        place += len(piece)
-        if piece in known:
-            last = place
-            same += len(piece)
-    if suffix >= _TRIVIAL_CHARS:
-        last, same = len(other), max(same, start + suffix)
-    return last if last > start and same >= max(len(one), len(other)) * _SIMILAR else 0
+    return same or all(stands_whole(one.body, other.body) for one, other in edited)
 
 
 def _realigns(earlier: Prompt, later: Prompt, at: int) -> bool:
@@ -260,12 +199,12 @@ def _realigns(earlier: Prompt, later: Prompt, at: int) -> bool:
     telling = any(_tells(later.segments[index]) for index in recurring)
     size = sum(later.offsets[index + 1] - later.offsets[index] for index in recurring)
     whole = min(earlier.total_bytes - earlier.offsets[at], later.offsets[end] - later.offsets[at])
-    return telling and size >= whole * _SIMILAR
+    return telling and size >= whole * SIMILAR
 
 
 def _tells(segment: Segment) -> bool:
     """Whether a text that stands in two requests shows that one continues the other."""
-    least = _CANNED_CHARS if segment.role == "assistant" else _TRIVIAL_CHARS
+    least = _CANNED_CHARS if segment.role == "assistant" else TRIVIAL_CHARS
     return len(segment.text) >= least
 
 
@@ -291,12 +230,12 @@ def _had_it_been_equal(earlier: Prompt, later: Prompt, index: int, masker: Maske
     """Bytes of a segment that would have matched had the caller not edited it; 0 where it is another."""
     one, other = earlier.segments[index], later.segments[index]
     if one.path.startswith("prompt"):
-        kept = _kept_behind(one.text, other.text)
+        kept = kept_behind(one.text, other.text)
         return byte_length(other.text[: min(kept, len(one.text))])
-    if not _is_edit(one, other, masker) and not (
-        one.role == other.role and _stands_whole(one.body, other.body)
+    if not is_edit(one, other, masker) and not (
+        one.role == other.role and stands_whole(one.body, other.body)
     ):
-        behind = _standing_behind(one, other) if index < later.head else 0
+        behind = standing_behind(one, other) if index < later.head else 0
         return byte_length(other.text[len(other.text) - behind :])
     start = common_prefix(one.text, other.text)
     if start == min(len(one.text), len(other.text)):  # grown or cut at its end: nothing of it is lost

@@ -50,12 +50,24 @@ class Money:
         cost = price_usage(usage, prices)
         return None if cost.usd is None or cost.upper_usd is None else cost.upper_usd - cost.usd
 
-    def cost(self, usage: Usage, model: str) -> float | None:
-        """What the request cost; None where a price or a count is not known, or nothing was counted."""
+    def cost(self, usage: Usage, model: str, *, answers: bool = True) -> float | None:
+        """What the request cost; None where the price of input or output is not known, or nothing was counted.
+
+        Where it is not known how much was read or written, or what that costs, all of the input has the price
+        of input: for reading, more than it can have cost.
+
+        Args:
+            usage: the upstream's counts.
+            model: the model's name at the upstream.
+            answers: False for requests that have no output to count: embeddings.
+        """
         prices = self._prices(model)
         if prices is None or usage.total_input is None:
             return None
-        return price_usage(usage, prices).usd
+        if usage.output is None and not answers:
+            usage = replace(usage, output=0)
+        cost = price_usage(usage, prices)
+        return cost.upper_usd if cost.usd is None else cost.usd
 
     def _prices(self, model: str) -> Mapping[str, Any] | None:
         return None if self._price_list is None else self._price_list(model)

@@ -51,7 +51,7 @@ def make_record(
         duration_ms=outcome.duration_ms,
         response_id=outcome.response_id,
         saved_usd=None if ours else money.saved(usage, call.model),
-        cost_usd=None if ours else money.cost(usage, call.model),
+        cost_usd=None if ours else money.cost(usage, call.model, answers=call.dialect != "openai.embeddings"),
         key_id=call.key_id,
         trace=call.trace,
         changes=outcome.changes,

@@ -62,3 +62,24 @@ def test_sentences_end_in_every_script() -> None:
         for who in ("\u5f20\u4e09\u7684\u7237\u7237", "\u674e\u56db\u7684\u5976\u5976")
     }
     assert len(names) == 1
+
+
+def test_what_ends_the_instructions_anew_costs_only_itself() -> None:
+    stage = Stage(Provider())
+    records = [stage.send(chat(f"{RULES}\n## Retrieved context\n{page(n, 90)}", "Why?")) for n in (3, 5, 7)]
+    assert [record.diagnosis.cause for record in records] == ["PC801", None, None]
+    assert [record.diagnosis.lost_tokens for record in records] == [0, 0, 0]
+    assert all(record.diagnosis.hit for record in records[1:])
+
+
+def test_it_is_a_fault_where_a_history_stands_behind() -> None:
+    stage = Stage(Provider())
+    turns = [
+        "Where is my parcel, which I sent on Monday?",
+        "It is at the depot in the north.",
+        "And now, please?",
+    ]
+    stage.send(chat(f"{RULES}\n## Retrieved context\n{page(3, 90)}", turns[0]))
+    record = stage.send(chat(f"{RULES}\n## Retrieved context\n{page(5, 90)}", *turns))
+    assert record.diagnosis.hit is False
+    assert record.diagnosis.attribution == "caller"
