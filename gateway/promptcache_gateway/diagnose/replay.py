@@ -7,6 +7,7 @@ prompt, an identical prefix is not known to be identical, and nobody is blamed f
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,12 @@ BYTES_A_TOKEN = 4
 
 _UPSTREAM = "log"
 _NEED_IT_WHOLE = frozenset({"PC602", "PC809"})
+_FAILED = 400
+_FIRST_OUTPUT_S = 10.0  # a long prompt's first output may take so long
+_REMEMBERED = 4096
+_MAY_WAIT = (
+    "The request before it was sent a moment earlier; whether it had begun to be answered is not logged."
+)
 _TICK_S = 0.001  # between requests of a log without times, where nothing can be said of expiry
 
 
@@ -73,6 +80,7 @@ class Replay:
         self._money = money
         self._observer = self._make_observer()
         self._numbers = 0
+        self._unanswered: OrderedDict[str, float | None] = OrderedDict()
 
     def judge(self, line: int, exchange: LoggedExchange, place: Place = "next") -> Judged:
         """Diagnose one request.
@@ -92,7 +100,9 @@ class Replay:
         segments = cut_request(exchange.body)
         self._now = self._now + _TICK_S if exchange.time is None else max(self._now, exchange.time)
         usage, counted = exchange.usage, True
-        if usage is None or usage.total_input is None:
+        if exchange.status >= _FAILED:
+            usage = Usage.from_response({}) if usage is None else usage
+        elif usage is None or usage.total_input is None:
             size = sum(len(segment.text.encode("utf-8", "surrogatepass")) for segment in segments)
             tokens = max(1, size // BYTES_A_TOKEN)
             usage, counted = Usage.from_response({"usage": {"prompt_tokens": tokens}}), False
@@ -102,7 +112,17 @@ class Replay:
         observation = self._observer.open(call)
         record = self._observer.close(observation, outcome)
         known = _out_of_order(record) if place == "late" else _taken_back(record, exchange)
+        if known.diagnosis.cause == "PC809" and self._may_wait(known):
+            known = replace(known, diagnosis=_unknown(known.diagnosis, _MAY_WAIT))
+        self._unanswered[call.id] = exchange.time if ttft is None else None
+        if len(self._unanswered) > _REMEMBERED:
+            self._unanswered.popitem(last=False)
         return Judged(line, known, counted, exchange)
+
+    def _may_wait(self, record: RequestRecord) -> bool:
+        """Whether what it is compared with, of whose answer no beginning is logged, may still have waited."""
+        sent = self._unanswered.get(record.diagnosis.compared_with or "")
+        return sent is not None and self._now - sent < _FIRST_OUTPUT_S
 
     def _make_observer(self, *, gaps: bool = False) -> Observer:
         """An observer that knows no request; with ``gaps`` it says of none that nothing came before."""

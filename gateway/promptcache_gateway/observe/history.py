@@ -6,6 +6,7 @@ requests means is `comparison`'s business.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import RLock
@@ -102,9 +103,25 @@ class History:
         self._lock = RLock()
 
     def find(
-        self, tenant: str, family: str, prompt: Prompt, *, route: tuple[str, str], not_before: float
+        self,
+        tenant: str,
+        family: str,
+        prompt: Prompt,
+        *,
+        route: tuple[str, str],
+        not_before: float,
+        at: float = math.inf,
     ) -> Match:
-        """Find the best predecessor; ``not_before`` is the last use at which a prefix still lives."""
+        """Find the best predecessor.
+
+        Args:
+            tenant: whose requests.
+            family: of which templates.
+            prompt: the new request's.
+            route: upstream and model it goes to.
+            not_before: the last use at which a prefix still lives.
+            at: when the request came; answers that began later were none yet.
+        """
         with self._lock:
             row = self._find_row(tenant, family)
             if row is None or not row.entries:
@@ -117,7 +134,7 @@ class History:
                 living=living,
                 living_segments=depth,
                 alive=best.last_used >= not_before,
-                pending=(living or best).answered_at is None,
+                pending=_is_pending(living if living is not None else best, at),
                 first=False,
                 lengths=known_lengths(row, prompt, route[1]),
                 gaps=self._has_forgotten(tenant, row),
@@ -218,3 +235,7 @@ class History:
         while len(self._tenants) > self._max_tenants:
             self._tenants.popitem(last=False)
             self._forgotten = True
+
+
+def _is_pending(entry: Entry, at: float) -> bool:
+    return entry.answered_at is None or entry.answered_at > at

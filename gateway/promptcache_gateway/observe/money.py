@@ -51,7 +51,7 @@ class Money:
         return None if cost.usd is None or cost.upper_usd is None else cost.upper_usd - cost.usd
 
     def cost(self, usage: Usage, model: str, *, answers: bool = True) -> float | None:
-        """What the request cost; None where the price of input or output is not known, or nothing was counted.
+        """What the request cost; None where the price of input or output is not known, or no count.
 
         Where it is not known how much was read or written, or what that costs, all of the input has the price
         of input: for reading, more than it can have cost.

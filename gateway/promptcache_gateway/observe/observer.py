@@ -229,7 +229,9 @@ class Observer:
         route = (call.upstream, call.model)
         since = _FOREVER if rules.lifetime_s is None else call.received_at - rules.lifetime_s
         since = since if emptied is None else max(since, emptied)
-        match = self._history.find(call.tenant, name.family, prompt, route=route, not_before=since)
+        match = self._history.find(
+            call.tenant, name.family, prompt, route=route, not_before=since, at=call.received_at
+        )
         if match.predecessor is not None:
             prompt = share_texts(prompt, match.predecessor.prompt)
         entry = self._remember(call, name, prompt) if call.use_cache else None

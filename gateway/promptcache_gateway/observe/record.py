@@ -45,8 +45,8 @@ class RequestRecord:
         response_id: the id of the response object, or None.
         saved_usd: what reading saved, less what writing cost more; None without prices.
         diagnosis: why what was not read was not.
-        cost_usd: what it cost, at most that where the cache's part is not known; None where a price is not known
-            or nothing was counted.
+        cost_usd: what it cost, at most that where the cache's part is not known; None where a price is not
+            known, or nothing was counted.
         key_id: the id of the key that was shown, None where it is none of the file's.
         changes: what the gateway changed of it on its way to the upstream.
         trace: the caller's ``traceparent``, or None. In memory only.

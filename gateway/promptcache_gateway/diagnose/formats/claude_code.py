@@ -39,11 +39,12 @@ class _Talk:
 class _Session:
     """A session's conversations: the latest outside and inside of subagents, and by the lines read.
 
-    ``lines``: each line's conversation and how many messages that had behind the line.
+    ``lines``: each line's conversation and how many messages that had behind the line; ``answers``: ids read.
     """
 
     latest: dict[bool, _Talk] = field(default_factory=dict)
     lines: dict[str, tuple[_Talk, int]] = field(default_factory=dict)
+    answers: set[str] = field(default_factory=set)
 
     def talk_of(self, entry: Mapping[str, Any]) -> _Talk:
         """The conversation that a line continues."""
@@ -79,7 +80,7 @@ class ClaudeCode:
         if name in session.lines:
             return ()
         talk = session.talk_of(entry)
-        found = self._take(talk, entry)
+        found = self._take(session, talk, entry)
         if name is not None:
             session.lines[name] = talk, len(talk.messages)
         return found
@@ -95,7 +96,7 @@ class ClaudeCode:
             self._sessions.popitem(last=False)
         return session
 
-    def _take(self, talk: _Talk, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
+    def _take(self, session: _Session, talk: _Talk, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
         if entry.get("type") == "system" and entry.get("subtype") == "compact_boundary":
             talk.messages, talk.answer = [], None
             return ()
@@ -107,6 +108,11 @@ class ClaudeCode:
             talk.last_time = read_time(entry.get("timestamp"))
             talk.messages.append({"role": "user", "content": message.get("content") or ""})
             return ()
+        answer = text_of(message.get("id"))
+        if answer is not None and answer != talk.answer:
+            if answer in session.answers:
+                return ()  # a copy's
+            session.answers.add(answer)
         return self._answer(talk, entry, message)
 
     def _answer(
