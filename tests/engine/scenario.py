@@ -77,7 +77,8 @@ def generation(loaded: LoadedModel, request: Request, name: str) -> Generation:
 def run(
     loaded: LoadedModel, requests: list[Request], *, config: EngineConfig, max_length: int = MAX_LENGTH
 ) -> PrefixCache:
-    """Step a fresh engine until every request has ended; returns its cache."""
+    """Step a fresh engine until every request has ended; returns its cache, whose clock counts the steps."""
+    step = 0
     assert config.kv_cache_tokens is not None
     num_pages = -(-config.kv_cache_tokens // config.page_size)
     windows = loaded.config.windows
@@ -85,6 +86,8 @@ def run(
     cache = PrefixCache(
         num_pages,
         config.page_size,
+        config.eviction_policy,
+        clock=lambda: float(step),
         share_on_admission=False,
         window_pools=list(zip(windows, sizes, strict=True)),
     )
@@ -115,7 +118,6 @@ def run(
     core = EngineCore(scheduler, runner, eos_token_ids=())
     pending = sorted(enumerate(requests), key=lambda item: item[1].at_step)
     alive: dict[str, tuple[Generation, Request]] = {}
-    step = 0
     while pending or core.busy:
         while pending and (pending[0][1].at_step <= step or not core.busy):
             index, request = pending.pop(0)

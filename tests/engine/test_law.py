@@ -1,5 +1,5 @@
 """The law: warm equals cold. With ``deterministic`` every logit has the bits of a cold run's, whatever was
-cached, evicted, batched, preempted or forked, for every page size and chunk size.
+cached, evicted, batched, preempted or forked, for every page size, chunk size and eviction policy.
 
 That a hit happened is asserted in each run: the law would hold for a cache that does nothing.
 """
@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from promptcache_engine import EngineConfig, Finished
+from promptcache_engine.cache import POLICIES
 from promptcache_engine.models import LoadedModel
 from promptcache_engine.models.testing import tiny_model
 from tests.engine.scenario import Request, cold, run
@@ -70,6 +71,7 @@ def scenarios(draw: st.DrawFn) -> list[Request]:
     spare=st.integers(0, 600),
     policy=st.sampled_from(["fewest-missing", "fcfs"]),
     preemption=st.sampled_from(["keep", "recompute"]),
+    eviction=st.sampled_from(["learned", *sorted(POLICIES)]),
 )
 def test_every_logit_has_the_bits_of_a_cold_run(
     exact: LoadedModel,
@@ -79,6 +81,7 @@ def test_every_logit_has_the_bits_of_a_cold_run(
     spare: int,
     policy: str,
     preemption: str,
+    eviction: str,
 ) -> None:
     config = EngineConfig(
         page_size=page_size,
@@ -87,6 +90,7 @@ def test_every_logit_has_the_bits_of_a_cold_run(
         max_running=5,
         scheduling_policy=policy,
         preemption=preemption,
+        eviction_policy=eviction,
     )
     cache = run(exact, made, config=config, max_length=MAX_LENGTH)
     assert cache.stats.hits + cache.stats.preempted_hits > 0
@@ -94,13 +98,16 @@ def test_every_logit_has_the_bits_of_a_cold_run(
         assert_same_bits(request, cold(exact, request, max_length=MAX_LENGTH))
 
 
+@pytest.mark.parametrize("eviction", ["learned", "lru"])
 @pytest.mark.parametrize("page_size", PAGE_SIZES)
-def test_gone_and_come_back(exact: LoadedModel, page_size: int) -> None:
+def test_gone_and_come_back(exact: LoadedModel, page_size: int, eviction: str) -> None:
     """Cold, warm, evicted by another prompt, cold again, warm again: one and the same."""
     room = 256 + page_size % 256
     a, b = PREFIXES[0][:250], PREFIXES[1][:250]
     made = [Request(prompt, 4, at_step=50 * i) for i, prompt in enumerate((a, a, b, b, a, a))]
-    config = EngineConfig(page_size=page_size, kv_cache_tokens=room, max_batch_tokens=96)
+    config = EngineConfig(
+        page_size=page_size, kv_cache_tokens=room, max_batch_tokens=96, eviction_policy=eviction
+    )
     cache = run(exact, made, config=config, max_length=256)
     assert cache.stats.evicted_pages > 0
     cached = [request.events[-1].cached_tokens for request in made]
