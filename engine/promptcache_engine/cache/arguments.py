@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from promptcache_engine.cache.errors import CacheConfigError, require_whole
-from promptcache_engine.cache.hints import NO_HINTS, Hints
+from promptcache_engine.cache.hints import Hints
 from promptcache_engine.cache.lease import Lease
 from promptcache_engine.cache.namespaces import Namespace
 
@@ -20,10 +20,8 @@ def require_namespace(namespace: str | Namespace) -> None:
         raise CacheConfigError("namespace", namespace, "Use a text, or a Namespace.")
 
 
-def given_hints(hints: Hints | None) -> Hints:
-    """Return ``hints``, or none; raises CacheConfigError for what are no Hints."""
-    if hints is None:
-        return NO_HINTS
+def given_hints(hints: Hints) -> Hints:
+    """Return ``hints``; raises CacheConfigError for what are no Hints."""
     if not isinstance(hints, Hints):
         raise CacheConfigError("hints", hints, "Pass Hints(...), or None where nothing is known.")
     return hints

@@ -74,11 +74,12 @@ class GhostMemory:
 
     def _sweep(self) -> None:
         """Leave those in line that are in the tree and have something to be forgotten, in their order."""
-        queue, self._queue = self._queue, deque()
+        queue, self._queue, page_bytes = self._queue, deque(), self._tree.page_bytes
         for node in queue:
-            node.queued = node.parent is not None and self.size_of(node) > 0
-            if node.queued:
+            if node.parent is not None and len(node.run) > len(node.pages) * page_bytes:
                 self._queue.append(node)
+            else:
+                node.queued = False
         self._sweep_at = max(_SWEEP, 2 * len(self._queue))
 
     def _forget(self, node: Node) -> None:

@@ -12,7 +12,7 @@ from promptcache_engine.cache.admission import Admission
 from promptcache_engine.cache.audit import audit
 from promptcache_engine.cache.errors import InvalidTokensError, LeaseError, require_whole
 from promptcache_engine.cache.events import CacheEvent
-from promptcache_engine.cache.hints import Hints
+from promptcache_engine.cache.hints import NO_HINTS, Hints
 from promptcache_engine.cache.lease import Lease
 from promptcache_engine.cache.leases import OpenLeases
 from promptcache_engine.cache.namespaces import Namespace
@@ -126,7 +126,7 @@ class PrefixCache:
         until ``copied(lease)``, or its end. Raises InvalidTokensError for no tokens, or what is not a token,
         CacheConfigError for what is no namespace, no hints or no pair, LeaseError for a sequence not running.
         """
-        hints = arguments.given_hints(hints)
+        hints = NO_HINTS if hints is None else arguments.given_hints(hints)
         if running is not None:
             arguments.require_pair(running)
             self._leases.check(*running)
