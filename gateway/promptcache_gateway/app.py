@@ -275,14 +275,21 @@ def _ledger(settings: Settings, observer: Observer) -> Ledger:
     """What was spent: read from this process's own store, or from the database that another one writes."""
     journal = observer.journal
     if journal is None:
-        return Ledger(SpendingReader(settings.database_address), _budgets(settings))
+        reader = SpendingReader(settings.database_address)
+        return Ledger(reader, _budgets(settings), written=reader.written)
 
     def read(since_day: int) -> Sequence[Spent]:
         journal.store.flush()
         return journal.store.spending(since_day)
 
     alerts = journal.alerts
-    return Ledger(read, _budgets(settings), tell=alerts.budget, warn_at=lambda: alerts.budget_used)
+    return Ledger(
+        read,
+        _budgets(settings),
+        written=journal.store.written,
+        tell=alerts.budget,
+        warn_at=lambda: alerts.budget_used,
+    )
 
 
 def create_app(

@@ -13,10 +13,10 @@ from sqlalchemy import select
 
 from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.portable import insert_into, without_nul
-from promptcache_gateway.store.schema import spending
+from promptcache_gateway.store.schema import requests, spending
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.record import RequestRecord
 
 DAY_S = 86_400
+_IDS_AT_ONCE = 500
 _SUMS = ("usd", "requests", "unpriced")
 
 
@@ -92,9 +93,16 @@ class SpendingReader:
 
     def __call__(self, since_day: int) -> list[Spent]:
         """Everything spent from a day on; raises `DatabaseUnusableError`."""
+        return read_spending(self._opened(), since_day)
+
+    def written(self, ids: Sequence[str]) -> set[str]:
+        """Those of some requests that are in the database; raises `DatabaseUnusableError`."""
+        return read_written(self._opened(), ids)
+
+    def _opened(self) -> Engine:
         if self._engine is None:
             self._engine = open_database(self._address)
-        return read_spending(self._engine, since_day)
+        return self._engine
 
     def close(self) -> None:
         """Let go of the database."""
@@ -111,3 +119,13 @@ def read_spending(engine: Engine, since_day: int) -> list[Spent]:
     ).where(columns.day >= since_day)
     with engine.connect() as connection:
         return [Spent(*row) for row in connection.execute(statement)]
+
+
+def read_written(engine: Engine, ids: Sequence[str]) -> set[str]:
+    """Those of some requests, by id, that are written; what they spent is so with them."""
+    found: set[str] = set()
+    with engine.connect() as connection:
+        for begin in range(0, len(ids), _IDS_AT_ONCE):
+            some = select(requests.c.id).where(requests.c.id.in_(ids[begin : begin + _IDS_AT_ONCE]))
+            found.update(connection.execute(some).scalars())
+    return found

@@ -12,10 +12,10 @@ from promptcache_gateway.store.reader import Reader
 from promptcache_gateway.store.recorder import Recorder
 from promptcache_gateway.store.renaming import read_renames, rename_template, tenants_of
 from promptcache_gateway.store.series import Series
-from promptcache_gateway.store.spending import Spent, read_spending
+from promptcache_gateway.store.spending import Spent, read_spending, read_written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from sqlalchemy import Engine
@@ -125,6 +125,12 @@ class Store:
         """What tenants and keys spent, day by day; as with `read`, `flush` first to see the latest."""
         assert self._engine is not None, "open() comes first"
         return read_spending(self._engine, since_day)
+
+    def written(self, ids: Sequence[str]) -> set[str]:
+        """Those of some requests, by id, that have been written, once what is queued is."""
+        self.flush()
+        assert self._engine is not None, "open() comes first"
+        return read_written(self._engine, ids)
 
     def learned_templates(self) -> list[LearnedRow]:
         """The templates learned in earlier runs."""

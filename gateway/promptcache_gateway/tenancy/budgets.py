@@ -63,7 +63,19 @@ class Budget:
         return (day + timedelta(days=32)).replace(day=1).timestamp()
 
     def __str__(self) -> str:
-        return f"${self.usd:.2f} a {self.period}"
+        return f"{dollars(self.usd)} a {self.period}"
+
+
+def dollars(usd: float) -> str:
+    """An amount as people read it: in cents, or of less than a dollar its first three digits.
+
+    >>> dollars(4.012), dollars(0.5), dollars(0.00125), dollars(0.0)
+    ('$4.01', '$0.50', '$0.00125', '$0.00')
+    """
+    if not 0 < abs(usd) < 1:
+        return f"${usd:.2f}"
+    whole, _, digits = f"{usd:.{2 - math.floor(math.log10(abs(usd)))}f}".partition(".")
+    return f"${whole}.{digits.rstrip('0'):0<2}"
 
 
 def _utc(now: float) -> datetime:

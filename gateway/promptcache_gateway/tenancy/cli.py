@@ -16,7 +16,7 @@ from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import GatewayError
 from promptcache_gateway.settings import Settings, default_data_dir
 from promptcache_gateway.tenancy.budget_view import budget_rows
-from promptcache_gateway.tenancy.budgets import Budget
+from promptcache_gateway.tenancy.budgets import Budget, dollars
 from promptcache_gateway.tenancy.key_file import FILE_NAME, KeyFile
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _spent(keys: list[StoredKey], arguments: argparse.Namespace) -> dict[str, st
 
 
 def _left(row: dict[str, Any]) -> str:
-    said = f"${row['spent_usd']:.2f} of ${row['budget_usd']:.2f} this {row['period']}"
+    said = f"{dollars(row['spent_usd'])} of {dollars(row['budget_usd'])} this {row['period']}"
     odd = row["unpriced_requests"]
     return f"{said}, and {odd} requests without a known cost" if odd else said
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.tenancy.caller import Caller
 
     Read = Callable[[int], Sequence[Spent]]
+    Written = Callable[[Sequence[str]], set[str]]
     Tell = Callable[..., None]
 
 _log = logging.getLogger("promptcache.gateway")
@@ -36,6 +37,8 @@ _MOST_NAMED = 1_000
 
 Owner = tuple[str, str | None]
 """A tenant and a key of it, or None: all of its keys."""
+_Recent = tuple[float, str, str, int, float, str]
+"""When a request ended, its tenant, key, day and cost in USD, and its id; empty where it is several."""
 
 
 class Ledger:
@@ -44,6 +47,7 @@ class Ledger:
     Args:
         read: everything spent from a day on (days since 1970-01-01), out of the database. Called in a thread.
         budgets: budgets of tenants.
+        written: which of some requests, by id, the database holds. Called in a thread, before ``read``.
         tell: told of budgets that are nearly used up: tenant, what it is about, a sentence, figures.
         warn_at: share of a budget from which on it is told.
         clock: Unix time in seconds.
@@ -57,16 +61,18 @@ class Ledger:
         read: Read,
         budgets: Mapping[str, Budget | None],
         *,
+        written: Written = lambda _: set(),
         tell: Tell = lambda *_, **__: None,
         warn_at: Callable[[], float] = lambda: 0.8,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._read = read
+        self._written = written
         self._budgets = budgets
         self._tell = tell
         self._warn_at = warn_at
         self._clock = clock
-        self._recent: list[tuple[float, str, str, int, float]] = []
+        self._recent: list[_Recent] = []
         self._sums: dict[Owner, dict[int, float]] = {}
         self._read_at: float | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -106,7 +112,7 @@ class Ledger:
         now = self._clock()
         before = [self.spent(caller.tenant, key, budget, now) for budget, key in bound]
         day, key_id = int(record.time // DAY_S), record.key_id or ""
-        self._recent.append((now, record.tenant, key_id, day, record.cost_usd))
+        self._recent.append((now, record.tenant, key_id, day, record.cost_usd, record.id))
         _add(self._sums, record.tenant, key_id, day, record.cost_usd)
         if len(self._recent) > _MOST_RECENT:
             self._recent = _condensed(self._recent, now)
@@ -122,20 +128,28 @@ class Ledger:
         """Read the database now; a failure is logged and changes nothing."""
         begun = self._clock()
         month = Budget(1.0, "month").first_day(begun)
+        recent = [one for one in self._recent if one[0] >= begun - _ON_ITS_WAY_S]
         try:
-            rows = await asyncio.to_thread(self._read, month)
+            written, rows = await asyncio.to_thread(self._look, [one[-1] for one in recent if one[-1]], month)
         except Exception as error:  # noqa: BLE001 - whatever it is, requests are served all the same
             log_failure("reading what was spent", error)
             return
         finally:
             self._read_at = begun
-        self._recent = [one for one in self._recent if one[0] >= begun - _ON_ITS_WAY_S]
+        self._recent = [
+            one for one in self._recent if one[0] >= begun - _ON_ITS_WAY_S and one[-1] not in written
+        ]
         sums: dict[Owner, dict[int, float]] = {}
         for row in rows:
             _add(sums, row.tenant, row.key, row.day, row.usd)
-        for _, tenant, key, day, usd in self._recent:
+        for _, tenant, key, day, usd, _ in self._recent:
             _add(sums, tenant, key, day, usd)
         self._sums = sums
+
+    def _look(self, ids: Sequence[str], since_day: int) -> tuple[set[str], Sequence[Spent]]:
+        """Which requests the database holds, then what was spent: what is written in between counts twice,
+        until it is read again, and never not at all."""
+        return (self._written(ids) if ids else set()), self._read(since_day)
 
     async def _keep_up(self) -> None:
         """Have the database read again where that was long ago; the first time, wait for it a little."""
@@ -187,11 +201,9 @@ def _add(sums: dict[Owner, dict[int, float]], tenant: str, key: str, day: int, u
         days[day] = days.get(day, 0.0) + usd
 
 
-def _condensed(
-    recent: list[tuple[float, str, str, int, float]], now: float
-) -> list[tuple[float, str, str, int, float]]:
+def _condensed(recent: list[_Recent], now: float) -> list[_Recent]:
     """The same sums in fewer entries, for as long as the database does not answer."""
     sums: defaultdict[tuple[str, str, int], float] = defaultdict(float)
-    for _, tenant, key, day, usd in recent:
+    for _, tenant, key, day, usd, _ in recent:
         sums[tenant, key, day] += usd
-    return [(now, tenant, key, day, usd) for (tenant, key, day), usd in sums.items()]
+    return [(now, tenant, key, day, usd, "") for (tenant, key, day), usd in sums.items()]

@@ -11,7 +11,7 @@ import pytest
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.exchange import Change
 from promptcache_gateway.store import Store
-from promptcache_gateway.store.spending import DAY_S, Spent, spent_by
+from promptcache_gateway.store.spending import DAY_S, SpendingReader, Spent, spent_by
 from tests.gateway.store.records import record
 
 if TYPE_CHECKING:
@@ -47,6 +47,17 @@ def test_costs_are_added_up_by_tenant_key_and_day(store: Store) -> None:
         Spent("b", "", DAY, 2.0, 1, 0),
     ]
     assert [spent.usd for spent in store.spending(DAY + 1)] == [1.0]
+
+
+def test_what_is_written_is_known_by_its_id(store: Store, tmp_path: Path) -> None:
+    one = record(cost_usd=0.25)
+    store.record(one)
+    assert store.flush()
+    assert store.written([one.id, *(f"other {number}" for number in range(1_200))]) == {one.id}
+    reader = SpendingReader(tmp_path / "promptcache.db")
+    assert reader.written(["nothing"]) == set()
+    assert reader.written([one.id]) == {one.id}
+    reader.close()
 
 
 def test_a_request_that_used_nothing_is_not_counted() -> None:

@@ -45,7 +45,14 @@ class Book:
         self.asked: list[int] = []
         self.broken = False
         self.told: list[tuple[str, str, dict[str, Any]]] = []
-        self.ledger = Ledger(self._read, budgets, tell=self._tell, clock=lambda: self.now)
+        self.written: set[str] = set()
+        self.ledger = Ledger(
+            self._read,
+            budgets,
+            written=self.written.intersection,
+            tell=self._tell,
+            clock=lambda: self.now,
+        )
 
     def _read(self, since: int) -> list[Spent]:
         self.asked.append(since)
@@ -94,6 +101,15 @@ def test_now_is_always_within_the_period(now: float, period: Any) -> None:
     assert budget.first_day(budget.resets_at(now)) == budget.resets_at(now) // DAY_S
 
 
+@pytest.mark.parametrize(
+    ("usd", "said"),
+    [(0.0, "$0.00"), (0.004, "$0.004"), (0.0000123456, "$0.0000123"), (0.01, "$0.01"), (0.125, "$0.125"),
+     (0.5, "$0.50"), (0.9996, "$1.00"), (12.346, "$12.35")],
+)  # fmt: skip
+def test_amounts_under_a_cent_are_no_zero(usd: float, said: str) -> None:
+    assert str(Budget(usd)) == f"{said} a month"
+
+
 @pytest.mark.parametrize(("usd", "period"), [(0, "day"), (-1, "day"), (float("nan"), "day"), (1, "week")])
 def test_what_is_no_budget(usd: float, period: str) -> None:
     with pytest.raises(SettingsError):
@@ -132,6 +148,18 @@ def test_what_others_spend_is_read_again_and_nothing_counts_twice_for_long() -> 
     book.now += 10
     assert book.admits(DAILY)
     assert book.ledger.spent("shop", "k1", DAILY.budget or Budget(1.0), book.now) == 4.5
+
+
+def test_what_the_database_holds_already_does_not_count_twice() -> None:
+    book = Book()
+    assert book.admits(DAILY)
+    book.now += 10
+    book.charge(DAILY, 2.0, id="written")
+    book.charge(DAILY, 0.5, id="on its way")
+    book.rows = [spent(2.0)]
+    book.written.add("written")
+    assert book.admits(DAILY)
+    assert book.ledger.spent("shop", "k1", DAILY.budget or Budget(1.0), book.now) == 2.5
 
 
 def test_a_database_that_is_away_stops_nobody_and_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
