@@ -18,7 +18,7 @@ from promptcache_gateway.fleet.health import HealthChecks
 from promptcache_gateway.fleet.replica import Replica
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
 
     from promptcache_gateway.fleet.kv_stream import KvStream
     from promptcache_gateway.fleet.routing import Router, Target
@@ -40,6 +40,9 @@ class Members:
         router: told of every replica that comes or goes.
         make: makes what sends to a replica.
         changed: called when a replica may take requests that could not before.
+
+    Attributes:
+        drained: names of replicas that an operator wants to get nothing, as long as they are named.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Members:
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[str, asyncio.Task[None]] = {}
         self._starting: list[Replica] = []
+        self.drained: set[str] = set()
 
     def __iter__(self) -> Iterator[Replica]:
         return iter(self._replicas.values())
@@ -92,8 +96,15 @@ class Members:
         if replica is None:
             return False
         replica.draining = on
+        (self.drained.add if on else self.drained.discard)(name)
         self._changed()
         return True
+
+    def keep_drained(self, names: Iterable[str]) -> None:
+        """Give replicas of these names nothing, those too that are found later."""
+        self.drained.update(names)
+        for replica in self._replicas.values():
+            replica.draining = replica.name in self.drained
 
     def let_go(self, replica: Replica) -> None:
         """Close a replica that has left, once nothing runs on it any longer."""
@@ -113,6 +124,7 @@ class Members:
         for name, settings in wanted.items():
             if name not in self._replicas:
                 self._add(name, settings, before.get(name))
+        self.drained &= wanted.keys()
         if self._tasks:  # while it runs: the newcomers are started here
             self._spawn(self._start_new())
 
@@ -122,7 +134,7 @@ class Members:
             target.inherit(before.target)
         limit = settings.max_concurrency or self._settings.max_concurrency
         replica = Replica(settings, self._make(settings), target, limit)
-        replica.draining = True  # until it is started
+        replica.draining = name in self.drained
         self._replicas[name] = replica
         self._starting.append(replica)
 
@@ -141,7 +153,7 @@ class Members:
         for replica in starting:
             await replica.upstream.start()
             self._follow_events(replica)
-            replica.draining = False
+            replica.starting = False
         self._changed()
 
     def _follow_events(self, replica: Replica) -> None:

@@ -26,7 +26,8 @@ class Replica:
 
     Attributes:
         circuit: left alone after failures in a row.
-        draining: gets no more requests, by an operator's wish or because it is gone.
+        draining: gets no more requests, by an operator's wish.
+        starting: gets none yet.
         removed: is no longer named, and is closed when its last request has ended.
         up: what the last question about its health told; None before the first.
         stream: its own events, where it sends any.
@@ -39,6 +40,7 @@ class Replica:
         self.settings, self.upstream, self.target, self.limit = settings, upstream, target, limit
         self.circuit = Circuit()
         self.draining = False
+        self.starting = True
         self.removed = False
         self.up: bool | None = None
         self.checked_at: float | None = None
@@ -60,7 +62,7 @@ class Replica:
     @property
     def serves(self) -> bool:
         """Whether it may get requests at all."""
-        return not self.draining and not self.removed
+        return not (self.draining or self.starting or self.removed)
 
     @property
     def well(self) -> bool:
@@ -85,7 +87,7 @@ class Replica:
         """One word: ``removed``, ``draining``, ``down``, ``ejected``, ``full`` or ``ready``."""
         if self.removed:
             return "removed"
-        if self.draining:
+        if self.draining or self.starting:
             return "draining"
         if self.up is False:
             return "down"

@@ -84,7 +84,8 @@ class FleetUpstream:
         await self.replicas.close()
 
     def learn_from(self, earlier: FleetUpstream) -> None:
-        """Go on with what another fleet of the same name knows of its conversations."""
+        """Go on with what another fleet of the same name knows of its conversations, and who is drained."""
+        self.replicas.keep_drained(earlier.replicas.drained)
         self.router.succeed(earlier.router)
         self.tokens_per_byte = earlier.tokens_per_byte
 

@@ -44,12 +44,16 @@ class HomeObserver(Observer):
         self._channels: set[Channel] = set()
         self._others_serve = False
         self.under_way: frozenset[str] = frozenset()
+        self._drained: set[tuple[str, str]] = set()
 
     def join(self, channel: Channel, *, others_served: bool) -> None:
         """Tell a new worker what is known, and from now on everything else."""
         self._loop = asyncio.get_running_loop()
         known = Known(
-            tuple(self._templates.known()), tuple(self.renames.known()), others_served or self._others_serve
+            tuple(self._templates.known()),
+            tuple(self.renames.known()),
+            others_served or self._others_serve,
+            tuple(self._drained),
         )
         channel.send(Kind.WELCOME, known)
         self._channels.add(channel)
@@ -84,7 +88,19 @@ class HomeObserver(Observer):
 
     def drain(self, upstream: str, replica: str, on: bool) -> None:  # noqa: FBT001 - as it is sent
         """Have every worker give a replica no more requests, or some again."""
+        (self._drained.add if on else self._drained.discard)((upstream, replica))
         self._order(Kind.DRAIN, (upstream, replica, on))
+
+    def see_fleets(self, views: Sequence[dict[str, Any]]) -> None:
+        """Forget that a replica was drained which no worker has any longer, as the workers do."""
+        fleets = {view["upstream"] for view in views}
+        there = {
+            (view["upstream"], one["name"])
+            for view in views
+            for one in view["replicas"]
+            if one["state"] != "removed"
+        }
+        self._drained -= {known for known in self._drained - there if known[0] in fleets}
 
     def is_open(self, request_id: str) -> bool:
         """Whether a worker is at it, and its record has not come yet."""
@@ -200,6 +216,7 @@ class Home:
             pass
         known = [one.open for one in self._stands.values() if one is not None]
         self.observer.under_way = frozenset().union(*known)
+        self.observer.see_fleets(self.fleets()[0])
 
     def traffic(self) -> Traffic:
         """How things stand at all workers together, those that are gone counted with what they last said."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from promptcache_gateway.shared.frames import Channel
-    from promptcache_gateway.shared.observer import PeerObserver
+    from promptcache_gateway.shared.observer import Known, PeerObserver
     from promptcache_gateway.upstreams.base import Upstream
 
 
@@ -90,8 +90,11 @@ class Link:
             except Exception as error:  # noqa: BLE001 - one message must not end all others
                 log_failure(f"a message of the kind {kind.name}", error)
 
-    def _welcome(self, known: Any) -> None:
+    def _welcome(self, known: Known) -> None:
         self._observer.welcome(known)
+        for one in self.upstreams if known.drained else ():
+            if isinstance(one, FleetUpstream):
+                one.replicas.keep_drained(name for upstream, name in known.drained if upstream == one.name)
         self._welcomed.set()
 
     def _drain(self, upstream: str, replica: str, on: bool) -> None:  # noqa: FBT001 - as it was sent

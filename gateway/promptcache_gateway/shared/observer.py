@@ -69,11 +69,13 @@ class Known:
     """What was known before a worker was there: templates, and every rename (tenant, own name, shown).
 
     ``others_served``: requests were answered before, of which this worker does not know.
+    ``drained``: replicas (upstream, name) that are to get nothing.
     """
 
     templates: tuple[LearnedTemplate, ...]
     renames: tuple[tuple[str, str, str], ...]
     others_served: bool = False
+    drained: tuple[tuple[str, str], ...] = ()
 
 
 class PeerObserver(Observer):

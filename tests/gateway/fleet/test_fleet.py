@@ -171,6 +171,35 @@ def test_a_drained_replica_ends_what_it_has_and_gets_nothing_new(
         assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "not_found")
 
 
+def test_a_drain_outlasts_other_settings_and_another_weight(three: list[FakeReplica], tmp_path: Path) -> None:
+    file = tmp_path / "replicas.toml"
+
+    def write(weight: int, servers: list[FakeReplica]) -> None:
+        listed = ", ".join(f'{{url = "{one.mock.url}", weight = {weight}}}' for one in servers)
+        file.write_text(f"replicas = [{listed}]\n")
+
+    def weights(gateway: Any) -> dict[str, float]:
+        return {one["name"]: one["weight"] for one in view(gateway)["replicas"]}
+
+    write(1, three)
+    drained, *others = three
+    fleet = fleet_of([], file=file, routing="round-robin", lookup_s=0.05)
+    with served_fleet(fleet, tmp_path) as gateway:
+        gateway.post({"upstream": "f", "replica": drained.name}, path="/promptcache/v1/replicas/drain")
+        changed = UpstreamSettings(name="f", fleet=replace(fleet, hold_s=1.0))
+        call(gateway.loop, gateway.gateway.reload(Settings(upstreams=(changed,), data_dir=tmp_path)))
+        assert states(gateway)[drained.name] == "draining"
+        write(22, three)
+        wait_until(lambda: set(weights(gateway).values()) == {22}, 20)
+        for number in range(6):
+            assert gateway.post(request(f"hello {number}")).status_code == 200
+        assert (len(drained.prompts), states(gateway)[drained.name]) == (0, "draining")
+        write(3, others)  # whoever comes later at that address is another one
+        wait_until(lambda: drained.name not in weights(gateway), 20)
+        write(444, three)
+        wait_until(lambda: states(gateway).get(drained.name) == "ready", 20)
+
+
 def test_no_replica_gets_more_than_it_may_and_who_waits_is_served(tmp_path: Path) -> None:
     with replicas(2) as servers:
         for one in servers:

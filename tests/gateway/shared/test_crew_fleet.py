@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,14 @@ def test_replicas_and_a_limit_of_all_workers_which_end_with_their_parent(tmp_pat
             running.ask_many(12)
             assert running.failures == []
             assert _requests(running)[name] == before[name], "no worker sends it anything"
+            old = running.workers()
+            for pid in old:
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: len(running.workers()) == 2 and not set(running.workers()) & set(old), 30)
+            running.ask_many(6)
+            assert running.failures == []
+            assert _requests(running)[name] == before[name], "nor do those that were started in their place"
+            assert _states(running)[name] == "draining"
             body = {"upstream": "f", "replica": "nobody"}
             assert httpx.post(f"{running.url}/promptcache/v1/replicas/drain", json=body).status_code == 404
             statuses = Counter(running.ask(f"more {number}").status_code for number in range(40))

@@ -256,6 +256,25 @@ async def test_every_worker_is_told_that_other_machines_serve_too(house: Househo
     assert [(await peer.hear(Kind.WELCOME)).others_served for peer in house.peers] == [True, True]
 
 
+async def test_a_worker_that_comes_later_knows_who_is_drained(house: Household) -> None:
+    def view(*names: str) -> dict[str, Any]:
+        return {"upstream": "f", "replicas": [{"name": name, "state": "ready"} for name in names]}
+
+    observer = house.home.observer
+    for name in ("a", "b", "c"):
+        observer.drain("f", name, on=True)
+    observer.drain("f", "b", on=False)
+    observer.see_fleets([])
+    observer.see_fleets([view("b", "c")])
+    ours, theirs = socket.socketpair()
+    channel, peer = await Channel.open(ours), Peer(await Channel.open(theirs))
+    observer.join(channel, others_served=False)
+    assert (await peer.hear(Kind.WELCOME)).drained == (("f", "c"),)
+    observer.leave(channel)
+    await channel.close()
+    await peer.channel.close()
+
+
 async def test_a_tenant_is_forgotten_at_every_worker(house: Household) -> None:
     await asyncio.to_thread(house.home.observer.forget, "acme")
     assert [await peer.hear(Kind.FORGET) for peer in house.peers] == ["acme", "acme"]
