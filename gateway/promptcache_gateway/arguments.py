@@ -68,7 +68,7 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
         database=storage.get("database") or environ.get("PROMPTCACHE_DATABASE_URL", "").strip() or None,
         bounds=_bounds(storage),
         sources=read_sources(tables, arguments.config),
-        shared=read_shared(tables.get("shared", {}), environ),
+        shared=read_shared(tables.get("shared", {}), environ, arguments.config),
         prices=read_prices(tables.get("prices", {}), arguments.config),
         alerts=read_alerts(tables.get("alerts", {}), environ),
         otel=read_otel(tables.get("otel"), environ),

@@ -113,6 +113,16 @@ class Discovery:
             self._found(found)
 
 
+def check_file(file: Path, setting: str) -> None:
+    """Judge a file of replicas, taking none of them; raises `SettingsError`, which names the setting."""
+    try:
+        read_file(file, _read_key)
+    except SettingsError as error:
+        raise SettingsError(
+            setting, error.message, remedy=error.remedy or "Name a file that holds some."
+        ) from error
+
+
 def _with_events(replica: ReplicaSettings, settings: FleetSettings) -> ReplicaSettings:
     """A replica with the fleet's addresses of events where it has none of its own."""
     host = urlsplit(replica.url).hostname or ""

@@ -123,6 +123,8 @@ class FleetSettings:
                 raise SettingsError(
                     "replicas_dns", "must be http://: no certificate is made out to an address."
                 )
+            if urlsplit(self.dns).port is None:
+                raise SettingsError("replicas_dns", "names no port.", remedy="Write http://NAME:PORT.")
         if self.health_path and not self.health_path.startswith("/"):
             raise SettingsError("fleet.health_path", "must begin with '/'.")
         for name in ("kv_events", "kv_replay"):
@@ -153,7 +155,11 @@ class FleetSettings:
 
 def check_url(url: str, where: str) -> None:
     """Raise `SettingsError` where a text is no base URL."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise SettingsError(where, f"{url!r} is no address: {error}.") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise SettingsError(where, f"{url!r} is not an http:// or https:// address.")
     if parts.query or parts.fragment or parts.username:

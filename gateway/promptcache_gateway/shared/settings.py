@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from promptcache_gateway.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 KEYS: dict[str, type] = {"url": str, "name": str, "patience_ms": int}
 VARIABLE = "PROMPTCACHE_SHARED_URL"
 
 _SCHEMES = {"redis", "rediss", "valkey", "valkeys", "unix"}
+_SECURE = {"rediss", "valkeys"}
+_OPTIONS = {
+    "db": re.compile(r"\d{1,5}"),
+    "protocol": re.compile("[23]"),
+    "ssl_ca_certs": re.compile(".+"),
+    "ssl_certfile": re.compile(".+"),
+    "ssl_keyfile": re.compile(".+"),
+    "ssl_cert_reqs": re.compile("none|optional|required"),
+}
+_REMEDY = "Write redis://HOST:6379/0."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +45,9 @@ class SharedSettings:
     patience_ms: int = 50
 
     def __post_init__(self) -> None:
-        if self.url is not None and urlsplit(self.url).scheme not in _SCHEMES:
-            raise SettingsError(
-                "shared.url", "is no address of a Redis or Valkey.", remedy="Write redis://HOST:6379/0."
-            )
+        fault = None if self.url is None else _fault(self.url)
+        if fault is not None:
+            raise SettingsError("shared.url", fault, remedy=_REMEDY)
         if not self.name or not self.name.isprintable() or len(self.name) > 64:
             raise SettingsError("shared.name", "must be a printable name of 1 to 64 characters.")
         if not 1 <= self.patience_ms <= 5_000:
@@ -50,7 +61,48 @@ class SharedSettings:
         return f"{scheme.replace('valkeys', 'rediss').replace('valkey', 'redis')}://{rest}"
 
 
-def read_shared(table: Mapping[str, Any], environ: Mapping[str, str]) -> SharedSettings:
-    """The settings of a table; the environment's address holds where the table has none."""
-    url = table.get("url") or environ.get(VARIABLE, "").strip() or None
-    return SharedSettings(**{**table, "url": url})
+def read_shared(
+    table: Mapping[str, Any], environ: Mapping[str, str], file: Path | None = None
+) -> SharedSettings:
+    """The settings of a table; the environment's address holds where the table has none.
+
+    Args:
+        table: ``[shared]``, types of its values checked.
+        environ: the environment.
+        file: where the table stands, for messages.
+
+    Raises:
+        SettingsError: a value cannot work; it names where the value came from, and never an address.
+    """
+    told = environ.get(VARIABLE, "").strip() or None
+    url = table.get("url") or told
+    try:
+        return SharedSettings(**{**table, "url": url})
+    except SettingsError as error:
+        ours = error.setting == "shared.url" and not table.get("url")
+        where = VARIABLE if ours else f"{file}: {error.setting}" if file is not None else error.setting
+        text = error.message.removeprefix(f"{error.setting}: ")
+        raise SettingsError(where, text, remedy=error.remedy) from None
+
+
+def _fault(url: str) -> str | None:
+    """What is wrong with an address, without a word of it: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname
+    except ValueError:
+        return "has a port that is none, or brackets that do not match."
+    if parts.scheme not in _SCHEMES or not url.startswith(f"{parts.scheme}://"):
+        return "is no address of a Redis or Valkey."
+    if parts.scheme == "unix":
+        if not parts.path.strip("/"):
+            return "names no socket: write unix:///PATH."
+    elif not host or port == 0:
+        return "names no host." if not host else "has a port that is none."
+    elif re.fullmatch(r"/?|/\d{1,5}", parts.path) is None:
+        return "names a database that is no number."
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        known = _OPTIONS.get(name) if parts.scheme in _SECURE or not name.startswith("ssl_") else None
+        if known is None or not known.fullmatch(value):
+            return f"has an option that is unknown or has no such value: {name[:20]!r}."
+    return "must have no part behind '#'." if parts.fragment else None

@@ -36,8 +36,13 @@ def check_upstreams(settings: Settings) -> None:
     """Judge what can be judged of the upstreams without starting one; raises `StartupError`.
 
     Where the built-in engine is one of them, the engine's packages are loaded, no model; where LiteLLM is,
-    it is looked for and not loaded.
+    it is looked for and not loaded. Files of replicas are read.
     """
+    for line in settings.lines:
+        if line.fleet is not None and line.fleet.file is not None:
+            from promptcache_gateway.fleet.discovery import check_file  # noqa: PLC0415
+
+            check_file(line.fleet.file, f"upstreams.{line.name}.replicas_file")
     if any(line.kind == "litellm" for line in settings.lines):
         from promptcache_gateway.upstreams.litellm import check as check_litellm  # noqa: PLC0415
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from promptcache_gateway.arguments import make_settings, parse_arguments
+from promptcache_gateway.cli import main
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.fleet.reading import _KNOBS, _TYPES, OWN
 from promptcache_gateway.fleet.settings import ReplicaSettings
@@ -92,6 +93,9 @@ def test_the_file_names_fleets(tmp_path: Path) -> None:
         ('replicas = ["http://a"]\nfleet = {health_path = "health"}', "must begin with '/'"),
         ('replicas = ["http://a"]\nfleet = {kv_events = "a:1"}', "is no tcp:// or ipc:// address"),
         ('replicas_dns = "https://a"', "must be http://"),
+        ('replicas_dns = "http://a"', "replicas_dns: names no port. Write http://NAME:PORT"),
+        ('replicas_dns = "http://a:99999"', "is no address"),
+        ('replicas = ["http://a:99999"]', "is no address"),
         ('replicas = ["http://a"]\nkind = "engine"', "the built-in engine has none"),
         ('url = "http://a"\nrouting = "prefix"', "there are no replicas"),
         ('replicas = ["http://127.0.0.1:8400"]', "is this gateway itself"),
@@ -102,6 +106,23 @@ def test_what_is_wrong_is_said_in_one_sentence(tmp_path: Path, table: str, said:
         read(tmp_path, f"[upstreams.f]\n{table}\n")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_replicas_that_cannot_be_used_fails_the_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, file = tmp_path / "promptcache.toml", tmp_path / "replicas.toml"
+    config.write_text(f'[upstreams.f]\nreplicas_file = "{file}"\n')
+    check = ["--check", "--config", str(config)]
+    assert main(check) == 2
+    said = capsys.readouterr().err
+    assert "upstreams.f.replicas_file" in said
+    assert str(file) in said
+    file.write_text("replicas = 7\n")
+    assert main(check) == 2
+    assert "has no list of replicas" in capsys.readouterr().err
+    file.write_text('replicas = ["http://a:8000"]\n')
+    assert main(check) == 0
 
 
 def test_a_replica_gets_what_its_upstream_says_and_its_own_address() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +21,6 @@ from tests.gateway.shared.redis_server import RedisServer, redis_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
-    from pathlib import Path
 
 
 async def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
@@ -292,12 +292,62 @@ def test_a_bucket_never_gives_more_than_it_holds_and_what_flows_in(
 # --- settings ---
 
 
-@pytest.mark.parametrize(
-    "table", [{"url": "http://h"}, {"name": ""}, {"patience_ms": 0}, {"url": "localhost:6379"}]
-)
+@pytest.mark.parametrize("table", [{"name": ""}, {"patience_ms": 0}])
 def test_settings_that_cannot_work(table: dict[str, Any]) -> None:
     with pytest.raises(SettingsError):
         read_shared(table, {})
+
+
+BAD = [
+    "http://h",
+    "localhost:6379",
+    "redis:/h",
+    "redis://",
+    "redis:///1",
+    "redis://h:99999",
+    "redis://h:port",
+    "redis://h:0",
+    "redis://h/abc",
+    "redis://h/0/1",
+    "redis://h?x=1",
+    "redis://h?db=x",
+    "redis://h?ssl_ca_certs=ca.pem",
+    "rediss://h?ssl_cert_reqs=maybe",
+    "redis://[::1",
+    "redis://h/0#x",
+    "unix://",
+]
+
+
+@pytest.mark.parametrize("url", BAD)
+def test_an_address_that_cannot_work_is_refused_where_it_stands(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"^some\.toml: shared\.url: .*redis://HOST:6379/0"):
+        read_shared({"url": url}, {}, Path("some.toml"))
+    with pytest.raises(SettingsError, match=r"^PROMPTCACHE_SHARED_URL: "):
+        read_shared({}, {"PROMPTCACHE_SHARED_URL": url}, Path("some.toml"))
+
+
+def test_what_is_wrong_with_an_address_is_said_without_it() -> None:
+    with pytest.raises(SettingsError) as raised:
+        read_shared({"url": "redis://u:secret@h:99999/0"}, {})
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://h",
+        "redis://h:6379/",
+        "redis://:p%40w@[::1]:6379/15",
+        "unix:///run/redis.sock?db=2",
+        "rediss://h/0?ssl_cert_reqs=none&ssl_ca_certs=/ca.pem&protocol=3",
+    ],
+)
+async def test_an_address_that_is_taken_can_be_used(url: str) -> None:
+    from promptcache_gateway.shared.through_redis import ThroughRedis
+
+    shared = ThroughRedis(read_shared({"url": url}, {}))
+    await shared.close()
 
 
 def test_an_address_is_taken_from_the_environment_and_never_shown() -> None:
