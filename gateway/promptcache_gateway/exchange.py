@@ -172,6 +172,7 @@ class Outcome:
         answer: the provider's own answer to that as it sent it, None where it gave none.
         changes: what was changed of the request on its way to the upstream that answered.
         placement: which replica took it, where the upstream is a fleet.
+        estimate: what it has used by an estimate, where one was wanted and ``usage`` does not say; else None.
     """
 
     status: int
@@ -185,3 +186,4 @@ class Outcome:
     answer: Mapping[str, Any] | None = None
     changes: tuple[Change, ...] = ()
     placement: Placement | None = None
+    estimate: Usage | None = None

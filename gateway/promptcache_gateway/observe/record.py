@@ -54,6 +54,9 @@ class RequestRecord:
         raw_usage: the upstream's own usage record as it sent it. In memory only.
         provider_verdict: the provider's own diagnostics beside ours, where someone asked. In memory only.
         placement: which replica of a fleet took it, and what was known then. In memory only.
+        estimated_tokens: what it has used by an estimate of the gateway's, where the upstream did not say and
+            its caller has a budget or a limit of tokens; None: none was needed. In memory only.
+        estimated_usd: what that costs, None where the price is not known. In memory only.
     """
 
     id: str
@@ -85,6 +88,13 @@ class RequestRecord:
     raw_usage: Mapping[str, Any] = field(default_factory=dict)
     provider_verdict: ProviderVerdict | None = None
     placement: Placement | None = None
+    estimated_tokens: int | None = None
+    estimated_usd: float | None = None
+
+    @property
+    def charged_usd(self) -> float | None:
+        """What budgets are charged: what it cost, or the estimate where there is one; None: not known."""
+        return self.cost_usd if self.estimated_tokens is None else self.estimated_usd
 
     @property
     def failed(self) -> bool:

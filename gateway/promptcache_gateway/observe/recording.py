@@ -30,6 +30,7 @@ def make_record(
     cached = usage.cache_read if engine is None else engine.cached_tokens
     sight = observation.sight
     ours = sight.rules.reports_exactly  # the built-in engine charges nothing
+    estimate = None if ours else outcome.estimate
     return RequestRecord(
         id=call.id,
         time=call.received_at,
@@ -60,4 +61,6 @@ def make_record(
         raw_usage=usage.raw,
         provider_verdict=verdict,
         placement=outcome.placement,
+        estimated_tokens=None if estimate is None else (estimate.total_input or 0) + (estimate.output or 0),
+        estimated_usd=None if estimate is None else money.cost(estimate, call.model),
     )

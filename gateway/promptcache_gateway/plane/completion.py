@@ -87,7 +87,15 @@ class CompletionEndpoint:
         headers = self._access.without_credentials(scope["headers"])
         inbound = Inbound("POST", headers, scope.get("query_string", b""))
         seen = self._mutator.prepare(call, route[0].line)
-        opened = partial(Flight, seen, self._observer, self._mutator, received=call, admin=caller.admin)
+        opened = partial(
+            Flight,
+            seen,
+            self._observer,
+            self._mutator,
+            received=call,
+            admin=caller.admin,
+            metered=self._ledger.binds(caller) or self._limits.counts_tokens(caller.tenant),
+        )
         flight = await _aside(call, opened)
         await self._complete(flight, route, inbound, receive, send)
         self._limits.charge(caller.tenant, flight.tokens)
@@ -178,6 +186,8 @@ async def _answer_stream(flight: Flight, reply: StreamReply, send: Send, keep_al
         await send_start(send, reply.status, [*reply.headers, *as_headers(summary)])
         with Heartbeat(send, keep_alive_s if reply.events else 0.0) as heart:
             async for piece in reply.pieces():
+                if flight.meter is not None:
+                    flight.meter.piece(piece, events=reply.events)
                 await heart.send({"type": "http.response.body", "body": piece, "more_body": True})
     finally:
         await reply.close()

@@ -14,13 +14,15 @@ from promptcache_gateway.mutations import MUTATIONS, Mutator
 from promptcache_gateway.mutations.standing import standing_changes
 from promptcache_gateway.plane.answers import Answer
 from promptcache_gateway.plane.dispatch import at
+from promptcache_gateway.plane.estimate import OutputMeter, estimated
 from promptcache_gateway.plane.questions import asking, for_line, own_question, question_of
 from promptcache_gateway.plane.summary import final_summary, preview_summary, without_isolation
+from promptcache_gateway.upstreams.base import WholeReply
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call, Change, Question
     from promptcache_gateway.observe import Observer, RequestRecord
-    from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
+    from promptcache_gateway.upstreams.base import Inbound, StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Line
 
 CALLER_GONE = 499
@@ -38,9 +40,11 @@ class Flight:
         reply: the upstream's reply once there is one.
         started: whether status and headers have been sent.
         record: what was recorded, once it has ended.
-        tokens: what the request has used, prompt and answer together, as far as the upstream told.
+        tokens: what the request has used, prompt and answer together, as far as the upstream told or, of one
+            that is metered, by an estimate.
         changes: what of it was changed for the upstream that was asked last.
         answer: the answer to a provider's own question about its cache, where there is one.
+        meter: counts the text of the answer; None where nobody needs to know.
     """
 
     def __init__(
@@ -51,8 +55,18 @@ class Flight:
         *,
         received: Call | None = None,
         admin: bool = True,
+        metered: bool = False,
     ) -> None:
-        """``admin``: the caller may know what other tenants' requests left in a cache."""
+        """Begin one.
+
+        Args:
+            call: as it is observed.
+            observer: observes it.
+            mutator: changes what goes out; None: nothing does.
+            received: as it was received; None: as it is observed.
+            admin: the caller may know what other tenants' requests left in a cache.
+            metered: what it uses is estimated where the upstream does not say.
+        """
         self.received = call if received is None else received
         self._admin = admin
         self._mutator = Mutator() if mutator is None else mutator
@@ -63,6 +77,8 @@ class Flight:
         self.reply: WholeReply | StreamReply | None = None
         self.started = False
         self.answer: Answer | None = None
+        self.meter = OutputMeter(call.dialect) if metered else None
+        self._departed = False
         self._observer = observer
         self._begun = time.perf_counter()
         self._observation = observer.open(call)
@@ -103,6 +119,7 @@ class Flight:
             self._observation = self._observer.move(self._observation, here)
         here, inbound = self._mutator.apply(here, inbound, hop.line, self._observation)
         standing = standing_changes(received, sent, there.body, hop.line)
+        self._departed = True
         self.changes = (*standing, *here.changes) if here.changes else standing
         return here, inbound
 
@@ -124,7 +141,8 @@ class Flight:
         self._ended = True
         record = self._observer.close(self._observation, self._outcome(status, error))
         self.record = record
-        self.tokens = (record.prompt_tokens or 0) + (record.output_tokens or 0)
+        told = (record.prompt_tokens or 0) + (record.output_tokens or 0)
+        self.tokens = told if record.estimated_tokens is None else record.estimated_tokens
         return self._shown(final_summary(record))
 
     def _shown(self, summary: dict[str, Any]) -> dict[str, Any]:
@@ -149,4 +167,17 @@ class Flight:
             question=self.answer.question if self.answer is not None else None,
             answer=self.answer.theirs if self.answer is not None else None,
             changes=self.changes,
+            estimate=self._estimate(error),
         )
+
+    def _estimate(self, error: str | None) -> Usage | None:
+        """What a request that is paid for at the provider has used, where it must be estimated."""
+        reply = self.reply
+        answered = self._departed and error == "caller_gone" if reply is None else reply.status < 400
+        if self.meter is None or not answered:
+            return None
+        if isinstance(reply, WholeReply):
+            self.meter.whole(reply.body)
+        usage = reply.usage if reply is not None else Usage.unreported()
+        cut = error is not None
+        return estimated(usage, len(self.received.body), self.meter.seen, cut=cut)

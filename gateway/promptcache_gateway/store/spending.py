@@ -1,6 +1,6 @@
 """What each tenant and key spent, day by day of UTC: budgets survive a restart, and the requests' own bounds.
 
-A request whose cost is not known adds nothing to the money and is counted apart.
+A request whose cost is not known is counted apart; it adds to the money what it is estimated at, if it is.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Spent:
         tenant: whose.
         key: the key's id, empty where no key of the file was shown.
         day: days since 1970-01-01, UTC.
-        usd: the costs that are known.
+        usd: the costs that are known, and those that are estimated.
         requests: all requests that used tokens.
-        unpriced: those of them whose cost is not known.
+        unpriced: those of them whose cost is not known, estimated or not.
     """
 
     tenant: str
@@ -51,11 +51,12 @@ class Spent:
 
 def spent_by(record: RequestRecord) -> Spent | None:
     """What one request adds; None where no token was used."""
-    if record.cost_usd is None and not (record.prompt_tokens or record.output_tokens):
+    used = record.prompt_tokens or record.output_tokens or record.estimated_tokens
+    if record.charged_usd is None and not used:
         return None
-    unpriced = int(record.cost_usd is None)
+    unpriced = int(record.cost_usd is None or record.estimated_tokens is not None)
     day = int(record.time // DAY_S)
-    return Spent(record.tenant, record.key_id or "", day, record.cost_usd or 0.0, 1, unpriced)
+    return Spent(record.tenant, record.key_id or "", day, record.charged_usd or 0.0, 1, unpriced)
 
 
 def add_spending(connection: Connection, records: Iterable[RequestRecord]) -> None:

@@ -101,19 +101,24 @@ class Ledger:
                 self.refused[caller.tenant] += 1
                 raise BudgetError(budget, "this tenant" if key is None else "this key", now)
 
+    def binds(self, caller: Caller) -> bool:
+        """Whether a caller has a budget."""
+        return bool(budgets_of(self._budgets, caller.tenant, caller.budget, caller.key_id))
+
     def charge(self, caller: Caller, record: RequestRecord) -> None:
         """Count what a request of a caller cost, and tell where that brings a budget near its end."""
         bound = budgets_of(self._budgets, caller.tenant, caller.budget, caller.key_id)
         if not bound:
             return
-        if record.cost_usd is None:
+        usd = record.charged_usd
+        if usd is None:
             self._say_unpriced(record)
             return
         now = self._clock()
         before = [self.spent(caller.tenant, key, budget, now) for budget, key in bound]
         day, key_id = int(record.time // DAY_S), record.key_id or ""
-        self._recent.append((now, record.tenant, key_id, day, record.cost_usd, record.id))
-        _add(self._sums, record.tenant, key_id, day, record.cost_usd)
+        self._recent.append((now, record.tenant, key_id, day, usd, record.id))
+        _add(self._sums, record.tenant, key_id, day, usd)
         if len(self._recent) > _MOST_RECENT:
             self._recent = _condensed(self._recent, now)
         for (budget, key), had in zip(bound, before, strict=True):
@@ -181,7 +186,7 @@ class Ledger:
 
     def _say_unpriced(self, record: RequestRecord) -> None:
         """Say once that a model's requests do not count, because nobody knows what they cost."""
-        used = (record.prompt_tokens or 0) + (record.output_tokens or 0)
+        used = record.prompt_tokens or record.output_tokens or record.estimated_tokens
         name = (record.tenant, record.model)
         if not used or name in self._named or len(self._named) >= _MOST_NAMED:
             return

@@ -162,6 +162,10 @@ class Limits:
             if bucket is not None
         ]
 
+    def counts_tokens(self, tenant: str) -> bool:
+        """Whether a tenant has a limit of tokens."""
+        return tenant in self._tokens
+
     def charge(self, tenant: str, tokens: int) -> None:
         """Charge what a request has used."""
         bucket = self._tokens.get(tenant)
