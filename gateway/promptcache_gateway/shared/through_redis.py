@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,11 @@ import orjson
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.shared.base import Taken
+from promptcache_gateway.shared.refusals import Refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +38,7 @@ _LOOK_S = 0.25  # between two looks whether it is back
 _READ_MS = 500  # how long one read waits for news
 _READ_PATIENCE_S = 3.0
 _AGAIN_S = 0.1
+_UNREADABLE_S = 30.0  # after which a stream that could not be read is asked for again
 _A_READ = 500
 _MOST_WAITING = 10_000
 _A_WRITE = 200
@@ -90,13 +93,15 @@ class ThroughRedis:
         self._back = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = False
+        self._unreadable: dict[str, float] = {}
+        self._refusals = Refusals()
         self.away = False
 
     async def start(self) -> None:
         """Begin to read and to write; where the store is away, once it is there."""
         self._back.set()
         try:
-            await self._redis.ping()
+            await self._ping()
             await self._begin_reading()
         except (RedisError, OSError, TimeoutError) as error:
             self._lose(error)
@@ -124,6 +129,9 @@ class ThroughRedis:
             return None
         try:
             told = await self._run(takes)
+        except ResponseError as error:
+            self._refusals.note(", ".join(map(self._bucket, takes)), error)
+            return None
         except (RedisError, OSError, TimeoutError) as error:
             self._lose(error)
             return None
@@ -151,11 +159,21 @@ class ThroughRedis:
     # --- one question ---
 
     async def _run(self, takes: Sequence[Take]) -> list[bytes]:
-        # One tenant's keys are in one place of a cluster: what stands in braces decides where.
-        keys = [f"{self._name}:limit:{{{take.name.rpartition(':')[2]}}}:{take.name}" for take in takes]
+        keys = [self._bucket(take) for take in takes]
         arguments = [value for take in takes for value in (take.size, take.needed, take.amount)]
         told: list[bytes] = await self._script(keys=keys, args=arguments)
         return told
+
+    def _bucket(self, take: Take) -> str:
+        # One tenant's keys are in one place of a cluster: what stands in braces decides where.
+        return f"{self._name}:limit:{{{take.name.rpartition(':')[2]}}}:{take.name}"
+
+    async def _ping(self) -> None:
+        """See whether it is there; one that refuses to say so is."""
+        try:
+            await self._redis.ping()
+        except ResponseError as error:
+            self._refusals.note("PING", error)
 
     def _lose(self, error: BaseException) -> None:
         if not self.away:
@@ -172,6 +190,9 @@ class ThroughRedis:
         while not self._closing:
             try:
                 await work()
+            except ResponseError as error:
+                self._refusals.note(self._name, error)
+                await asyncio.sleep(_LOOK_S)
             except (RedisError, OSError, TimeoutError) as error:
                 self._lose(error)
                 await self._back.wait()
@@ -184,7 +205,7 @@ class ThroughRedis:
         if not self.away:
             return
         try:
-            await self._redis.ping()
+            await self._ping()
         except (RedisError, OSError, TimeoutError):
             return
         self.away = False
@@ -201,6 +222,8 @@ class ThroughRedis:
             take = self._charged.pop(next(iter(self._charged)))
             try:
                 await self._run((take,))
+            except ResponseError as error:
+                self._refusals.note(self._bucket(take), error)
             except BaseException:
                 self.charge(take)
                 raise
@@ -210,24 +233,52 @@ class ThroughRedis:
                 for topic, value in batch:
                     fields: Any = {"from": self._origin, "value": value}
                     pipe.xadd(self._stream(topic), fields, maxlen=_KEPT, approximate=True)
-                await pipe.execute()
-            for _ in batch:
+                outcomes = await pipe.execute(raise_on_error=False)
+            for (topic, _), outcome in zip(batch, outcomes, strict=True):
                 self._told.popleft()
+                if isinstance(outcome, Exception):
+                    self._refusals.note(self._stream(topic), outcome)
 
     async def _begin_reading(self) -> None:
         """Find where each stream ends whose past is not asked for."""
-        for topic, last in self._read_from.items():
-            if not last:
+        for topic in [topic for topic in self._readable() if not self._read_from[topic]]:
+            try:
                 newest: Any = await self._reading.xrevrange(self._stream(topic), count=1)
+            except ResponseError as error:
+                self._pass_over(topic, error)
+            else:
                 self._read_from[topic] = newest[0][0].decode() if newest else "0-0"
 
+    def _readable(self) -> list[str]:
+        now = time.monotonic()
+        return [topic for topic in self._read_from if self._unreadable.get(topic, 0.0) <= now]
+
+    def _pass_over(self, topic: str, error: ResponseError) -> None:
+        self._unreadable[topic] = time.monotonic() + _UNREADABLE_S
+        self._refusals.note(self._stream(topic), error)
+
+    async def _find_unreadable(self, topics: Sequence[str]) -> None:
+        """Of streams that cannot be read together, find those that cannot be read."""
+        for topic in topics:
+            try:
+                await self._reading.xread({self._stream(topic): self._read_from[topic]}, count=1)
+            except ResponseError as error:
+                self._pass_over(topic, error)
+
     async def _read(self) -> None:
-        if not self._hears:
+        await self._begin_reading()
+        topics = [topic for topic in self._readable() if self._read_from[topic]]
+        if not topics:
             await asyncio.sleep(_READ_PATIENCE_S)
             return
-        await self._begin_reading()
-        asked: Any = {self._stream(topic): last for topic, last in self._read_from.items()}
-        told: Any = await self._reading.xread(asked, count=_A_READ, block=_READ_MS)
+        asked: Any = {self._stream(topic): self._read_from[topic] for topic in topics}
+        try:
+            told: Any = await self._reading.xread(asked, count=_A_READ, block=_READ_MS)
+        except ResponseError:
+            await self._find_unreadable(topics)
+            if all(topic in self._readable() for topic in topics):
+                raise
+            return
         for stream, entries in told.items() if isinstance(told, dict) else told or ():
             topic = stream.decode().rpartition(":")[2]
             for number, fields in entries:

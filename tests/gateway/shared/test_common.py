@@ -158,6 +158,73 @@ async def test_what_lies_there_and_is_no_news_ends_nothing(store: RedisServer) -
     assert heard == [7]
 
 
+async def test_a_key_of_another_kind_is_passed_over(
+    store: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the store refuses is not its absence: all else goes on, and it is said once."""
+    one, other = (in_redis(store, "kinds") for _ in range(2))
+    heard: list[tuple[str, Any]] = []
+    for topic in ("good", "bad"):
+        other.on(topic, lambda value, topic=topic: heard.append((topic, value)))
+    take, spoiled = (Take(f"requests:600:{name}", 600, 1, 1) for name in ("acme", "spoiled"))
+    await one._redis.set("kinds:news:bad", "a text")
+    await one._redis.set("kinds:limit:{spoiled}:requests:600:spoiled", "a text")
+    async with started(one, other):
+        for number in range(3):
+            for topic in ("good", "bad"):
+                one.publish(topic, number)
+            one.charge(spoiled)
+            assert await one.take((spoiled,)) is None
+            assert await one.take((take,)) is not None
+            await until(lambda number=number: ("good", number) in heard)
+        await until(lambda: not one._charged and not one._told)
+        assert heard == [("good", number) for number in range(3)], "nothing is told twice"
+        assert not one.away
+        assert not other.away
+    said = [record.getMessage() for record in caplog.records]
+    assert not [text for text in said if "is away" in text]
+    for key in ("kinds:news:bad", "kinds:limit:{spoiled}:requests:600:spoiled"):
+        about = [text for text in said if key in text]
+        assert all("WRONGTYPE" in text and "delete the key" in text for text in about)
+        assert len(about) == (2 if "news" in key else 1), "once by each who meets it"
+
+
+async def test_a_store_without_memory_is_no_absent_one(caplog: pytest.LogCaptureFixture) -> None:
+    with redis_server() as server:
+        common = in_redis(server)
+        async with started(common):
+            await common._redis.config_set("maxmemory", "1")
+            for number in range(20):
+                common.publish("t", number)
+                common.charge(Take(f"requests:600:t{number}", 600, 0, 1))
+                assert await common.take((Take(f"requests:600:u{number}", 600, 1, 1),)) is None
+            await until(lambda: not common._told and not common._charged)
+            assert not common.away
+            await common._redis.config_set("maxmemory", "0")
+            assert await common.take((Take("requests:600:acme", 600, 1, 1),)) is not None
+    (said,) = [record.getMessage() for record in caplog.records if "refuses" in record.getMessage()]
+    assert "(OOM)" in said
+    assert "more memory" in said
+
+
+async def test_a_user_without_permissions_and_a_replica_are_told_apart(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with redis_server() as server:
+        common = in_redis(server)
+        common.on("t", lambda value: None)
+        async with started(common):
+            await common._redis.acl_setuser("default", enabled=True, nopass=True, commands=["-xadd"])
+            common.publish("t", 1)
+            await until(lambda: "(NOPERM)" in caplog.text)
+            await common._redis.replicaof("127.0.0.1", "1")
+            async with asyncio.timeout(10):  # who becomes a replica hangs up on those who wait for news
+                while "(READONLY)" not in caplog.text:
+                    assert await common.take((Take("requests:600:acme", 600, 1, 1),)) is None
+                    await asyncio.sleep(0.01)
+            await until(lambda: not common.away)
+
+
 async def test_a_store_that_dies_costs_nothing_and_is_found_again() -> None:
     with redis_server() as server:
         one, other = in_redis(server, patience_ms=100), in_redis(server, patience_ms=100)
