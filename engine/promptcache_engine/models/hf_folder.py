@@ -74,8 +74,14 @@ class HFFolder:
                 return own if isinstance(own, str) else None
         given = self._tokenizer_config.get("chat_template")
         if isinstance(given, list):  # several, each with a name
-            named = {each.get("name"): each.get("template") for each in given if isinstance(each, Mapping)}
-            given = named.get("default")
+            given = next(
+                (
+                    each.get("template")
+                    for each in given
+                    if isinstance(each, Mapping) and each.get("name") == "default"
+                ),
+                None,
+            )
         return given if isinstance(given, str) else None
 
 
@@ -100,8 +106,8 @@ def _read_json(path: Path, *, required: bool = False) -> dict[str, Any]:
         return {}
     try:
         values = json.loads(_read_text(path))
-    except ValueError as error:
-        raise ModelFileError(str(path), f"is not JSON ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(str(path), f"is not JSON that can be read ({error})") from error
     if not isinstance(values, dict):
         raise ModelFileError(str(path), "is not a JSON object")
     return values

@@ -94,7 +94,7 @@ def _parse(path: str, text: str) -> dict[str, Any]:
     try:
         spec = json.loads(text)
         kind = spec["model"].get("type", "BPE")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(path, "is not a tokenizer.json", where="key model") from error
     if kind not in _MODELS:
         problem = f"tokenizers of type {kind!r} are not supported; {', '.join(_MODELS)} are"

@@ -252,3 +252,16 @@ def test_files_outside_the_folder_are_not_read(tmp_path: Path) -> None:
     weight_map = dict.fromkeys(json.loads(index.read_text())["weight_map"], "../outside.safetensors")
     write_json(index, {"weight_map": weight_map})
     assert str(folder / "outside.safetensors") in str(refusal(folder))
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_a_bottomless_file_is_named(tmp_path: Path, name: str) -> None:
+    folder = write_folder(tmp_path, "llama")
+    (folder / name).write_text("[" * 100_000)
+    assert refusal(folder).path == str(folder / name)
+
+
+def test_templates_without_proper_names_are_passed_over(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, "llama")
+    write_json(folder / "tokenizer_config.json", {"chat_template": [{"name": ["x"], "template": 3}, 5]})
+    assert load_model(folder).chat_template is None
