@@ -77,16 +77,16 @@ def _shaped(logits: Tensor, generations: Sequence[Generation]) -> tuple[Tensor, 
 
 
 def _sampled(
-    logits: Tensor, generations: Sequence[Generation], points: Sequence[float]
+    logits: Tensor, generations: Sequence[Generation], keys: Sequence[int]
 ) -> list[int | GenerationError]:
     """The next token of each row, or why there is none."""
     try:
-        tokens = sample(logits, [generation.params for generation in generations], points)
+        tokens = sample(logits, [generation.params for generation in generations], keys)
     except Exception as error:  # noqa: BLE001 - one row's parameters concern that row only
         if len(generations) == 1:
             return [describe(error)]
         return [
-            _sampled(logits[row : row + 1], generations[row : row + 1], points[row : row + 1])[0]
+            _sampled(logits[row : row + 1], generations[row : row + 1], keys[row : row + 1])[0]
             for row in range(len(generations))
         ]
     return [GenerationError("its logits are not finite") if token is None else token for token in tokens]

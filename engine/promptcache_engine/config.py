@@ -147,7 +147,8 @@ class SamplingParams:
         presence_penalty: subtracted once from each token that stands in the answer.
         logit_bias: added to the logits of these token ids.
         min_tokens: tokens of answer before which the model's end tokens are not chosen.
-        seed: makes the draws repeatable, alone and in any batch; None draws afresh each time.
+        seed: makes the draws repeatable, alone and in any batch, as far as the logits are; None draws afresh
+            each time.
         max_tokens: tokens of answer at most; 0 computes the prompt only; None: up to the context's end.
         stop: strings that end the answer and are not part of it.
         stop_token_ids: tokens that end the answer as the model's own end token does.

@@ -1,7 +1,10 @@
 """From logits to tokens: the likeliest, or a draw that is the sequence's own.
 
-Each sequence brings its own random numbers, one a token, so a seeded answer is the same alone and in a batch.
-The draw inverts the cumulative distribution, which a rounding difference in the logits all but never moves.
+Each sequence brings a random key for each step, from which every token of the vocabulary gets noise of its
+own: a seeded answer is the same alone and in a batch. The token of the greatest sum of logit and Gumbel noise
+is drawn, which is a draw from the softmax (Gumbel 1954; Maddison et al., A* Sampling, 2014). Where rounding
+moves a share of the distribution, the draw moves with at most about twice that probability, since no token's
+noise depends on another's.
 """
 
 import math
@@ -10,23 +13,24 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from promptcache_engine.config import SamplingParams
 
 # Below this a token's weight is 0 in float32.
 _WEIGHTLESS = -110.0
-# Weights are summed up in runs of this length first.
+# The largest of runs of this length are looked for first.
 _RUN = 256
 # Beyond these a temperature changes no draw, but would leave what float32 can hold.
 _COLDEST, _HOTTEST = 1e-6, 1e6
+# A mixing of 32 bits with little bias (Wellons, Hash Function Prospector, 2018); int32 wraps around.
+_SPREAD, _FIRST, _SECOND = 0x9E3779B9 - 2**32, 0x7FEB352D, 0x846CA68B - 2**32
 
 
 class Draws:
     """The random numbers of one sequence.
 
     Args:
-        params: a greedy sequence takes no number; a seeded one always takes the same ones.
+        params: a greedy sequence needs none; a seeded one always takes the same ones.
         choice: which answer to one prompt this is; each draws otherwise, the first as one that stands alone.
     """
 
@@ -36,18 +40,18 @@ class Draws:
             seed = params.seed if params.seed is None or choice == 0 else f"{params.seed}/{choice}"
             self._random = random.Random(seed)  # noqa: S311 - keeps no secret
 
-    def next(self) -> float:
-        """A number in [0, 1) for the next token."""
-        return 0.0 if self._random is None else self._random.random()
+    def next(self) -> int:
+        """The key of the next token's noise, from 0 to 2**63 - 1."""
+        return 0 if self._random is None else self._random.getrandbits(63)
 
 
-def sample(logits: Tensor, params: Sequence[SamplingParams], points: Sequence[float]) -> list[int | None]:
+def sample(logits: Tensor, params: Sequence[SamplingParams], keys: Sequence[int]) -> list[int | None]:
     """Choose one token for each row.
 
     Args:
         logits: [rows, vocab] float32; left unchanged.
         params: how each row is chosen.
-        points: a number in [0, 1) for each row: where in its distribution the draw falls.
+        keys: a number from 0 to 2**63 - 1 for each row, the key of its noise.
 
     Returns:
         One token id a row; None where the row's largest logit is not finite: there is nothing to choose.
@@ -60,39 +64,72 @@ def sample(logits: Tensor, params: Sequence[SamplingParams], points: Sequence[fl
     drawn = [row for row, token in enumerate(tokens) if token is not None and not params[row].greedy]
     if drawn:
         rows = logits if len(drawn) == len(tokens) else logits[drawn]
-        found = _draw(rows, [params[row] for row in drawn], [points[row] for row in drawn])
+        found = _draw(rows, [params[row] for row in drawn], [keys[row] for row in drawn])
         for row, token in zip(drawn, found, strict=True):
             tokens[row] = token
     return tokens
 
 
-def _draw(logits: Tensor, params: Sequence[SamplingParams], points: Sequence[float]) -> list[int]:
+def _draw(logits: Tensor, params: Sequence[SamplingParams], keys: Sequence[int]) -> list[int]:
     """Draw from each row's tempered and truncated distribution."""
     heats = [min(max(p.temperature, _COLDEST), _HOTTEST) for p in params]
     heat = torch.tensor(heats, dtype=torch.float32, device=logits.device)
     # Shifted first: a temperature close to 0 then drives the others to -inf, and never anything to +inf.
     shifted = (logits - logits.amax(dim=-1, keepdim=True)).div_(heat.unsqueeze(-1))
-    point = torch.tensor(points, dtype=torch.float64, device=logits.device)
-    if all(_keeps_all(p, logits.shape[-1]) for p in params):
-        return _invert(shifted.exp_(), point).tolist()
-    return [
-        int(_invert(shifted[row : row + 1].exp(), point[row : row + 1]).item())
-        if _keeps_all(p, logits.shape[-1])
-        else _draw_truncated(shifted[row], p, point[row : row + 1])
-        for row, p in enumerate(params)
-    ]
+    everything = torch.arange(logits.shape[-1], dtype=torch.int32, device=logits.device)
+    best: list[Tensor] = []
+    # Row by row, so that the noise stays in the processor's cache.
+    for row, p, key in zip(shifted, params, keys, strict=True):
+        if _keeps_all(p, len(row)):
+            best.append(row.add_(gumbel_noise(key, everything)).argmax())
+        else:
+            weights, ids = kept_tokens(row, p)
+            best.append(ids[(weights.log() + gumbel_noise(key, ids.to(torch.int32))).argmax()])
+    return torch.stack(best).tolist()
+
+
+def gumbel_noise(key: int, ids: Tensor) -> Tensor:
+    """Standard Gumbel noise for each token: of the key and that token's id alone.
+
+    Args:
+        key: from 0 to 2**63 - 1.
+        ids: [tokens] int32.
+
+    Returns:
+        [tokens] float32, finite.
+    """
+    # Multiplied up and down first: keys that are close to each other are far apart in both halves.
+    key = (key + 1) * 0xD6E8FEB86659FD93 % 2**64
+    key = (key ^ key >> 32) * 0xD6E8FEB86659FD93 % 2**64
+    low, high = (key & 0xFFFFFFFF) - 2**31, (key >> 32) - 2**31
+    mixed = (ids * _SPREAD).add_(low)
+    # Masked, for a shift repeats the sign.
+    mixed.bitwise_xor_((mixed >> 16).bitwise_and_(0xFFFF)).mul_(_FIRST)
+    mixed.bitwise_xor_((mixed >> 15).bitwise_and_(0x1FFFF)).bitwise_xor_(high).mul_(_SECOND)
+    mixed.bitwise_xor_((mixed >> 16).bitwise_and_(0xFFFF)).bitwise_and_(2**31 - 1)
+    # Above 0 and below 1; a float is finest close to 0, which is where the greatest noise comes from.
+    share = mixed.to(torch.float32).add_(0.5).mul_(2.0**-31)
+    return share.clamp_(max=1 - 2**-24).neg_().log1p_().neg_().log_().neg_()
 
 
 def _keeps_all(params: SamplingParams, vocab_size: int) -> bool:
     return params.top_p >= 1 and params.min_p == 0 and (params.top_k == 0 or params.top_k >= vocab_size)
 
 
-def _draw_truncated(row: Tensor, params: SamplingParams, point: Tensor) -> int:
-    """Draw from the likeliest tokens of one row that ``min_p``, then ``top_k`` and then ``top_p`` leave."""
+def kept_tokens(row: Tensor, params: SamplingParams) -> tuple[Tensor, Tensor]:
+    """What ``min_p``, then ``top_k`` and then ``top_p`` leave of one row, the likeliest first.
+
+    Args:
+        row: [vocab] float32, tempered logits of which the largest is 0.
+        params: the cuts.
+
+    Returns:
+        Weights, float64, and ids of the tokens left.
+    """
     probabilities, ids = _likeliest(row, params)
     # The token that crosses top_p is kept: those before it do not reach it.
     kept = int((probabilities.cumsum(0) - probabilities < params.top_p).sum())
-    return int(ids[_invert(probabilities[:kept].unsqueeze(0), point)[0]])
+    return probabilities[:kept], ids[:kept]
 
 
 def _likeliest(row: Tensor, params: SamplingParams) -> tuple[Tensor, Tensor]:
@@ -131,26 +168,3 @@ def _kth_at_least(row: Tensor, count: int) -> float:
         return float(row.topk(min(count, len(row))).values[-1])
     peaks = row[: runs * _RUN].view(runs, _RUN).amax(-1)
     return float(peaks.topk(count).values[-1])
-
-
-def _invert(weights: Tensor, point: Tensor) -> Tensor:
-    """For each row, the first index up to which the weights exceed ``point`` of the row's sum.
-
-    Found in two strides, first the run of weights and then the weight: a running sum over a whole vocabulary
-    would cost more than all the rest.
-    """
-    rows, size = weights.shape
-    padding = -size % _RUN
-    runs = (functional.pad(weights, (0, padding)) if padding else weights).view(rows, -1, _RUN)
-    upto = runs.sum(-1).cumsum(-1, dtype=torch.float64)
-    target = point.unsqueeze(-1) * upto[:, -1:]
-    run = _first_above(upto, target)
-    before = functional.pad(upto, (1, 0)).gather(-1, run)
-    inside = runs[torch.arange(rows, device=run.device), run.squeeze(-1)].cumsum(-1, dtype=torch.float64)
-    return (run * _RUN + _first_above(inside, target - before)).squeeze(-1)
-
-
-def _first_above(cumulative: Tensor, target: Tensor) -> Tensor:
-    """For each row, the first index whose value exceeds ``target``; the last rise if rounding leaves none."""
-    index = torch.searchsorted(cumulative, target, right=True)
-    return torch.minimum(index, (cumulative < cumulative[:, -1:]).sum(dim=-1, keepdim=True))

@@ -161,10 +161,10 @@ def test_a_poisoned_request_fails_alone(tiny: LoadedModel, make_engine: MakeEngi
 def test_a_request_that_cannot_be_sampled_fails_alone(
     make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def picky(logits: torch.Tensor, params: list[SamplingParams], points: list[float]) -> list[int | None]:
+    def picky(logits: torch.Tensor, params: list[SamplingParams], keys: list[int]) -> list[int | None]:
         if any(each.seed == 13 for each in params):
             raise RuntimeError("unlucky seed\nand a long trace")
-        return sample(logits, params, points)
+        return sample(logits, params, keys)
 
     monkeypatch.setattr("promptcache_engine.choosing.sample", picky)
     engine = make_engine()

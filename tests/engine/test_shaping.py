@@ -83,7 +83,7 @@ def test_tokens_that_come_one_by_one_count_as_if_all_at_once(
 )
 def test_min_p_cuts_by_the_likeliest(params: SamplingParams, possible: set[int]) -> None:
     logits = torch.tensor([[math.log(p) for p in (0.5, 0.25, 0.15, 0.07, 0.03)]])
-    drawn = {sample(logits, [params], [point / 300])[0] for point in range(300)}
+    drawn = {sample(logits, [params], [key])[0] for key in range(300)}
     assert drawn == possible
 
 

@@ -1,6 +1,7 @@
 """The plain-torch version of sampling on a device: one token a row, with parameters that lie there too.
 
-It chooses what ``promptcache_engine.sampling`` chooses, up to rounding, from tensors instead of requests.
+It cuts what ``promptcache_engine.sampling`` cuts, up to rounding, from tensors instead of requests; the draw
+is by a point in the distribution, and not by noise.
 """
 
 from collections.abc import Sequence
