@@ -17,6 +17,8 @@ from promptcache_engine.tokenizer.vocabulary import TokenKind, Vocabulary, answe
 from promptcache_engine.tokenizer.vocabulary_tokenizer import COMPOSING_SHRINKS, VocabularyTokenizer
 
 _MODELS = ("BPE", "Unigram")
+_PADDING = 1_000_000
+"""Ids at most that only the model has; a vocabulary is padded by some hundreds."""
 _KEEPING = {"ByteLevel", "Digits", "Metaspace", "Split"}
 """Steps of cutting that drop nothing (a Split may; see ``_keeps_all``)."""
 
@@ -129,6 +131,10 @@ def _tokens(
     has_byte_pieces: bool,
 ) -> tuple[list[str], list[int]]:
     """All tokens by id, and their kinds."""
+    known = inner.get_vocab_size(with_added_tokens=True)
+    if vocab_size > known + _PADDING:  # before anything of that size is made
+        problem = f"has {known} tokens, and config.json says that the model knows {vocab_size}"
+        raise ModelFileError(path, problem, where="key vocab_size")
     tokens = [f"[PAD{index}]" for index in range(vocab_size)]
     kinds = [int(TokenKind.UNUSED)] * vocab_size
     for token, index in inner.get_vocab(with_added_tokens=True).items():

@@ -265,3 +265,9 @@ def test_templates_without_proper_names_are_passed_over(tmp_path: Path) -> None:
     folder = write_folder(tmp_path, "llama")
     write_json(folder / "tokenizer_config.json", {"chat_template": [{"name": ["x"], "template": 3}, 5]})
     assert load_model(folder).chat_template is None
+
+
+def test_a_vocabulary_out_of_all_proportion_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    told = refusal(change(write_folder(tmp_path, "llama"), vocab_size=10**15))
+    assert told.where == "key vocab_size"
+    assert "1000000000000000" in str(told)
