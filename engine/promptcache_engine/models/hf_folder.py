@@ -33,11 +33,14 @@ class HFFolder:
 
     def eos_token_ids(self) -> tuple[int, ...]:
         """Return the ids that the generation configuration or the configuration says end an answer."""
-        generation = _read_json(self.path / "generation_config.json")
-        text = self.config.get("text_config")
-        places = (generation, self.config, text if isinstance(text, Mapping) else {})
-        found = {index for place in places for index in _ids(place.get("eos_token_id"))}
+        found = {index for _, place in self._id_places() for index in _ids(place.get("eos_token_id"))}
         return tuple(sorted(found))
+
+    def _id_places(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """What names tokens by their ids, each with its file."""
+        generation, text = self.path / "generation_config.json", self.config.get("text_config")
+        places = [(str(generation), _read_json(generation)), (self.config_path, self.config)]
+        return places + ([(self.config_path, dict(text))] if isinstance(text, Mapping) else [])
 
     def special_tokens(self) -> dict[str, str]:
         """Return the texts that chat templates know by name; a token the folder does not name is left out."""
@@ -55,13 +58,14 @@ class HFFolder:
             remedy = "Convert it once: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
             raise ModelFileError(str(self.path), "the folder has no tokenizer.json", remedy=remedy)
         adds_bos = self._tokenizer_config.get("add_bos_token")
-        eos = tuple(index for index in self.eos_token_ids() if 0 <= index < vocab_size)
+        for file, values in self._id_places():
+            _check_ids(file, values, vocab_size)
         return HuggingFaceTokenizer(
             str(path),
             _read_text(path),
             vocab_size=vocab_size,
             roles=self.special_tokens(),
-            eos_token_ids=eos,
+            eos_token_ids=self.eos_token_ids(),
             adds_bos=adds_bos if isinstance(adds_bos, bool) else None,
         )
 
@@ -88,6 +92,17 @@ class HFFolder:
 def _ids(value: Any) -> list[int]:
     values = value if isinstance(value, list) else [value]
     return [index for index in values if isinstance(index, int) and not isinstance(index, bool)]
+
+
+def _check_ids(path: str, values: Mapping[str, Any], vocab_size: int) -> None:
+    """Refuse a role's token that the model does not have, by its key."""
+    for key in ("bos_token_id", "eos_token_id"):
+        given = values.get(key)
+        several = isinstance(given, list) and key == "eos_token_id"
+        for index in given if several else [] if given is None else [given]:
+            if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < vocab_size:
+                problem = f"names a token that is none of the model's {vocab_size}"
+                raise ModelFileError(path, problem, where=f"key {key}")
 
 
 def _read_text(path: Path) -> str:

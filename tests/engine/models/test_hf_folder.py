@@ -271,3 +271,14 @@ def test_a_vocabulary_out_of_all_proportion_is_refused_before_it_is_made(tmp_pat
     told = refusal(change(write_folder(tmp_path, "llama"), vocab_size=10**15))
     assert told.where == "key vocab_size"
     assert "1000000000000000" in str(told)
+
+
+@pytest.mark.parametrize("key", ["bos_token_id", "eos_token_id"])
+@pytest.mark.parametrize("value", ["x", -1, 10**9, 2.5, True, [257, "x"]], ids=str)
+def test_a_role_s_token_that_is_none_is_refused_by_key(tmp_path: Path, key: str, value: Any) -> None:
+    told = refusal(change(write_folder(tmp_path, "llama"), **{key: value}))
+    assert told.where == f"key {key}"
+
+
+def test_one_token_only_begins_a_text(tmp_path: Path) -> None:
+    assert refusal(change(write_folder(tmp_path, "llama"), bos_token_id=[256])).where == "key bos_token_id"
