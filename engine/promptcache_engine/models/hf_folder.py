@@ -98,8 +98,8 @@ def _check_ids(path: str, values: Mapping[str, Any], vocab_size: int) -> None:
     """Refuse a role's token that the model does not have, by its key."""
     for key in ("bos_token_id", "eos_token_id"):
         given = values.get(key)
-        several = isinstance(given, list) and key == "eos_token_id"
-        for index in given if several else [] if given is None else [given]:
+        one = [] if given is None else [given]
+        for index in given if isinstance(given, list) and key == "eos_token_id" else one:
             if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < vocab_size:
                 problem = f"names a token that is none of the model's {vocab_size}"
                 raise ModelFileError(path, problem, where=f"key {key}")
