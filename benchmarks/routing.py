@@ -2,10 +2,10 @@
 
 The shipped policies run through the shipped router. Beside them stand two of the rules that others use,
 written from their descriptions: the nearest match unless queues differ much ("cache-aware"), and a weighted
-sum of scores ("weighted 3:1:1": match, queue, load). Noise is what comes of a trace whose arrivals are shifted
-by up to two seconds, with another seed each time. The trace is not part of the repository. Run:
-``python -m benchmarks.routing conversation.jsonl [--replicas 8] [--share 10] [--prefill-rate 7000]
-[--seeds 5]``.
+sum of scores ("weighted 3:1:1": match, queue, load). Noise is what comes of a trace whose arrivals are
+shifted by up to two seconds, with another seed each time. The trace is not part of the repository. Run:
+``python -m benchmarks.routing conversation.jsonl [--replicas 8] [--share 10] [--prefill-rate 7000] [--seeds
+5]``.
 """
 
 from __future__ import annotations
