@@ -59,6 +59,11 @@ class Tokens:
     uncertain: bool = False
     contradicted: bool = False
 
+    def at_least(self, known: int | None) -> int | None:
+        """A position or a number of tokens that could be read, no lower than what was: where it is estimated,
+        what was counted corrects it."""
+        return known if known is None or not self.estimated else max(known, self.cached or 0)
+
     @property
     def lost(self) -> int | None:
         """``max(0, reusable - cached)``, None while either is unknown."""

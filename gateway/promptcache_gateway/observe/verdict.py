@@ -70,7 +70,7 @@ def diagnose(
 def _counted(tokens: Tokens, **known: Any) -> Diagnosis:
     """A diagnosis with the counts in it."""
     return Diagnosis(
-        expected_cached_tokens=tokens.expected,
+        expected_cached_tokens=tokens.at_least(tokens.expected),
         reusable_tokens=tokens.reusable,
         estimated=tokens.estimated,
         **known,
@@ -141,7 +141,7 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
     place: dict[str, Any] = {
         "path": divergence.path,
         "char_offset": divergence.char_offset,
-        "token_offset": tokens.offset,
+        "token_offset": tokens.at_least(tokens.offset),
         "before": divergence.before,
         "after": divergence.after,
         "compared_with": evidence.match.predecessor.id,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from promptcache_gateway.observe.history import History
+from promptcache_gateway.observe.tokens import Tokens
 from tests.gateway.observe.marked_traffic import MARK, MarkedProvider, marked, message
 from tests.gateway.observe.scenes import Stage, chat, outcome, rules_text
 from tests.gateway.observe.traffic import Author
@@ -210,3 +211,10 @@ def test_a_mark_that_lives_for_an_hour_keeps_no_other() -> None:
 
         assert diagnosis.cause == cause
         assert diagnosis.attribution == "expected"
+
+
+def test_an_estimated_position_is_no_lower_than_what_was_read() -> None:
+    tokens = Tokens(prompt=5_000, cached=4_480, expected=1_920, offset=1_949, estimated=True)
+    assert (tokens.at_least(tokens.offset), tokens.at_least(tokens.expected)) == (4_480, 4_480)
+    exact = Tokens(prompt=5_000, cached=4_480, expected=1_920, offset=1_949)
+    assert (exact.at_least(exact.offset), exact.at_least(None)) == (1_949, None)
