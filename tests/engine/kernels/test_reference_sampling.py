@@ -1,4 +1,4 @@
-"""Sampling from tensors in plain torch: what the engine's own sampler chooses."""
+"""Sampling from tensors in plain torch: a draw from what the engine's own sampler draws from."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from promptcache_engine.config import SamplingParams
 from promptcache_engine.kernels.reference_sampling import sample_tokens
-from promptcache_engine.sampling import sample
+from tests.engine.kernels.drawing import drawn_at
 
 
 @settings(max_examples=60, deadline=None)
@@ -19,7 +19,7 @@ from promptcache_engine.sampling import sample
     coarse=st.booleans(),
     seed=st.integers(0, 10_000),
 )
-def test_it_chooses_as_the_engine_does(
+def test_it_draws_from_what_the_engine_draws_from(
     heat: float, top_k: int, top_p: float, min_p: float, coarse: bool, seed: int
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
@@ -37,7 +37,7 @@ def test_it_chooses_as_the_engine_does(
     params = SamplingParams(
         temperature=float(heats[0]), top_k=top_k, top_p=float(shares[0]), min_p=float(least[0])
     )
-    assert found.tolist() == sample(logits, [params] * 4, points.tolist())
+    assert found.tolist() == drawn_at(logits, params, points.tolist())
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])

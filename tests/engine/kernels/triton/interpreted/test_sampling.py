@@ -1,4 +1,4 @@
-"""Sampling on the device, interpreted, against its specification and against the engine's own sampler."""
+"""Sampling on the device, interpreted, against its specification and against what the engine draws from."""
 
 import math
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from promptcache_engine.config import SamplingParams
 from promptcache_engine.kernels import reference_sampling, triton
-from promptcache_engine.sampling import sample
+from tests.engine.kernels.drawing import drawn_at
 
 VOCAB = 150
 
@@ -33,7 +33,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("heat", "top_k", "top_p", "min_p"), RULES)
-def test_a_row_is_sampled_as_the_engine_samples_it(
+def test_a_row_is_drawn_from_what_the_engine_draws_from(
     heat: float, top_k: int, top_p: float, min_p: float
 ) -> None:
     """Random logits, and rounded ones of which many are equal."""
@@ -50,7 +50,7 @@ def test_a_row_is_sampled_as_the_engine_samples_it(
     found = triton.sample_tokens(rows, **limits)
     assert torch.equal(found, reference_sampling.sample_tokens(rows, **limits))
     params = SamplingParams(temperature=heat, top_k=top_k, top_p=top_p, min_p=min_p)
-    assert found.tolist() == sample(rows, [params] * count, points.tolist())
+    assert found.tolist() == drawn_at(rows, params, points.tolist())
 
 
 def test_rows_that_leave_nothing_to_choose() -> None:
