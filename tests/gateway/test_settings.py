@@ -1,5 +1,6 @@
 """What the gateway is told: the command line wins over the file, secrets come from the environment."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ KEY = "0123456789abcdef"
 
 
 def settings(*argv: str, **environ: str) -> Settings:
-    return make_settings(parse_arguments(argv), environ)
+    return make_settings(parse_arguments(argv), {"XDG_DATA_HOME": os.environ["XDG_DATA_HOME"], **environ})
 
 
 def test_the_defaults() -> None:

@@ -7,6 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from promptcache_gateway.arguments import make_settings, parse_arguments
@@ -15,7 +16,7 @@ from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.store.store import Store
 from promptcache_gateway.template_sources import SourceSettings, TemplateSources
 from promptcache_lint.cli import main as lint
-from tests.gateway.mock_upstream import answer_chat, mock_upstream
+from tests.gateway.mock_upstream import CHAT_BYTES, USAGE, Wire, mock_upstream
 from tests.gateway.serving import serve
 from tests.gateway.store.records import hit, miss, record
 
@@ -54,11 +55,17 @@ def asked(now: str) -> dict[str, Any]:
     }
 
 
+async def answer_unread(wire: Wire) -> None:
+    """Nothing was read from the cache."""
+    unread = {**USAGE, "prompt_tokens_details": {"cached_tokens": 0}}
+    await wire.respond(orjson.dumps({**orjson.loads(CHAT_BYTES), "usage": unread}))
+
+
 def test_a_miss_shows_the_line_and_the_line_shows_its_cost(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert lint(["prompts", "--output-format", "json", "--output-file", "lint.json"]) == 1
-    with mock_upstream(answer_chat) as mock:
+    with mock_upstream(answer_unread) as mock:
         upstream = UpstreamSettings(url=mock.url)
         settings = Settings(upstream=upstream, data_dir=project / "data", sources=sources(project))
         with serve(settings) as served:
