@@ -28,7 +28,7 @@ from promptcache_gateway.observe.likeness import (
 )
 from promptcache_gateway.observe.lookup import common_depth
 from promptcache_gateway.observe.prompt import Prompt, byte_length
-from promptcache_gateway.observe.texts import common_prefix, common_suffix
+from promptcache_gateway.observe.texts import common_prefix, shared_ends
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
@@ -159,10 +159,8 @@ def _ends_anew(earlier: Prompt, later: Prompt, at: int) -> bool:
 
     Documents or a memory at the end of a system prompt cost only themselves, and are never the same anyway.
     """
-    one, other = earlier.segments[at].text, later.segments[at].text
-    start = common_prefix(one, other)
-    rest = min(len(one), len(other)) - start
-    if common_suffix(one, other, limit=rest) >= TRIVIAL_CHARS:
+    _, end = shared_ends(earlier.segments[at].text, later.segments[at].text)
+    if end >= TRIVIAL_CHARS:
         return False
     behind = set(earlier.keys[at + 1 :])
     return not any(later.keys[index] in behind for index in range(at + 1, min(later.turn, len(later.keys))))

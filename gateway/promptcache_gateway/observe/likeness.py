@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.extents import is_opaque
-from promptcache_gateway.observe.texts import common_prefix, common_suffix
+from promptcache_gateway.observe.texts import shared_ends
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
@@ -48,8 +48,7 @@ def standing_behind(one: Segment, other: Segment) -> int:
     """
     if one.kind != other.kind or one.role != other.role:
         return 0
-    start = common_prefix(one.text, other.text)
-    end = common_suffix(one.text, other.text, limit=min(len(one.text), len(other.text)) - start)
+    _, end = shared_ends(one.text, other.text)
     return end if end >= _INSTRUCTIONS_CHARS else 0
 
 
@@ -86,8 +85,7 @@ def stands_whole(one: str, other: str) -> bool:
 
 def ends_alike(one: str, other: str) -> int:
     """How many characters both share at their beginning and at their end."""
-    start = common_prefix(one, other)
-    return start + common_suffix(one, other, limit=min(len(one), len(other)) - start)
+    return sum(shared_ends(one, other))
 
 
 def kept_behind(one: str, other: str) -> int:
@@ -95,8 +93,7 @@ def kept_behind(one: str, other: str) -> int:
 
     A bare prompt has no turns: what changes at its very end is new, and nothing static is lost by it.
     """
-    start = common_prefix(one, other)
-    suffix = common_suffix(one, other, limit=min(len(one), len(other)) - start)
+    start, suffix = shared_ends(one, other)
     known = {piece for piece in _SENTENCE.findall(one[start:]) if len(piece) >= TRIVIAL_CHARS}
     place = last = start
     same = start

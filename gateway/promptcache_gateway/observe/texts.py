@@ -1,4 +1,4 @@
-"""Where two texts agree: common prefix and suffix, without a Python step for each character."""
+"""Where two texts agree: common prefix, suffix or both, without a Python step for each character."""
 
 from __future__ import annotations
 
@@ -41,3 +41,13 @@ def common_suffix(one: str, other: str, *, limit: int) -> int:
         else:
             high = middle - 1
     return low
+
+
+def shared_ends(one: str, other: str) -> tuple[int, int]:
+    """Characters that two texts share at their beginning, and at their end without counting any twice.
+
+    >>> shared_ends("all of page one", "all of line one"), shared_ends("aa", "aaa")
+    ((7, 5), (2, 0))
+    """
+    start = common_prefix(one, other)
+    return start, common_suffix(one, other, limit=min(len(one), len(other)) - start)
