@@ -11,10 +11,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from promptcache.price_list import load_price_list
 from promptcache.segments import cut_request
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Call, Outcome
 from promptcache_gateway.observe.history import History
+from promptcache_gateway.observe.money import Money
 from promptcache_gateway.observe.observer import Observer
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.diagnose.ordering import Place
     from promptcache_gateway.exchange import Dialect
     from promptcache_gateway.observe.diagnosis import Diagnosis
-    from promptcache_gateway.observe.money import Money
     from promptcache_gateway.observe.record import RequestRecord
 
 BYTES_A_TOKEN = 4
@@ -77,7 +78,8 @@ class Replay:
 
     def __init__(self, money: Money | None = None) -> None:
         self._now = 0.0
-        self._money = money
+        # Read once: an export that begins with the newest has a new observer for every stretch.
+        self._money = money if money is not None else Money(load_price_list().find)
         self._observer = self._make_observer()
         self._numbers = 0
         self._unanswered: OrderedDict[str, float | None] = OrderedDict()
