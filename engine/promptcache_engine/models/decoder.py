@@ -13,7 +13,7 @@ from promptcache_engine.kernels import reference
 from promptcache_engine.models.attention import Attention
 from promptcache_engine.models.batch import ForwardBatch
 from promptcache_engine.models.config import ModelConfig
-from promptcache_engine.models.determinism import find_row_multiple
+from promptcache_engine.models.determinism import RowRule, find_row_rule
 from promptcache_engine.models.kv_pool import KVPool
 from promptcache_engine.models.native_decode import NativeDecoder
 from promptcache_engine.models.operations import Angles, Operations, Step
@@ -26,9 +26,9 @@ class DecoderModel:
     """A decoder over a paged KV pool.
 
     With ``deterministic``, a token's logits depend on its sequence's tokens alone, bit for bit: not on what
-    was cached, on how a prompt was cut into chunks, or on what else is in the step. Rows are then padded, to
-    a multiple that is found by trying products with these weights, and attention works in tiles of fixed
-    size. Set the number of torch's threads before: another number may round differently. The cost is small
+    was cached, on how a prompt was cut into chunks, or on what else is in the step. Rows are then padded, on
+    a GPU also multiplied in blocks, by a rule that is found by trying products with these weights, and
+    attention works in tiles of fixed size. Set the number of torch's threads before: another number may round differently. The cost is small
     for chunks of dozens of tokens; a step of one token takes about twice as long.
 
     ``operations`` is the backend for all that is no matrix product; None: torch's.
@@ -47,9 +47,9 @@ class DecoderModel:
         self.deterministic = deterministic
         self.operations: Operations = operations or TorchOperations()
         self.native: NativeDecoder | None = None
-        self._row_multiple = 1
+        self._rule = RowRule()
         if deterministic:
-            self._row_multiple = find_row_multiple(_products(config, weights), self.dtype, self.device)
+            self._rule = find_row_rule(_products(config, weights), self.dtype, self.device)
         self._attentions = [
             Attention(config, index, layer, deterministic=deterministic)
             for index, layer in enumerate(weights.layers)
@@ -110,14 +110,14 @@ class DecoderModel:
 
     def _rows(self, token_ids: Tensor, angles: list[Angles], step: Step, pool: KVPool) -> Tensor:
         """The residual rows [T and padding, hidden_size] behind the last layer."""
-        hidden, rows = self._embed(token_ids), token_ids.shape[0]
+        hidden, rows, multiply = self._embed(token_ids), token_ids.shape[0], self._rule.multiply
         normed = self._normed(hidden, self.weights.layers[0].attention_norm)
         for index, layer in enumerate(self.weights.layers):
             attend, turn = self._attentions[index], angles[self._table_of[index]]
-            mixed = attend(layer.qkv(normed)[:rows], turn, step, pool)
-            update = layer.output(self._pad(mixed))
+            mixed = attend(multiply(layer.qkv, normed)[:rows], turn, step, pool)
+            update = multiply(layer.output, self._rule.pad(mixed))
             normed = self._added(hidden, update, layer.post_attention_norm, layer.mlp_norm)
-            update = layer.down(self._gate(layer.gate_up(normed)))
+            update = multiply(layer.down, self._gate(multiply(layer.gate_up, normed)))
             if layer is not self.weights.layers[-1]:
                 following = self.weights.layers[index + 1].attention_norm
                 normed = self._added(hidden, update, layer.post_mlp_norm, following)
@@ -139,7 +139,7 @@ class DecoderModel:
 
     def _embed(self, token_ids: Tensor) -> Tensor:
         # Summed up in float32: layer after layer, rounding would add up.
-        hidden = self._pad(functional.embedding(token_ids, self.weights.embedding)).float()
+        hidden = self._rule.pad(functional.embedding(token_ids, self.weights.embedding)).float()
         scale = self.config.embedding_scale
         return hidden if scale == 1.0 else hidden * scale
 
@@ -151,14 +151,10 @@ class DecoderModel:
         return update if weight is None else self.operations.rms_norm(update, weight, self.config.rms_eps)
 
     def _logits(self, rows: Tensor) -> Tensor:
-        count = rows.shape[0]
-        logits = self.weights.head(self._normed(self._pad(rows), self.weights.final_norm))[:count]
+        normed = self._normed(self._rule.pad(rows), self.weights.final_norm)
+        logits = self._rule.multiply(self.weights.head, normed)[: rows.shape[0]]
         cap = self.config.final_softcap
         return logits if cap is None else reference.softcap_(logits, cap)
-
-    def _pad(self, rows: Tensor) -> Tensor:
-        missing = -rows.shape[0] % self._row_multiple
-        return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
 
 
 def _products(config: ModelConfig, weights: DecoderWeights) -> list[tuple[Linear, int]]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from promptcache_engine.models import ForwardBatch, KVPool, ModelConfig, SequenceSlice
-from promptcache_engine.models.determinism import find_row_multiple
+from promptcache_engine.models.determinism import RowRule, find_row_rule
 from promptcache_engine.models.errors import DeterminismError
 from promptcache_engine.models.rope import RotaryTable
 from promptcache_engine.models.rope_settings import RopeSettings
@@ -109,8 +109,19 @@ def test_row_multiple_is_the_smallest_that_is_stable() -> None:
         return rows + (1e-3 if rows.shape[0] < 16 else 0.0)
 
     plain = torch.nn.Identity()
-    assert find_row_multiple([(plain, 4)], torch.float32, torch.device("cpu")) == 8
-    assert find_row_multiple([(plain, 4), (fussy, 4)], torch.float32, torch.device("cpu")) == 16
+    assert find_row_rule([(plain, 4)], torch.float32, torch.device("cpu")) == RowRule(8)
+    assert find_row_rule([(plain, 4), (fussy, 4)], torch.float32, torch.device("cpu")) == RowRule(16)
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 50])
+def test_blocks_hide_how_many_rows_there_are(count: int) -> None:
+    def by_number(rows: torch.Tensor) -> torch.Tensor:
+        return rows + rows.shape[0]
+
+    rule, rows = RowRule(16, blocked=True), torch.randn(count, 3)
+    padded = rule.pad(rows)
+    assert padded.shape[0] % 16 == 0
+    assert torch.equal(rule.multiply(by_number, padded)[:count], rows + 16)
 
 
 def test_a_place_that_matters_is_noticed() -> None:
@@ -118,5 +129,5 @@ def test_a_place_that_matters_is_noticed() -> None:
         return rows + 1e-3 * torch.arange(rows.shape[0])[:, None]
 
     with pytest.raises(DeterminismError, match="number of rows") as caught:
-        find_row_multiple([(by_place, 4)], torch.float32, torch.device("cpu"))
+        find_row_rule([(by_place, 4)], torch.float32, torch.device("cpu"))
     assert "--deterministic" in caught.value.remedy
