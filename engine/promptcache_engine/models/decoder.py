@@ -28,8 +28,9 @@ class DecoderModel:
     With ``deterministic``, a token's logits depend on its sequence's tokens alone, bit for bit: not on what
     was cached, on how a prompt was cut into chunks, or on what else is in the step. Rows are then padded, on
     a GPU also multiplied in blocks, by a rule that is found by trying products with these weights, and
-    attention works in tiles of fixed size. Set the number of torch's threads before: another number may round differently. The cost is small
-    for chunks of dozens of tokens; a step of one token takes about twice as long.
+    attention works in tiles of fixed size. Set the number of torch's threads before: another number may round
+    differently. The cost is small for chunks of dozens of tokens; a step of one token takes about twice as
+    long.
 
     ``operations`` is the backend for all that is no matrix product; None: torch's.
     """

@@ -19,7 +19,7 @@ MULTIPLES = (8, 16, 32, 64)
 """Multiples tried on a CPU, smallest first."""
 
 BLOCKS = (128, 64, 32, 16)
-"""Sizes of blocks tried on a GPU: the first reads a matrix least often, and a step's padding is the largest."""
+"""Sizes of blocks tried on a GPU: the first reads a matrix least often and pads a step the most."""
 
 _TRIED = (1, 2, 3, 5)
 """How many times a multiple's rows are computed alone, to be compared with a larger product's rows."""
