@@ -6,7 +6,7 @@
 One report, under eight minutes on one H200, without a network, with nothing but torch, triton, numpy and the
 product. The exit status is 1 where a result is wrong. ``--tiny --interpret`` runs the same code in small on a
 CPU: its results are checked as on a GPU, its times mean nothing. The parts are ``gpu_correct``, ``gpu_speed``
-and ``gpu_engine``.
+and ``gpu_engine``; asked for by name, ``gpu_tiles``.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Kernels and engine on one GPU.")
     parser.add_argument("--tiny", action="store_true", help="small sizes, to try the script")
     parser.add_argument("--interpret", action="store_true", help="on a CPU, kernels interpreted")
-    parser.add_argument("--parts", default="correct,speed,engine", help="which of correct, speed, engine")
+    parser.add_argument("--parts", default="correct,speed,engine", help="of correct, speed, engine, tiles")
     parser.add_argument("--out", type=Path, help="write the report there as JSON, too")
     args = parser.parse_args()
     device = torch.device("cpu" if args.interpret else "cuda")
@@ -39,12 +39,13 @@ def main() -> int:
     if device.type == "cuda" and not torch.cuda.is_available():
         parser.error("torch finds no GPU here; --tiny --interpret tries the script on a CPU")
 
-    from benchmarks import gpu_correct, gpu_engine, gpu_speed  # noqa: PLC0415 - they import Triton
+    from benchmarks import gpu_correct, gpu_engine, gpu_speed, gpu_tiles  # noqa: PLC0415 - they import Triton
 
     parts: dict[str, Part] = {
         "correct": gpu_correct.run,
         "speed": gpu_speed.run,
         "engine": gpu_engine.run,
+        "tiles": gpu_tiles.run,
     }
     wanted = args.parts.split(",")
     if unknown := set(wanted) - set(parts):

@@ -5,6 +5,8 @@ A row's ``error`` is the largest difference, absolute, of values of about 1; ``r
 """
 
 import secrets
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import torch
@@ -18,21 +20,37 @@ from promptcache_engine.kernels import triton as kernels
 BOUNDS = {torch.float32: 5e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 """Rounding of results to the dtype, values up to about 4, and of weights before the second product."""
 
+_PROCESSES = 12
+
 
 def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
-    """All kernels; ``tiny`` takes one shape of each."""
+    """All kernels; ``tiny`` takes one shape of each. Processes share the work: most of it is compiling."""
     seed = secrets.randbits(32)
-    torch.manual_seed(seed)
     dtypes = [torch.float32] if tiny else [torch.float32, torch.float16, torch.bfloat16]
-    found = [row for dtype in dtypes for row in _rows(device, dtype, tiny=tiny)]
     shapes = [(4, 2, 16, 4)] if tiny else [(32, 8, 64, 16), (32, 8, 128, 16), (8, 1, 256, 32), (12, 4, 80, 1)]
-    for shape in shapes:
-        for dtype in dtypes:
-            found += _attention(device, shape, dtype, dtype, tiny=tiny)
-    for coding in () if tiny else (torch.float8_e4m3fn, torch.int8):
-        found += _attention(device, (32, 8, 128, 16), torch.bfloat16, coding, tiny=tiny)
-    found += _moves(device)
-    return [{**row, "seed": seed} for row in found]
+    cases: list[tuple[Any, ...]] = [(_rows, dtype) for dtype in dtypes]
+    cases += [(_attention, shape, dtype, dtype) for shape in shapes for dtype in dtypes]
+    if not tiny:
+        codings = (torch.float8_e4m3fn, torch.int8)
+        cases += [(_attention, (32, 8, 128, 16), torch.bfloat16, coding) for coding in codings]
+    cases.append((_moves,))
+    if device.type != "cuda":
+        return [row for case in cases for row in _checked(case, device, seed, tiny=tiny)]
+    with ProcessPoolExecutor(_PROCESSES, get_context("spawn")) as pool:
+        found = [pool.submit(_checked, case, device, seed, tiny=tiny) for case in reversed(cases)]
+        return [row for each in reversed(found) for row in each.result()]
+
+
+def _checked(case: tuple[Any, ...], device: torch.device, seed: int, *, tiny: bool) -> list[dict[str, Any]]:
+    """One case's rows; an error is a row, too, so that the others are reported."""
+    torch.manual_seed(seed)
+    check, *shape = case
+    try:
+        rows: list[dict[str, Any]] = check(device, *shape, tiny=tiny)
+    except Exception as error:  # noqa: BLE001 - whatever it is, this case is not right
+        because = f"{type(error).__name__}: {error}"[:300]
+        rows = [{"operation": check.__name__, "variant": str(shape), "right": False, "because": because}]
+    return [{**row, "seed": seed} for row in rows]
 
 
 def _row(operation: str, variant: str, found: Tensor, expected: Tensor, bound: float) -> dict[str, Any]:
@@ -182,8 +200,9 @@ def _written(
     return _row("rotary_write", name, found, torch.cat((turned[:, :heads].flatten(), expected)), bound)
 
 
-def _moves(device: torch.device) -> list[dict[str, Any]]:
+def _moves(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
     """Slots and samples: exact."""
+    del tiny  # they are
     pool = torch.randn(2, 9, 24, device=device)
     src, dst = (torch.tensor(each, device=device) for each in ([0, 5], [7, 2]))
     expected = pool.clone()

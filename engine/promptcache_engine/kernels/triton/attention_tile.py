@@ -136,8 +136,9 @@ def _attend_run(
             scores = tl.where(seen, scores, float("-inf"))
         peak = tl.maximum(best, tl.max(scores, 1))
         safe = tl.where(peak == float("-inf"), 0.0, peak)
-        weights = tl.exp2((scores - safe[:, None]) * factor)
-        fade = tl.exp2((best - safe) * factor)
+        shift = -safe * factor
+        weights = tl.exp2(tl.fma(scores, factor, shift[:, None]))
+        fade = tl.exp2(tl.fma(best, factor, shift))
         best = peak
         total = total * fade + tl.sum(weights, 1)
         if coded:

@@ -38,12 +38,22 @@ def decode_attention(
 
 
 def plan(
-    target: Target, query: Tensor, layer: Layer, table: PageTable, out: Tensor, *, deterministic: bool
+    target: Target,
+    query: Tensor,
+    layer: Layer,
+    table: PageTable,
+    out: Tensor,
+    *,
+    deterministic: bool,
+    chosen: tiles.AttentionTiles | None = None,
 ) -> list[Launch]:
-    """The two launches: sums of every split, then their merger into ``out``."""
+    """The two launches: sums of every split, then their merger into ``out``.
+
+    ``chosen`` takes the place of the table's tiles.
+    """
     count, heads, dim = query.shape
     choose = tiles.deterministic_tiles if deterministic else tiles.decode_tiles
-    chosen = choose(target, layer.padded, query.element_size(), layer.parts.coded)
+    chosen = chosen or choose(target, layer.padded, query.element_size(), layer.parts.coded)
     splits = -(-table.longest // tiles.SPLIT)
     parts = -(-layer.group // chosen.rows)
     sums = torch.empty(count, heads, splits, dim, dtype=torch.float32, device=query.device)

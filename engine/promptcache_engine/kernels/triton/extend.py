@@ -44,11 +44,15 @@ def plan(
     out: Tensor,
     *,
     deterministic: bool,
+    chosen: tiles.AttentionTiles | None = None,
 ) -> Launch:
-    """The launch; with ``deterministic`` sums are formed split by split, as decode attention forms them."""
+    """The launch; with ``deterministic`` sums are formed split by split, as decode attention forms them.
+
+    ``chosen`` takes the place of the table's tiles.
+    """
     dim = query.shape[2]
     choose = tiles.deterministic_tiles if deterministic else tiles.extend_tiles
-    chosen = choose(target, layer.padded, query.element_size(), layer.parts.coded)
+    chosen = chosen or choose(target, layer.padded, query.element_size(), layer.parts.coded)
     row_tiles = -(-chunks.longest * layer.group // chosen.rows)
     return Launch(
         _attend_chunk,
