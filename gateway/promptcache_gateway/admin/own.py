@@ -74,8 +74,7 @@ def _add_templates(router: APIRouter, journal: Journal) -> None:
         if not found:
             raise ApiError(404, f"There is no template named {name[:128]!r}.", code="not_found")
         hours = await asyncio.to_thread(read.hours, name, tenant=tenant)
-        kept = [{key: value for key, value in hour.items() if key not in _UNKNOWN} for hour in hours]
-        return JSONResponse({**own_template(found[0]), "hours": kept})
+        return JSONResponse({**own_template(found[0]), "hours": [_own_hour(hour) for hour in hours]})
 
 
 def _add_requests(router: APIRouter, observer: Observer, journal: Journal) -> None:
@@ -126,8 +125,15 @@ def _own_diagnosis(told: Mapping[str, Any]) -> dict[str, Any]:
     if told["cause"] == _ISOLATED:
         first = get_cause(_FIRST)
         unknown = dict.fromkeys((*_UNKNOWN, "compared_with"))
-        said = {"summary": first.title, "remedy": first.remedy, "attribution": "expected", "losses": {}}
+        said = {
+            "summary": first.title,
+            "remedy": first.remedy,
+            "attribution": "expected",
+            "losses": {},
+            "places": [],
+        }
         return {**told, **unknown, **said, "cause": _FIRST, "causes": [_FIRST]}
+    places = [place for place in told["places"] if place["code"] != _ISOLATED]
     others = {code: lost for code, lost in told["losses"].items() if code != _ISOLATED}
     lost, share = told["lost_tokens"], told["losses"].get(_ISOLATED, 0)
     usd = told["lost_usd"]
@@ -135,11 +141,17 @@ def _own_diagnosis(told: Mapping[str, Any]) -> dict[str, Any]:
         **told,
         "causes": [code for code in told["causes"] if code != _ISOLATED],
         "losses": others,
+        "places": places,
         "expected_cached_tokens": None,
         "reusable_tokens": None,
         "lost_tokens": None if lost is None else lost - share,
         "lost_usd": usd * (lost - share) / lost if usd is not None and lost else usd,
     }
+
+
+def _own_hour(hour: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in hour.items() if name not in _UNKNOWN}
+    return {**kept, "causes": [cause for cause in hour["causes"] if cause["code"] != _ISOLATED]}
 
 
 def own_template(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
+from promptcache_gateway.observe.templates import MIXED
 
 if TYPE_CHECKING:
     from promptcache_gateway.diagnose.replay import Judged
+    from promptcache_gateway.observe.diagnosis import Diagnosis
+    from promptcache_gateway.observe.places import Place
 
 _MAX_BAD = 20
 _MAX_TEMPLATES = 1_000
 _OTHERS = "(others)"
+_OF_ONE = frozenset({"name", "learned", "mixed"})  # what only a single template has
 
 
 @dataclass(slots=True)
@@ -95,13 +99,14 @@ class TemplateTotal:
         if first:
             total.attribution = diagnosis.attribution
         if total.example is None and (first or diagnosis.path):
-            total.example = _example(judged)
+            total.example = _example(judged, code)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON; a rate is null where nothing was reported."""
         return {
             "name": self.name,
             "learned": self.learned,
+            "mixed": self.name in MIXED,
             "requests": self.requests,
             "reported_requests": self.reported,
             "prompt_tokens": self.prompt_tokens,
@@ -177,7 +182,9 @@ class Summary:
             "bad_lines": self.bad_lines,
             "bad": list(self.bad),
             "total": {
-                key: value for key, value in self.total.to_dict().items() if key not in {"name", "learned"}
+                key: value
+                for key, value in self.total.to_dict().items()
+                if key not in {"name", "learned", "mixed"}
             },
             "templates": [template.to_dict() for template in self.templates],
         }
@@ -193,17 +200,19 @@ def _lost(judged: Judged) -> int:
     return max(0, diagnosis.reusable_tokens - (diagnosis.expected_cached_tokens or 0))
 
 
-def _example(judged: Judged) -> dict[str, Any]:
+def _example(judged: Judged, code: str) -> dict[str, Any]:
+    """A request that a cause broke, with the cause's own place in it."""
     diagnosis = judged.record.diagnosis
+    place: Diagnosis | Place = next((each for each in diagnosis.places if each.code == code), diagnosis)
     return {
         "line": judged.line,
         "request": judged.record.id,
         "compared_with": diagnosis.compared_with,
-        "path": diagnosis.path,
-        "char_offset": diagnosis.char_offset,
-        "token_offset": diagnosis.token_offset,
-        "before": diagnosis.before,
-        "after": diagnosis.after,
+        "path": place.path,
+        "char_offset": place.char_offset,
+        "token_offset": place.token_offset,
+        "before": place.before,
+        "after": place.after,
         "summary": diagnosis.summary,
     }
 

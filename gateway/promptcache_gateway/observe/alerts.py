@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
 from promptcache_gateway.observe.regressions import Regressions
+from promptcache_gateway.observe.templates import OVERFLOW
 from promptcache_gateway.observe.webhook import Webhook
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ class Alerts:
     def watch(self, record: RequestRecord) -> None:
         """Look at a record."""
         self._watch_causes(record)
-        self._watch_regressions(record)
+        if record.template != OVERFLOW:  # many templates under one name: its rate is nobody's
+            self._watch_regressions(record)
         self._watch_losses(record)
 
     def budget(self, tenant: str, about: str, message: str, **more: Any) -> None:

@@ -84,16 +84,21 @@ class Comparison:
         return _shares_messages(self.earlier, self.later, self.depth)
 
 
-def compare(later: Prompt, match: Match, route: tuple[str, str], masker: Masker) -> Comparison | None:
-    """Compare a request with what history found; None where there is nothing to compare with."""
+def compare(
+    later: Prompt, match: Match, route: tuple[str, str], masker: Masker, *, compacted: bool = False
+) -> Comparison | None:
+    """Compare a request with what history found; None where there is nothing to compare with.
+
+    ``compacted``: it sums the other up, and so was meant to share all of it.
+    """
     predecessor = match.predecessor
     if predecessor is None:
         return None
     earlier = predecessor.prompt
     at = common_depth(earlier.exact, later.exact)
     shared = later.offsets[at] + _partial(earlier, later, at)
-    nothing = at == 0 and not _begins_alike(earlier, later, masker)
-    broken = (
+    nothing = not compacted and at == 0 and not _begins_alike(earlier, later, masker)
+    broken = compacted or (
         not nothing and at < min(later.turn, len(earlier.segments)) and _is_meant(earlier, later, at, masker)
     )
     living = shared if match.alive and predecessor.route == route else 0

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from promptcache_gateway.observe.places import Place
+
 Attribution = Literal["caller", "expected", "upstream", "unknown"]
 """Whose doing a miss is."""
 
@@ -23,14 +25,15 @@ class Diagnosis:
         cause: the code that cost most, None for a hit and where there is nothing to report.
         causes: every code found, the one that costs most first.
         hit: nothing diverged and what could be read was read; None where that cannot be told.
-        path: the segment in which the request leaves its predecessor, as in ``messages[0]``.
+        path: the segment in which the cause stands, as in ``messages[0]``.
         char_offset: code points into that segment's own text.
-        token_offset: tokens before the first difference; exact with the built-in engine.
+        token_offset: tokens before that place; exact with the built-in engine.
         expected_cached_tokens: what the bytes as sent allowed.
         reusable_tokens: what would have matched had the differing spans been equal.
         lost_tokens: ``max(0, reusable - cached)``.
         lost_usd: what the lost tokens cost more than cached ones would have.
         losses: the lost tokens of each cause.
+        places: where each cause stands, in the order of ``causes``; the first is the place above.
         estimated: no position was exact, every count rests on the request's byte-to-token ratio.
         before: a short excerpt of the predecessor around the difference. In memory only.
         after: the same of this request. In memory only.
@@ -51,6 +54,7 @@ class Diagnosis:
     lost_tokens: int | None = None
     lost_usd: float | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
+    places: tuple[Place, ...] = ()
     estimated: bool = False
     before: str | None = None
     after: str | None = None
@@ -73,6 +77,7 @@ class Diagnosis:
             "lost_tokens": self.lost_tokens,
             "lost_usd": self.lost_usd,
             "losses": dict(self.losses),
+            "places": [place.to_dict(excerpts=excerpts) for place in self.places],
             "estimated": self.estimated,
             "before": self.before if excerpts else None,
             "after": self.after if excerpts else None,

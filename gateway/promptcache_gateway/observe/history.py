@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.lookup import best_predecessor, longest_living
+from promptcache_gateway.observe.lookup import best_predecessor, longest_living, telling_keys
 from promptcache_gateway.observe.row import (
     Entry,
     Row,
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "History", "Match"]
 
+_TELLING = 2  # messages of a history that say which conversation it is
+_ASKED = 4  # of them are looked up in each other family
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -48,7 +51,10 @@ class Match:
         pending: nothing that shares this prefix has begun to be answered yet.
         first: True when nothing was ever seen here, so that there is nothing to compare with.
         lengths: which of its prefixes are known in tokens: their number of segments, and how many tokens.
-        gaps: some earlier request has been forgotten, and may have been the better predecessor.
+        gaps: some earlier request has been forgotten, or is another tenant's on the same route, and may have
+            more in common with this one.
+        elsewhere: the match with another family's request that holds messages of this one's history, where no
+            request of this family does; None where there is none.
     """
 
     predecessor: Entry | None
@@ -59,6 +65,7 @@ class Match:
     first: bool
     lengths: tuple[tuple[int, Extent], ...] = ()
     gaps: bool = False
+    elsewhere: Match | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -126,19 +133,26 @@ class History:
             row = self._find_row(tenant, family)
             if row is None or not row.entries:
                 first = not self._has_forgotten(tenant, row)
-                return Match(None, None, 0, alive=False, pending=False, first=first)
-            living, depth = longest_living(row, prompt, route, not_before)
-            best = best_predecessor(row, prompt, route, not_before)
-            return Match(
-                predecessor=best,
-                living=living,
-                living_segments=depth,
-                alive=best.last_used >= not_before,
-                pending=_is_pending(living if living is not None else best, at),
-                first=False,
-                lengths=known_lengths(row, prompt, route[1]),
-                gaps=self._has_forgotten(tenant, row),
-            )
+                match = Match(None, None, 0, alive=False, pending=False, first=first)
+            else:
+                living, depth = longest_living(row, prompt, route, not_before)
+                best = best_predecessor(row, prompt, route, not_before)
+                match = Match(
+                    predecessor=best,
+                    living=living,
+                    living_segments=depth,
+                    alive=best.last_used >= not_before,
+                    pending=_is_pending(living if living is not None else best, at),
+                    first=False,
+                    lengths=known_lengths(row, prompt, route[1]),
+                    gaps=self._has_forgotten(tenant, row)
+                    or self._others_hold(tenant, family, prompt.exact[depth + 1 :], route, not_before),
+                )
+            other = self._find_elsewhere(tenant, family, prompt)
+            if other is None:
+                return match
+            alive = other.last_used >= not_before
+            return replace(match, elsewhere=replace(match, predecessor=other, alive=alive, first=False))
 
     def same_beginning(
         self, tenant: str, family: str, prompt: Prompt, route: tuple[str, str]
@@ -217,6 +231,30 @@ class History:
     def _find_row(self, tenant: str, family: str) -> Row | None:
         owner = self._tenants.get(tenant)
         return owner.rows.get(family) if owner is not None else None
+
+    def _others_hold(
+        self, tenant: str, family: str, keys: tuple[int, ...], route: tuple[str, str], not_before: float
+    ) -> bool:
+        """Whether a tenant that shares the route sent more of a request; whose it is, is told to nobody."""
+        if not keys or len(self._tenants) == 1:
+            return False
+        rows = (owner.rows.get(family) for name, owner in self._tenants.items() if name != tenant)
+        indexes = (row.routes.get(route) for row in rows if row is not None)
+        held = (index.get(keys[0]) for index in indexes if index is not None)
+        return any(entry is not None and entry.last_used >= not_before for entry in held)
+
+    def _find_elsewhere(self, tenant: str, family: str, prompt: Prompt) -> Entry | None:
+        """Another family's request with the latest messages of a history that is unknown in this one."""
+        told = telling_keys(prompt)
+        owner = self._tenants.get(tenant)
+        if owner is None or len(told) < _TELLING or len(owner.rows) < 1 + (family in owner.rows):
+            return None
+        own = owner.rows.get(family)
+        if own is not None and not own.messages.keys().isdisjoint(told):
+            return None
+        others = (row for name, row in reversed(owner.rows.items()) if name != family)
+        held = (row.messages.get(key) for row in others for key in reversed(told[-_ASKED:]))
+        return next((entry for entry in held if entry is not None), None)
 
     def _has_forgotten(self, tenant: str, row: Row | None) -> bool:
         owner = self._tenants.get(tenant)

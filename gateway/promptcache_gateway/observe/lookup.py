@@ -96,6 +96,11 @@ def _same_conversation(row: Row, prompt: Prompt, depth: int) -> list[Entry]:
     return [entry for name, entry in found.items() if overlaps[name] >= least]
 
 
+def telling_keys(prompt: Prompt) -> list[int]:
+    """The keys under which a row knows those messages of a prompt's history that are looked up."""
+    return [hash(prompt.segments[index].text) for index in _telling(prompt)]
+
+
 def _telling(prompt: Prompt) -> list[int]:
     """The messages that are looked up: the last ones before the newest turn and the first ones."""
     talk = [

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.compaction import of_another_template
 from promptcache_gateway.observe.comparison import Comparison, compare
 from promptcache_gateway.observe.evidence import Evidence
 from promptcache_gateway.observe.rules import with_marks
@@ -109,11 +110,13 @@ class Observation:
     def _gather(self, sight: Sight, masker: Masker) -> Evidence:
         route = (self.call.upstream, self.call.model)
         comparison: Comparison | None = None
-        if sight.prompt is not None and sight.match is not None:
-            comparison = compare(sight.prompt, sight.match, route, masker)
+        match = sight.match
+        if sight.prompt is not None and match is not None:
+            own, match = match, of_another_template(sight.prompt, match)
+            comparison = compare(sight.prompt, match, route, masker, compacted=match is not own)
         return Evidence(
             prompt=sight.prompt,
-            match=sight.match,
+            match=match,
             comparison=comparison,
             rules=sight.rules,
             route=route,

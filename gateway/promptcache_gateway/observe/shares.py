@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.prompt import byte_length
+from promptcache_gateway.observe.places import spot_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def weigh_causes(comparison: Comparison, away: Sequence[str], causes: Sequence[s
     end = max(later.offsets[min(later.turn, len(later.segments))], comparison.shared_bytes)
     if away:
         return {away[0]: end, **dict.fromkeys((*away[1:], *causes), 0)}
-    starts = {code: _start(comparison, code) for code in causes}
+    starts = {code: spot_of(comparison, code).start for code in causes}
     firsts: dict[int, str] = {}
     for code, start in starts.items():  # of two in one place the first counts
         firsts.setdefault(min(start, end), code)
@@ -57,14 +57,3 @@ def split_loss(lost: int, weights: dict[str, int]) -> dict[str, int]:
         if share:
             shares[code] = share
     return shares
-
-
-def _start(comparison: Comparison, code: str) -> int:
-    """Bytes before the place from which a cause makes the request new."""
-    later = comparison.later
-    place = comparison.divergence.places.get(code)
-    if place is None or place[0] >= len(later.segments):
-        return comparison.shared_bytes
-    index, offset = place
-    segment = later.segments[index]
-    return later.offsets[index] + byte_length(segment.text[: segment.head + offset] if offset else "")

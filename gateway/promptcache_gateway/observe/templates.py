@@ -5,7 +5,7 @@ changing clock does not split it. A head that is new is laid beside the known on
 like a known head, or consists of mostly the same lines, joins it. Its name comes from the first
 head's own digest and is the same after a restart. Requests without instructions are known by how
 their first message begins. Only digests are kept, and only a bounded number of them: prompts that
-never recur end up in one bucket. Templates that nobody has used for a day give way to new ones.
+never recur end up in one bucket. Templates that nobody has used for a day give way to new ones (`slots`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ UNSTRUCTURED = "learned-unstructured"
 
 OVERFLOW = "learned-other"
 """Requests for which no further template may be learned."""
+
+MIXED = frozenset({UNSTRUCTURED, OVERFLOW})
+"""Names under which requests of several templates stand together: their rates are no single prompt's."""
 
 _MAX_NAME = 128
 _SEEN_ONCE = 2_048  # heads that came once, remembered in case they recur
@@ -109,7 +112,8 @@ class Templates:
         """Know the templates of earlier runs again."""
         with self._lock:
             for template in known:
-                self._remember(self._tenant(template.tenant), template.name, template.signature)
+                owner = self._tenant(template.tenant)
+                self._remember(owner, template.name, template.signature, settled=True)
 
     def known(self) -> list[LearnedTemplate]:
         """Every template that is known."""
@@ -170,8 +174,10 @@ class Templates:
 
     def _named(self, owner: _Tenant, name: str) -> TemplateName:
         now = self._clock()
-        if name not in owner.named and not owner.named.make_room(now)[0]:
-            return TemplateName(OVERFLOW, learned=True, family=OVERFLOW)
+        if name not in owner.named:
+            if not owner.named.make_room(now)[0]:
+                return TemplateName(OVERFLOW, learned=True, family=OVERFLOW)
+            owner.named.add(name, now)
         owner.named.use(name, now)
         return TemplateName(name, learned=False, family=family_of(name))
 
@@ -227,8 +233,8 @@ class Templates:
         owner.fresh.append(LearnedTemplate(tenant, name, signature))
         return name
 
-    def _remember(self, owner: _Tenant, name: str, signature: Signature) -> None:
-        owner.learned.use(name, self._clock())
+    def _remember(self, owner: _Tenant, name: str, signature: Signature, *, settled: bool = False) -> None:
+        owner.learned.add(name, self._clock(), settled=settled)
         owner.signatures[name] = signature
         _put(owner.by_key, signature.key, name)
         for opening in signature.openings:

@@ -7,7 +7,7 @@ least it can be was lost for certain, anything above may well be all there was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.marked import (
@@ -46,6 +46,7 @@ class Tokens:
         estimated: at least one of the counts rests on a ratio of bytes to tokens.
         uncertain: nothing was read, and it is not known whether anything could be.
         contradicted: more was read than is known to have been sent before.
+        ruler: measures other places of the prompt, None where there is nothing to go by.
     """
 
     prompt: int | None = None
@@ -58,6 +59,11 @@ class Tokens:
     estimated: bool = False
     uncertain: bool = False
     contradicted: bool = False
+    ruler: Ruler | None = field(default=None, repr=False, compare=False)
+
+    def before(self, start: int) -> int | None:
+        """Tokens before a place, given in bytes; None while the prompt is not counted."""
+        return None if self.ruler is None else self.at_least(round(self.ruler.at(start).guess))
 
     def at_least(self, known: int | None) -> int | None:
         """A position or a number of tokens that could be read, no lower than what was: where it is estimated,
@@ -145,6 +151,7 @@ class _Counting:
             and self._cached == 0
             and guessed > max(reusable, expected) + self._rules.granularity,
             contradicted=self._is_contradicted(shared),
+            ruler=self._ruler,
         )
 
     def _promised(self) -> Length:

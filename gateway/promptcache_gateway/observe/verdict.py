@@ -7,23 +7,18 @@ blamed. Texts and remedies of the causes are the SDK's (`promptcache.causes`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
+from promptcache_gateway.observe.breaks import explain_break
+from promptcache_gateway.observe.compaction import goes_on_from_summary
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.marked import breaks_behind_marks
-from promptcache_gateway.observe.shares import split_loss, weigh_causes
-from promptcache_gateway.observe.shortfall import (
-    Reason,
-    explain_away,
-    explain_shortfall,
-)
+from promptcache_gateway.observe.shortfall import Reason, explain_shortfall
 from promptcache_gateway.observe.tokens import Tokens, count_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from promptcache.divergence import Divergence
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.evidence import Evidence
@@ -138,45 +133,41 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
     assert evidence.match.predecessor is not None
     divergence = evidence.comparison.divergence
     lost = tokens.lost
-    place: dict[str, Any] = {
-        "path": divergence.path,
-        "char_offset": divergence.char_offset,
-        "token_offset": tokens.at_least(tokens.offset),
-        "before": divergence.before,
-        "after": divergence.after,
-        "compared_with": evidence.match.predecessor.id,
-    }
+    compared = evidence.match.predecessor.id
     if _is_too_short(evidence, tokens):
         summary = f"{divergence.path} differs from the predecessor; the prompt is too short to be cached."
-        return _counted(tokens, summary=summary, attribution="expected", **place)
+        return _counted(
+            tokens,
+            summary=summary,
+            attribution="expected",
+            path=divergence.path,
+            char_offset=divergence.char_offset,
+            before=divergence.before,
+            after=divergence.after,
+            compared_with=compared,
+        )
     if lost is not None and lost <= _NOTHING and (tokens.cached or not tokens.reusable):
-        return _hit(evidence, tokens, compared_with=place["compared_with"])
-    away = explain_away(evidence, tokens)
-    causes = divergence.causes or (_unnamed(divergence.path),)
-    reasons = {reason.code: reason for reason in away}
-    weights = weigh_causes(evidence.comparison, tuple(reasons), causes)
-    losses = split_loss(lost or 0, weights)
-    codes = tuple(sorted(weights, key=lambda code: -weights[code]))
-    first = reasons.get(codes[0])
+        return _hit(evidence, tokens, compared_with=compared)
+    found = explain_break(evidence, tokens)
+    place = found.places[0]
     return _counted(
-        tokens,
-        cause=codes[0],
-        causes=(*codes, "PC810") if unreported else codes,
+        replace(tokens, estimated=found.estimated),
+        cause=found.codes[0],
+        causes=(*found.codes, "PC810") if unreported else found.codes,
         hit=False,
+        path=place.path,
+        char_offset=place.char_offset,
+        token_offset=place.token_offset,
+        before=place.before,
+        after=place.after,
         lost_tokens=lost,
-        losses=dict(sorted(losses.items(), key=lambda share: -share[1])),
-        summary=first.summary if first else _what_broke(codes[0], divergence, lost, losses),
-        remedy=get_cause(codes[0]).remedy,
-        attribution=first.attribution if first else "caller" if divergence.causes else "unknown",
-        **place,
+        losses=found.losses,
+        places=found.places,
+        compared_with=compared,
+        summary=found.summary,
+        remedy=get_cause(found.codes[0]).remedy,
+        attribution=found.attribution,
     )
-
-
-def _unnamed(path: str | None) -> str:
-    """The code of a change that fits no detector, by where it stands."""
-    if path is None or path.startswith("messages"):
-        return "PC502"
-    return "PC302" if path.startswith("tools") else "PC403"
 
 
 def _is_too_short(evidence: Evidence, tokens: Tokens) -> bool:
@@ -186,17 +177,6 @@ def _is_too_short(evidence: Evidence, tokens: Tokens) -> bool:
     if tokens.prompt is not None or not rules.assured:
         return False
     return evidence.prompt.total_bytes < rules.minimum * _LEAST_BYTES_A_TOKEN
-
-
-def _what_broke(code: str, divergence: Divergence, lost: int | None, losses: Mapping[str, int]) -> str:
-    title = get_cause(code).title
-    if len(losses) > 1:
-        others = ", ".join(
-            f"{get_cause(other).title} {share}" for other, share in losses.items() if other != code
-        )
-        return f"{title}: {losses.get(code, 0)} of the {lost} tokens computed again; {others}."
-    cost = "" if lost is None else f" {lost} tokens behind it were computed again."
-    return f"{title}, in {divergence.path}.{cost}"
 
 
 def _unbroken(
@@ -254,10 +234,17 @@ def _hit(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
         tokens.settled(),
         hit=True,
         lost_tokens=0 if tokens.cached is not None else None,
-        summary="Everything that could be read from the cache was.",
+        summary=_what_was_read(evidence),
         attribution="expected",
         **place,
     )
+
+
+def _what_was_read(evidence: Evidence) -> str:
+    comparison = evidence.comparison
+    if comparison is not None and goes_on_from_summary(comparison.earlier, comparison.later):
+        return "The conversation goes on from a summary of it; all that stands before that was read."
+    return "Everything that could be read from the cache was."
 
 
 def _expected(code: str, tokens: Tokens, summary: str, **place: Any) -> Diagnosis:

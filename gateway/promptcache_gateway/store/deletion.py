@@ -8,7 +8,9 @@ from sqlalchemy import delete, text
 
 from promptcache_gateway.store.portable import POSTGRESQL
 from promptcache_gateway.store.schema import (
+    cause_hours,
     hours,
+    kept_responses,
     learned_templates,
     requests,
     spending,
@@ -20,7 +22,17 @@ from promptcache_gateway.store.schema import (
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-_TABLES = (requests, templates, hours, template_causes, learned_templates, template_names, spending)
+_TABLES = (
+    requests,
+    templates,
+    hours,
+    template_causes,
+    cause_hours,
+    learned_templates,
+    template_names,
+    spending,
+    kept_responses,
+)
 
 
 def delete_tenant(engine: Engine, tenant: str) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from sqlalchemy import Engine, Select, Table, func, or_, select
+from sqlalchemy import Connection, Engine, Select, Table, func, or_, select
 
+from promptcache_gateway.observe.templates import MIXED
 from promptcache_gateway.store.learned import LearnedRow
 from promptcache_gateway.store.portable import all_true
 from promptcache_gateway.store.schema import (
+    cause_hours,
     hours,
     learned_templates,
     requests,
@@ -43,6 +45,7 @@ _DIAGNOSIS = (
     "lost_tokens",
     "lost_usd",
     "losses",
+    "places",
     "estimated",
     "before",
     "after",
@@ -68,7 +71,8 @@ _TIMES = ("ttft_ms", "duration_ms", "response_id", "saved_usd", "cost_usd", "key
 OWN_COLUMNS = (*_OWN, *_USAGE, *_TIMES)
 """Columns of a request that are a record's own fields."""
 
-DIAGNOSIS_COLUMNS = tuple(name for name in _DIAGNOSIS if name not in {"before", "after", "causes", "losses"})
+_WRITTEN_APART = frozenset({"before", "after", "causes", "losses", "places"})
+DIAGNOSIS_COLUMNS = tuple(name for name in _DIAGNOSIS if name not in _WRITTEN_APART)
 """Columns of a request that are its diagnosis's fields as they are."""
 
 
@@ -96,7 +100,12 @@ class Reader:
         statement = statement.group_by(hours.c.hour).order_by(hours.c.hour.desc()).limit(limit)
         with self._engine.connect() as connection:
             rows = connection.execute(statement).mappings().all()
-        return [{"time": row["hour"] * 3600, **_totals(dict(row))} for row in reversed(rows)]
+            since = rows[-1]["hour"] if rows else 0
+            causes = _causes_by_hour(connection, name, tenant, since)
+        return [
+            {"time": row["hour"] * 3600, **_totals(dict(row)), "causes": causes.get(row["hour"], [])}
+            for row in reversed(rows)
+        ]
 
     def requests(
         self,
@@ -168,11 +177,30 @@ class Reader:
         return found
 
 
+def _causes_by_hour(
+    connection: Connection, name: str, tenant: str | None, since: int
+) -> dict[int, list[Json]]:
+    """What each cause cost a template in each hour, the costliest first."""
+    columns = cause_hours.c
+    sums = [func.sum(columns[each]).label(each) for each in ("requests", "lost_tokens", "lost_usd")]
+    attribution = func.max(columns.attribution).label("attribution")
+    statement = select(columns.hour, columns.code, attribution, *sums).where(columns.hour >= since)
+    statement = _of(statement, cause_hours, tenant, name).group_by(columns.hour, columns.code)
+    found: dict[int, list[Json]] = {}
+    for row in connection.execute(statement).mappings():
+        entry = {str(key): value for key, value in row.items()}
+        found.setdefault(entry.pop("hour"), []).append(entry)
+    for rows in found.values():
+        rows.sort(key=_cost, reverse=True)
+    return found
+
+
 def template_json(row: Mapping[str, Any], causes: Iterable[Json]) -> Json:
     """One template as the admin API shows it."""
     return {
         "name": row["name"],
         "learned": bool(row["learned"]),
+        "mixed": row["name"] in MIXED,
         **_totals(row),
         "first_seen": row["first_seen"],
         "last_seen": row["last_seen"],
@@ -185,6 +213,7 @@ def request_json(row: Mapping[str, Any]) -> Json:
     values = {**row, "before": None, "after": None}
     values["causes"] = [code for code in row["causes"].split(",") if code]
     values["losses"] = orjson.loads(row["losses"])
+    values["places"] = _places(row, values["losses"])
     return {
         **{name: values[name] for name in _OWN},
         "usage": {name: values[name] for name in _USAGE},
@@ -192,6 +221,18 @@ def request_json(row: Mapping[str, Any]) -> Json:
         "changes": orjson.loads(row["changes"]) if row["changes"] else [],
         "diagnosis": {name: values[name] for name in _DIAGNOSIS},
     }
+
+
+def _places(row: Mapping[str, Any], losses: Mapping[str, int]) -> list[Json]:
+    """Where each cause stands. Of a single one that is the request's own place."""
+    if row["places"]:
+        told: list[Json] = orjson.loads(row["places"])
+        return told
+    if row["path"] is None:
+        return []
+    place = {name: row[name] for name in ("path", "char_offset", "token_offset")}
+    lost = None if row["lost_tokens"] is None else losses.get(row["cause"], 0)
+    return [{"code": row["cause"], **place, "lost_tokens": lost, "before": None, "after": None}]
 
 
 def _totals(row: Mapping[str, Any]) -> Json:

@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Table, and_, delete, insert, select, update
 
-from promptcache_gateway.store.schema import hours, requests, template_causes, template_names, templates
+from promptcache_gateway.store.schema import (
+    cause_hours,
+    hours,
+    requests,
+    template_causes,
+    template_names,
+    templates,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Connection, Engine
 
-_TABLES = (templates, hours, template_causes)
+_TABLES = (templates, hours, template_causes, cause_hours)
 _EARLIER, _LATER = frozenset({"first_seen"}), frozenset({"last_seen"})
 _MONEY = frozenset({"lost_usd", "saved_usd"})
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.record import RequestRecord
     from promptcache_gateway.store.learned import LearnedRow
 
-_COLUMNS = (*OWN_COLUMNS, *DIAGNOSIS_COLUMNS, "causes", "losses", "changes")
+_COLUMNS = (*OWN_COLUMNS, *DIAGNOSIS_COLUMNS, "causes", "losses", "changes", "places")
 _own_fields, _diagnosis_fields = attrgetter(*OWN_COLUMNS), attrgetter(*DIAGNOSIS_COLUMNS)
 
 
@@ -62,4 +62,8 @@ def _row(record: RequestRecord) -> tuple[Any, ...]:
     causes = "," + ",".join(diagnosis.causes) + "," if diagnosis.causes else ""
     losses = orjson.dumps(dict(diagnosis.losses)).decode() if diagnosis.losses else "{}"
     changes = orjson.dumps(changes_json(record.changes)).decode() if record.changes else None
-    return (*_own_fields(record), *_diagnosis_fields(diagnosis), causes, losses, changes)
+    places = None
+    if len(diagnosis.places) > 1:
+        told = [place.to_dict(excerpts=False) for place in diagnosis.places]
+        places = orjson.dumps(told).decode()
+    return (*_own_fields(record), *_diagnosis_fields(diagnosis), causes, losses, changes, places)

@@ -2,7 +2,7 @@
 
 What is kept: counts, times, codes and paths of every request; running totals for each template, which
 outlive the requests; totals by the hour; digests by which learned templates are found again. No text
-of a prompt, of an answer or of a key is kept anywhere.
+of a prompt, of an answer or of a key is kept anywhere, but for responses where the operator asks for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from promptcache_gateway.store.portable import COUNT, POSTGRESQL, SCHEMA
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = 4
+VERSION = 6
 """The schema's version; raise it with a step in `_STEPS`."""
 
 metadata = MetaData()
@@ -75,6 +75,7 @@ requests = Table(
     Column("lost_tokens", COUNT),
     Column("lost_usd", Float),
     Column("losses", String, nullable=False),  # JSON: tokens by code
+    Column("places", String),  # JSON: where each of several causes stands; NULL: one at most, as above
     Column("estimated", Boolean, nullable=False),
     Column("compared_with", String),
     Column("summary", String, nullable=False),
@@ -153,6 +154,20 @@ template_causes = Table(
     Column("last_seen", Float, nullable=False),
 )
 
+cause_hours = Table(
+    "cause_hours",
+    metadata,
+    Column("tenant", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("hour", COUNT, primary_key=True),  # Unix time // 3600
+    Column("code", String, primary_key=True),
+    Column("attribution", String, nullable=False),
+    Column("requests", COUNT, nullable=False),
+    Column("lost_tokens", COUNT, nullable=False),
+    Column("lost_usd", Float),
+    Index("cause_hours_by_hour", "hour"),
+)
+
 learned_templates = Table(
     "learned_templates",
     metadata,
@@ -184,6 +199,20 @@ spending = Table(
     Column("unpriced", COUNT, nullable=False),
 )
 
+kept_responses = Table(
+    "kept_responses",
+    metadata,
+    Column("tenant", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("previous", String),  # the response it goes on from
+    Column("created_at", Float, nullable=False),
+    Column("used_at", Float, nullable=False),
+    Column("size", COUNT, nullable=False),
+    Column("items", LargeBinary, nullable=False),  # JSON: what was asked anew
+    Column("response", LargeBinary, nullable=False),  # JSON: the response object
+    Index("kept_responses_by_use", "tenant", "used_at"),
+)
+
 
 class ForeignDatabaseError(Exception):
     """The database belongs to another program."""
@@ -202,14 +231,30 @@ def _name_templates(connection: Connection) -> None:
 
 def _note_money(connection: Connection) -> None:
     """Add what version 4 records: costs, keys, changes, and the table of spending."""
+    _add_columns(connection, "cost_usd", "key_id", "changes")
+    spending.create(connection, checkfirst=True)
+
+
+def _note_places(connection: Connection) -> None:
+    """Add what version 5 records: where each of several causes stands, and causes by the hour."""
+    _add_columns(connection, "places")
+    cause_hours.create(connection, checkfirst=True)
+
+
+def _add_columns(connection: Connection, *names: str) -> None:
+    """Add columns to the requests of an older version; a new database has them already."""
     schema = SCHEMA if connection.dialect.name == POSTGRESQL else None
     table = requests.name if schema is None else f"{schema}.{requests.name}"
     there = {column["name"] for column in inspect(connection).get_columns(requests.name, schema)}
-    for name in ("cost_usd", "key_id", "changes"):
+    for name in names:
         if name not in there:
             kind = requests.c[name].type.compile(connection.dialect)
             connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-    spending.create(connection, checkfirst=True)
+
+
+def _keep_responses(connection: Connection) -> None:
+    """Make the table of version 6: responses that conversations go on from."""
+    kept_responses.create(connection, checkfirst=True)
 
 
 _STEPS: dict[int, Callable[[Connection], None]] = {
@@ -217,6 +262,8 @@ _STEPS: dict[int, Callable[[Connection], None]] = {
     2: _index_by_time,
     3: _name_templates,
     4: _note_money,
+    5: _note_places,
+    6: _keep_responses,
 }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Engine, Select, case, func, select
 
+from promptcache_gateway.store.cause_series import causes_by_step
 from promptcache_gateway.store.portable import any_true, lesser, whole
 from promptcache_gateway.store.schema import hours, requests
 
@@ -71,11 +72,15 @@ class Series:
     ) -> Json:
         """Counters step by step, a list for each: ``{start, step_s, time: [...], requests: [...], ...}``.
 
+        ``causes`` holds the same of each cause: ``{"PC101": {requests, lost_tokens, lost_usd}, ...}``.
         Money is None in steps for which no price is known.
         """
         span = Span.ending_at(window, now)
         rows = self._rows(span, None, template, tenant)
-        return {"window": window, "start": span.start, "step_s": span.step_s, **_columns(span, rows)}
+        with self._engine.connect() as connection:
+            causes = causes_by_step(connection, span, template, tenant)
+        told = {"window": window, "start": span.start, "step_s": span.step_s}
+        return {**told, **_columns(span, rows), "causes": causes}
 
     def sparklines(self, window: Window, now: float, *, tenant: str | None = None) -> Json:
         """Each template's token hit rate step by step, None where nothing was reported."""

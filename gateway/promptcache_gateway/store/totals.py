@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Table, case, func
 
 from promptcache_gateway.store.portable import greater, insert_into, lesser, without_nul
-from promptcache_gateway.store.schema import SUMMED_COUNTS, SUMMED_MS, hours, template_causes, templates
+from promptcache_gateway.store.schema import (
+    SUMMED_COUNTS,
+    SUMMED_MS,
+    cause_hours,
+    hours,
+    template_causes,
+    templates,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,11 +42,13 @@ def add_totals(connection: Connection, records: Iterable[RequestRecord]) -> None
     by_template: dict[Key, Row] = defaultdict(dict)
     by_hour: dict[Key, Row] = {}
     by_cause: dict[Key, Row] = defaultdict(dict)
+    by_cause_hour: dict[Key, Row] = defaultdict(dict)
     for record in records:
         groups[record.tenant, record.template, int(record.time // 3600)].append(record)
         for code, row in causes_of(record) if record.diagnosis.causes else ():
             seen = {"first_seen": record.time, "last_seen": record.time}
             _add(by_cause[record.tenant, record.template, code], row | seen)
+            _add(by_cause_hour[record.tenant, record.template, int(record.time // 3600), code], row)
     for key, group in groups.items():
         by_hour[key] = row = _summed(group)
         times = [record.time for record in group]
@@ -48,6 +57,7 @@ def add_totals(connection: Connection, records: Iterable[RequestRecord]) -> None
     _upsert(connection, templates, ("tenant", "name"), by_template)
     _upsert(connection, hours, ("tenant", "name", "hour"), by_hour)
     _upsert(connection, template_causes, ("tenant", "name", "code"), by_cause)
+    _upsert(connection, cause_hours, ("tenant", "name", "hour", "code"), by_cause_hour)
 
 
 def _summed(group: Sequence[RequestRecord]) -> Row:

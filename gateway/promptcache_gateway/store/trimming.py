@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, delete, func, select, text
 
 from promptcache_gateway.store.portable import POSTGRESQL
-from promptcache_gateway.store.schema import hours, requests, spending
+from promptcache_gateway.store.schema import cause_hours, hours, requests, spending
 
 if TYPE_CHECKING:
     from promptcache_gateway.bounds import Bounds
@@ -28,7 +28,8 @@ def trim(connection: Connection, bounds: Bounds, now: float) -> None:
     if bounds.days is not None:
         connection.execute(delete(requests).where(requests.c.time < now - bounds.days * _DAY_S))
     latest = connection.execute(select(func.max(hours.c.hour))).scalar() or 0
-    connection.execute(delete(hours).where(hours.c.hour <= latest - bounds.hours))
+    for table in (hours, cause_hours):
+        connection.execute(delete(table).where(table.c.hour <= latest - bounds.hours))
     connection.execute(delete(spending).where(spending.c.day < now // _DAY_S - bounds.hours / 24))
     if bounds.mib is not None and connection.dialect.name != POSTGRESQL:
         _shrink(connection, bounds.mib * _MIB)

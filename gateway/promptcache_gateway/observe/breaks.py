@@ -1,0 +1,130 @@
+"""What a break of the prefix is: its causes, the costliest first, what each cost, and where each stands.
+
+Asked where something diverges before the newest user turn that both requests were meant to share. Whether
+that is a miss at all is `verdict`'s business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from promptcache.causes import get_cause
+from promptcache_gateway.observe.compaction import COMPACTION
+from promptcache_gateway.observe.places import Place, spot_of
+from promptcache_gateway.observe.shares import split_loss, weigh_causes
+from promptcache_gateway.observe.shortfall import Reason, explain_away
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache_gateway.observe.comparison import Comparison
+    from promptcache_gateway.observe.diagnosis import Attribution
+    from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.tokens import Tokens
+
+_ELSEWHERE = {
+    "PC302": "The tools are others than in the earlier request",
+    "PC403": "The system prompt is another than in the earlier request",
+}
+"""Titles of causes that speak of one conversation, where two are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A break, explained.
+
+    Attributes:
+        codes: every cause, the one that cost most first.
+        losses: the lost tokens of each cause that cost any, most first.
+        places: where each of ``codes`` stands, in their order.
+        summary: one sentence for people.
+        attribution: whose doing the first cause is.
+        estimated: the first cause's position is no exact one.
+    """
+
+    codes: tuple[str, ...]
+    losses: Mapping[str, int]
+    places: tuple[Place, ...]
+    summary: str
+    attribution: Attribution
+    estimated: bool
+
+
+def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
+    """Explain a break of the caller's, and what would have lost the prefix anyway."""
+    comparison = evidence.comparison
+    assert comparison is not None
+    lost = tokens.lost
+    reasons = {reason.code: reason for reason in explain_away(evidence, tokens)}
+    weights = weigh_causes(comparison, tuple(reasons), causes_of(comparison))
+    losses = split_loss(lost or 0, weights)
+    codes = tuple(sorted(weights, key=lambda code: -weights[code]))
+    places = tuple(_place(comparison, tokens, code, losses, reasons) for code in codes)
+    first = reasons.get(codes[0])
+    named = bool(comparison.divergence.causes)
+    summary = first.summary if first else _what_broke(comparison, places[0], lost, losses)
+    attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
+    elsewhere = first is None and spot_of(comparison, codes[0]).start != comparison.shared_bytes
+    return Break(
+        codes,
+        dict(sorted(losses.items(), key=lambda share: -share[1])),
+        places,
+        summary,
+        attribution,
+        tokens.estimated or elsewhere,
+    )
+
+
+def causes_of(comparison: Comparison) -> tuple[str, ...]:
+    """The codes of a difference.
+
+    Two conversations' system prompts are two, and neither was edited. A summary that is asked for under other
+    instructions has other tools for the same reason.
+    """
+    codes = comparison.divergence.causes
+    if COMPACTION in codes and comparison.depth < comparison.later.head:
+        return tuple(code for code in codes if not code.startswith("PC3"))
+    if "PC401" in codes and "PC403" in codes and not comparison.same_conversation:
+        codes = tuple(code for code in codes if code != "PC403")
+    return codes or (_unnamed(comparison.divergence.path),)
+
+
+def _unnamed(path: str | None) -> str:
+    """The code of a change that fits no detector, by where it stands."""
+    if path is None or path.startswith("messages"):
+        return "PC502"
+    return "PC302" if path.startswith("tools") else "PC403"
+
+
+def _place(
+    comparison: Comparison,
+    tokens: Tokens,
+    code: str,
+    losses: Mapping[str, int],
+    reasons: Mapping[str, Reason],
+) -> Place:
+    lost = None if tokens.lost is None else losses.get(code, 0)
+    if code in reasons:
+        return Place(code, token_offset=tokens.cached, lost_tokens=lost)
+    spot = spot_of(comparison, code)
+    at_first = spot.start == comparison.shared_bytes
+    offset = tokens.at_least(tokens.offset) if at_first else tokens.before(spot.start)
+    return Place(code, spot.path, spot.char_offset, offset, lost, spot.before, spot.after)
+
+
+def _what_broke(comparison: Comparison, place: Place, lost: int | None, losses: Mapping[str, int]) -> str:
+    title = _title(comparison, place.code)
+    if len(losses) > 1:
+        others = ", ".join(
+            f"{_title(comparison, other)} {share}" for other, share in losses.items() if other != place.code
+        )
+        return f"{title}: {losses.get(place.code, 0)} of the {lost} tokens computed again; {others}."
+    cost = "" if lost is None else f" {lost} tokens behind it were computed again."
+    where = "" if place.path is None else f", in {place.path}"
+    return f"{title}{where}.{cost}"
+
+
+def _title(comparison: Comparison, code: str) -> str:
+    title = get_cause(code).title
+    return title if comparison.same_conversation else _ELSEWHERE.get(code, title)
