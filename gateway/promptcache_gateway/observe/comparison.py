@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from promptcache.divergence import Divergence, compare_segments
+from promptcache.quick_values import quick
 from promptcache_gateway.observe.likeness import (
     SAID_CHARS,
     SIMILAR,
@@ -39,6 +40,7 @@ _CANNED_CHARS = 160  # shorter answers recur because the assistant was told to s
 _SHARED_CHARS = 8  # fewer leading characters than this are shared by chance
 
 
+@quick
 @dataclass(frozen=True)
 class Comparison:
     """A request against its predecessor. All lengths are bytes of the later request.

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,6 +19,7 @@ Attribution = Literal["caller", "expected", "upstream", "unknown"]
 """Whose doing a miss is."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """What is known about one request's use of the cache. Unknown is None, never 0.

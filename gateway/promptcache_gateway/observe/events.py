@@ -13,12 +13,15 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Kind = Literal["request", "template", "alert"]
 
 
+@quick
 @dataclass(frozen=True)
 class Event:
     """One event: its number (ascending from 1), its kind, and what it tells.

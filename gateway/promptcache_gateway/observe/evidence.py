@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.history import Match
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.rules import CacheRules
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What is known of a request before its answer.

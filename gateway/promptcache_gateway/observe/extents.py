@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from promptcache.segments import Segment
     from promptcache_gateway.observe.prompt import Prompt
@@ -37,6 +39,7 @@ _OPAQUE = re.compile(
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Extent:
     """A number of tokens that is only known to lie between two others, both included."""

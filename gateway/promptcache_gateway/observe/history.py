@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from promptcache.quick_values import quick
 from promptcache_gateway.observe.lookup import best_predecessor, longest_living, telling_keys
 from promptcache_gateway.observe.row import (
     Entry,
@@ -38,6 +39,7 @@ _TELLING = 2  # messages of a history that say which conversation it is
 _ASKED = 4  # of them are looked up in each other family
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Match:
     """What history knows about a new request.
@@ -250,11 +252,15 @@ class History:
         if owner is None or len(told) < _TELLING or len(owner.rows) < 1 + (family in owner.rows):
             return None
         own = owner.rows.get(family)
-        if own is not None and not own.messages.keys().isdisjoint(told):
+        known = 0 if own is None else sum(key in own.messages for key in told)
+        if known >= len(told) - 1:  # the latest answer is new to everyone
             return None
-        others = (row for name, row in reversed(owner.rows.items()) if name != family)
-        held = (row.messages.get(key) for row in others for key in reversed(told[-_ASKED:]))
-        return next((entry for entry in held if entry is not None), None)
+        last = told[-_ASKED:]
+        for name, row in reversed(owner.rows.items()):
+            held = [row.messages[key] for key in last if key in row.messages] if name != family else []
+            if held and sum(key in row.messages for key in told) > known:
+                return held[-1]
+        return None
 
     def _has_forgotten(self, tenant: str, row: Row | None) -> bool:
         owner = self._tenants.get(tenant)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from promptcache.quick_values import quick
 from promptcache_gateway.observe.compaction import of_another_template
 from promptcache_gateway.observe.comparison import Comparison, compare
 from promptcache_gateway.observe.evidence import Evidence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.templates import TemplateName
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Sight:
     """What was seen of a request.

@@ -24,6 +24,7 @@ from promptcache_gateway.observe.observation import Observation, Sight
 from promptcache_gateway.observe.plausible import believed
 from promptcache_gateway.observe.prompt import Prompt, read_prompt, share_texts
 from promptcache_gateway.observe.recording import make_record
+from promptcache_gateway.observe.refused import refused
 from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.ruler import lengths_told
 from promptcache_gateway.observe.rules import CachedUpstream, CacheRules, rules_for, with_marks
@@ -266,7 +267,7 @@ class Observer:
         self, observation: Observation, outcome: Outcome | None, engine: EngineFacts | None
     ) -> Diagnosis:
         if outcome is not None and outcome.status >= 400 and not _was_computed(outcome):
-            return Diagnosis(summary="The request was not answered.")
+            return refused(observation, outcome.status)
         try:
             usage = outcome.usage if outcome is not None else None
             placement = outcome.placement if outcome is not None else None

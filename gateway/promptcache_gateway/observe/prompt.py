@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from promptcache.quick_values import quick
 from promptcache.segments import Segment, cut_request, newest_turn_start
 from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET, UNMASKED
 
@@ -28,6 +29,7 @@ TRIVIAL_CHARS = 24
 """A shorter message (a role, a newline and "yes") says nothing about which conversation it is from."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """One request, cut and keyed.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from promptcache.quick_values import quick
 from promptcache_gateway.exchange import changes_json
 from promptcache_gateway.observe.stretches import Stretch, outline_json
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
     """One request, ended.

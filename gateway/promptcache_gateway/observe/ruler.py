@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from promptcache.quick_values import quick
 from promptcache_gateway.observe.extents import ANY, Extent, Tape, exactly, weigh
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
 
@@ -27,6 +28,7 @@ _SHORT_BYTES = 8_192  # a longer rest says little about what stands before it, a
 _LONG_BYTES = 65_536  # and of this length it is not worth the time to look at it
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Length:
     """Tokens before a place: at least, at most, and the best guess between the two."""

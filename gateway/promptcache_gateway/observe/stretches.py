@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
 
@@ -16,6 +18,7 @@ MOST = 200
 """Stretches kept of one prompt; in a longer one neighbours are drawn as one."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """One segment, or neighbouring ones in a very long prompt.

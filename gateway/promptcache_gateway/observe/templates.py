@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from promptcache.quick_values import quick
 from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.signatures import Signature, digest_of, sign
 from promptcache_gateway.observe.slots import Slots
@@ -43,6 +44,7 @@ _OWN_PREFIX = re.compile(r"(?:named-)*learned-")
 _OPENING_CHARS = 256  # a first message with less than this is a question, not a template
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TemplateName:
     """The template of one request.

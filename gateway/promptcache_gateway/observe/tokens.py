@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from promptcache.quick_values import quick
 from promptcache_gateway.observe.marked import (
     breaks_behind_marks,
     has_no_marks,
@@ -31,6 +32,7 @@ _OPENING_TOKENS = 16
 _GUESS_SLACK = 1.1  # how far off a guess may ordinarily be
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """The counts of one request. None is unknown.

@@ -104,6 +104,7 @@ class Scene:
         forgotten: the provider has lost everything before the last.
         after_s: seconds between the last and those before it.
         last: what the last call has besides.
+        refused: the last one is answered with this HTTP status.
     """
 
     bodies: list[Body]
@@ -115,6 +116,7 @@ class Scene:
     forgotten: bool = False
     after_s: float = 5.0
     last: dict[str, Any] = field(default_factory=dict)
+    refused: int | None = None
 
 
 def play(scene: Scene) -> Diagnosis:
@@ -132,6 +134,9 @@ def play(scene: Scene) -> Diagnosis:
         if scene.forgotten:
             stage.provider.forget()  # type: ignore[attr-defined]
         more = {"dialect": dialect, **scene.more, **scene.last}
+        if scene.refused is not None:
+            observation = stage.observer.open(stage.call(last, **more))
+            return stage.observer.close(observation, outcome(Usage(), status=scene.refused)).diagnosis
         return stage.send(last, after_s=scene.after_s, **more).diagnosis
     under_way = [stage.observer.open(stage.call(body, dialect=dialect)) for body in scene.bodies]
     stage.clock.now += 1
@@ -195,7 +200,54 @@ def two_marks_and_a_long_turn(author: Author) -> Scene:
     return Scene([marked(body), marked(marked(long), near)])
 
 
+def refused_for_another_reason(author: Author) -> Scene:
+    """A request with good marks is answered with an error."""
+    body = talk(author, 1)
+    return Scene([body, continued(author, body)], refused=author.random.choice((400, 429, 500)))
+
+
+def gone_on_from_a_summary(author: Author) -> Scene:
+    """The conversation begins anew, under its own prompt, from what was summed up within it."""
+    body = author.conversation(author.random.randrange(4, 8))
+    said = f"This session is being continued from a previous conversation. Summary: {author.answer()}"
+    talk = [("user", said), ("assistant", "Understood."), ("user", author.question())]
+    later = [body["messages"][0], *({"role": role, "content": text} for role, text in talk)]
+    return Scene([body, {**body, "messages": later}], provider=Provider)
+
+
+def judged_by_another_prompt(author: Author) -> Scene:
+    """A conversation is handed to a template that judges it, and sums nothing up."""
+    body = author.conversation(6, tools=False)
+    order = {"role": "system", "content": "You judge how content a customer is, from one to ten."}
+    asked = [{"role": "assistant", "content": author.answer()}, {"role": "user", "content": "How content?"}]
+    return Scene([body, {**body, "messages": [order, *body["messages"][1:], *asked]}], provider=Provider)
+
+
 # --- faults ---
+
+
+def too_many_marks(author: Author) -> Scene:
+    """Five breakpoints, or a longer lifetime behind a shorter one: the provider refuses both."""
+    body = talk(author, 4)
+    made = copy.deepcopy(body)
+    if author.random.random() < 0.5:
+        for at in author.random.sample(range(len(made["messages"])), 4):
+            made["messages"][at]["content"][0].update(MARK)
+    else:
+        long = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+        made["messages"][author.random.randrange(len(made["messages"]))]["content"][0].update(long)
+    return Scene([body, made], frozenset({"PC603"}), refused=400)
+
+
+def summed_up_by_a_template_of_its_own(author: Author) -> Scene:
+    """Nobody names templates, and the one that sums up has instructions that are nothing like the others."""
+    body = author.conversation(6)
+    order = {"role": "system", "content": "You sum up conversations. Summarize what follows, keep numbers."}
+    asked = [{"role": "assistant", "content": author.answer()}, {"role": "user", "content": "Summarize now."}]
+    later = {"model": body["model"], "messages": [order, *body["messages"][1:], *asked]}
+    before = author.conversation(5)
+    other = {"model": body["model"], "messages": [order, *before["messages"][1:], *asked]}
+    return Scene([before, other, body, later], frozenset({"PC506"}), Provider)
 
 
 def mark_on_a_clock(author: Author) -> Scene:
@@ -290,6 +342,9 @@ MARKED_SCENES: tuple[Callable[[Author], Scene], ...] = (
     mark_on_the_system,
     mark_that_moves,
     two_marks_and_a_long_turn,
+    refused_for_another_reason,
+    gone_on_from_a_summary,
+    judged_by_another_prompt,
 )
 """Traffic with breakpoints that draws no blame."""
 
@@ -302,6 +357,8 @@ MARKED_FAULTS: tuple[Callable[[Author], Scene], ...] = (
     fan_out,
     clock_in_a_tool,
     compacted_with_another_prefix,
+    summed_up_by_a_template_of_its_own,
+    too_many_marks,
     summed_up_in_the_middle,
     from_the_engine("PC803", evicted=1),
     from_the_engine("PC808", isolated=1),
