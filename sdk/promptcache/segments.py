@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from promptcache.errors import MalformedRequestError
+from promptcache.quick_values import quick
 from promptcache.shapes import (
     BREAKPOINT_KEYS,
     breakpoint_of,
@@ -34,6 +35,7 @@ _INSTRUCTING_ROLES = frozenset({"system", "developer"})
 _RESULT_ROLES = frozenset({"tool", "function"})
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One piece of a prompt.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from promptcache.quick_values import quick
 from promptcache.usage_shapes import Counts, merge, plain, read_counts, usage_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ __all__ = ["Convention", "Usage"]
 Convention = Literal["inclusive", "exclusive", "disjoint"]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts of one request.

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from promptcache.quick_values import quick
+
 __all__ = ["Counts", "merge", "plain", "read_counts", "usage_of"]
 
 _USAGE_KEYS = ("usage", "usageMetadata", "usage_metadata", "meta_info")
@@ -28,6 +30,7 @@ _TTL_NAMES = {
 }
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Counts:
     """What a provider counted; None where it said nothing.

@@ -14,6 +14,7 @@ MODULES = (
     "detectors.clock",
     "detectors.identity",
     "numerals",
+    "quick_values",
     "template",
 )
 

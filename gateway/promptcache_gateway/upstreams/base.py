@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 RawHeaders = list[tuple[bytes, bytes]]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Inbound:
     """What came with a call besides its body.
@@ -33,6 +36,7 @@ class Inbound:
     query: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class WholeReply:
     """An answer that is complete: the upstream's status, headers and body.
