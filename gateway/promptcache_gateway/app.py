@@ -21,6 +21,7 @@ from promptcache_gateway.errors import (
 )
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.fleet.metrics import FleetMetrics
+from promptcache_gateway.kept import Shelf
 from promptcache_gateway.logs import log_request
 from promptcache_gateway.mutations import Mutator
 from promptcache_gateway.observe import Journal, Observer
@@ -33,10 +34,10 @@ from promptcache_gateway.reload import Retirement, merge, start_all
 from promptcache_gateway.settings import Settings
 from promptcache_gateway.shared.state import SharedState, through_redis
 from promptcache_gateway.store import Store
-from promptcache_gateway.store.spending import SpendingReader
-from promptcache_gateway.tenancy import Ledger, Limits
+from promptcache_gateway.tenancy import Limits
 from promptcache_gateway.tenancy.key_file import KeyFile
 from promptcache_gateway.tenancy.key_ring import KeyRing
+from promptcache_gateway.tenancy.opening import budgets_in, open_ledger
 from promptcache_gateway.tenancy.own_paths import own_scope
 from promptcache_gateway.traffic_metrics import LineFigures, Traffic, TrafficMetrics
 from promptcache_gateway.upstreams import Switchboard, create_switchboard
@@ -47,9 +48,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from promptcache_gateway.shared.base import Common
-    from promptcache_gateway.store.spending import Spent
     from promptcache_gateway.template_sources import SourceSettings
-    from promptcache_gateway.tenancy.budgets import Budget
     from promptcache_gateway.upstreams.base import Upstream
 
 _HEAD_AS_GET = frozenset({"/", "/health", "/metrics", "/dashboard"})
@@ -57,7 +56,13 @@ _BASIC = (b"www-authenticate", b'Basic realm="promptcache"')
 
 
 class Gateway:
-    """The whole gateway behind ASGI's three arguments."""
+    """The whole gateway behind ASGI's three arguments.
+
+    Attributes:
+        upstreams: where requests go, as configured now.
+        observer: what requests are looked at by.
+        shelf: the responses that are kept.
+    """
 
     def __init__(
         self,
@@ -77,8 +82,9 @@ class Gateway:
         self._limits = Limits(settings.tenants)
         self._shared = SharedState(common, limits=self._limits, upstreams=self.upstreams, observer=observer)
         self._mutator = Mutator(settings.mutations)
-        self._ledger = _ledger(settings, observer)
-        observer.forgetters += [self._mutator.forget, self._ledger.forget]
+        self._ledger = open_ledger(settings, observer)
+        self.shelf = Shelf(settings.responses, settings.database_address)
+        observer.forgetters += [self._mutator.forget, self._ledger.forget, self.shelf.forget]
         self._retirement = Retirement()
         self._reloading = asyncio.Lock()
         self._take(settings, switchboard)
@@ -115,11 +121,13 @@ class Gateway:
         if self.observer.journal is not None:
             await self._ledger.read()
         try:
+            await self.shelf.start()
             for upstream in self.upstreams:
                 await upstream.start()
             await self._shared.start()
         except BaseException:
             await self._close_upstreams()
+            await self.shelf.close()
             await self.observer.stop()
             raise
         self._running = True
@@ -131,6 +139,7 @@ class Gateway:
         self._running = False
         await self._shared.close()
         await self._close_upstreams()
+        await self.shelf.close()
         await self.observer.stop()
 
     async def _close_upstreams(self) -> None:
@@ -169,7 +178,7 @@ class Gateway:
         self._access = Access(settings.api_keys, self._ring, required=settings.api_key_required)
         self._limits.renew(settings.tenants)
         self._mutator.renew(settings.mutations)
-        self._ledger.renew(_budgets(settings))
+        self._ledger.renew(budgets_in(settings))
         self._plane = DataPlane(
             settings,
             switchboard,
@@ -178,6 +187,7 @@ class Gateway:
             limits=self._limits,
             mutator=self._mutator,
             ledger=self._ledger,
+            shelf=self.shelf,
         )
         self._origins, self._cors = Origins(settings), Cors(settings)
         self._max_requests = settings.max_requests
@@ -265,31 +275,6 @@ class Gateway:
         await receive()
         await self.close()
         await send({"type": "lifespan.shutdown.complete"})
-
-
-def _budgets(settings: Settings) -> dict[str, Budget | None]:
-    return {name: limits.budget for name, limits in settings.tenants.items()}
-
-
-def _ledger(settings: Settings, observer: Observer) -> Ledger:
-    """What was spent: read from this process's own store, or from the database that another one writes."""
-    journal = observer.journal
-    if journal is None:
-        reader = SpendingReader(settings.database_address)
-        return Ledger(reader, _budgets(settings), written=reader.written)
-
-    def read(since_day: int) -> Sequence[Spent]:
-        journal.store.flush()
-        return journal.store.spending(since_day)
-
-    alerts = journal.alerts
-    return Ledger(
-        read,
-        _budgets(settings),
-        written=journal.store.written,
-        tell=alerts.budget,
-        warn_at=lambda: alerts.budget_used,
-    )
 
 
 def create_app(

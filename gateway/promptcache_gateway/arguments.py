@@ -15,6 +15,7 @@ from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.command_parser import CommandParser
 from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.kept.settings import read_kept
 from promptcache_gateway.mutations.rules import read_mutations
 from promptcache_gateway.named_upstreams import read_models, read_upstreams
 from promptcache_gateway.price_settings import read_prices
@@ -67,6 +68,7 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
         data_dir=data_dir,
         database=storage.get("database") or environ.get("PROMPTCACHE_DATABASE_URL", "").strip() or None,
         bounds=_bounds(storage),
+        responses=read_kept(tables.get("responses", {})),
         sources=read_sources(tables, arguments.config),
         shared=read_shared(tables.get("shared", {}), environ, arguments.config),
         prices=read_prices(tables.get("prices", {}), arguments.config),
@@ -238,7 +240,7 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
         "--kv-cache-dtype",
         to="kv_dtype",
         metavar="DTYPE",
-        help="the same for keys and values (bfloat16; with --deterministic as --dtype)",
+        help="the same for keys and values, or fp8 or int8 (bfloat16; with --deterministic as --dtype)",
     )
     option(
         "--page-size",
@@ -293,11 +295,7 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
 def _add_scheduler(option: Callable[..., None]) -> None:
     """What bounds and orders the engine's work, under its peers' names too."""
     for names, to, text in (
-        (
-            ("--max-batch-tokens", "--max-num-batched-tokens"),
-            "max_batch_tokens",
-            "tokens a step computes (512)",
-        ),
+        (("--max-batch-tokens", "--max-num-batched-tokens"), "max_batch_tokens", "tokens of a step (512)"),
         (("--max-running", "--max-num-seqs"), "max_running", "sequences computed together (16)"),
         (("--max-waiting",), "max_waiting", "requests queued beyond those; one more gets 429 (256)"),
         (("--max-context", "--max-model-len"), "max_context", "tokens of prompt and answer together"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.alert_settings import KEYS as ALERTS
 from promptcache_gateway.errors import SettingsError, StartupError
+from promptcache_gateway.kept.settings import KEYS as RESPONSES
 from promptcache_gateway.mutations.rules import KEYS as MUTATIONS
 from promptcache_gateway.mutations.rules import UPSTREAM_KEYS as UPSTREAM_MUTATIONS
 from promptcache_gateway.price_settings import KEYS as PRICES
@@ -37,6 +38,8 @@ KEYS: dict[str, dict[str, type]] = {
         "max_header_bytes": int,
         "max_requests": int,
         "keep_alive_s": float,
+        "head_timeout_s": float,
+        "body_timeout_s": float,
         "shutdown_grace_s": float,
         "api_key_required": bool,
         "lint_report": str,
@@ -81,6 +84,7 @@ KEYS: dict[str, dict[str, type]] = {
         "keep_days": float,
         "max_mib": int,
     },
+    "responses": RESPONSES,
     "shared": SHARED,
     "alerts": ALERTS,
     "otel": OTEL,

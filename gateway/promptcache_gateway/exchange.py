@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from promptcache.usage import Usage
+    from promptcache_gateway.kept.continuation import Continuation
 
 Dialect = Literal[
     "openai.chat", "openai.completions", "openai.responses", "openai.embeddings", "anthropic.messages"
@@ -46,6 +49,7 @@ def changes_json(changes: Iterable[Change]) -> list[dict[str, Any]]:
     ]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request for a completion, as it was received and before it is forwarded.
@@ -55,7 +59,8 @@ class Call:
         received_at: Unix time in seconds at which the whole body had arrived.
         dialect: which API the caller speaks.
         path: the path that was called, without the query string.
-        body: the caller's own bytes; what an upstream of the same dialect receives.
+        body: the caller's own bytes, without ``metadata.promptcache_template``; what an upstream of the same
+            dialect receives.
         payload: ``body`` decoded, key order kept. Never changed by anyone.
         model: the body's ``model``.
         stream: whether the caller asked for server-sent events.
@@ -67,6 +72,8 @@ class Call:
         key_id: the id of the key that was shown, None where it is none of the file's.
         changes: what of it was changed on its way to the upstream.
         trace: the caller's ``traceparent`` as it was sent, or None.
+        continuation: what it goes on from and where its answer is kept, for a call of the Responses API that
+            the gateway translates.
     """
 
     id: str
@@ -85,6 +92,7 @@ class Call:
     key_id: str | None = None
     changes: tuple[Change, ...] = ()
     trace: str | None = None
+    continuation: Continuation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +162,7 @@ class Placement:
     removed_tokens: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How an exchange ended.

@@ -27,6 +27,7 @@ NEEDS_RESTART = (
     "data_dir",
     "database",
     "bounds",
+    "responses",
     "sources",
     "shared",
     "log_format",

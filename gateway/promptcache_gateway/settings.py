@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from promptcache_gateway.alert_settings import AlertSettings, read_alerts
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.kept.settings import KeptSettings
 from promptcache_gateway.logs import FORMATS, LEVELS
 from promptcache_gateway.mutations.rules import MutationSettings
 from promptcache_gateway.price_settings import PriceSettings
@@ -54,7 +55,7 @@ class EngineSettings:
     Attributes:
         model: a name the engine's hub knows, a path, or ``hf:REPO[:FILE]``.
         dtype: ``float32``, ``bfloat16`` or ``float16``.
-        kv_dtype: the same for keys and values, or ``auto``.
+        kv_dtype: the same for keys and values, ``fp8``, ``int8`` or ``auto``.
         page_size: tokens a page of the cache holds.
         kv_cache_tokens: tokens the cache holds; None leaves it to the engine.
         eviction_policy: which cached prefix goes first when the cache is full.
@@ -119,10 +120,13 @@ class Settings:
         max_header_bytes: largest head of a request taken.
         max_requests: requests to models answered at a time; one more gets 503.
         keep_alive_s: seconds of silence in a stream before a comment is sent; 0: none is.
+        head_timeout_s: seconds in which a request's head must have come; 0: any.
+        body_timeout_s: the same of its body, and a second more for every 16 KiB; 0: any.
         shutdown_grace_s: seconds that running requests get to end when the gateway is stopped.
         data_dir: folder of what is recorded.
         database: a file's path, ``sqlite:///PATH`` or ``postgresql://…``; None: a file in ``data_dir``.
         bounds: how much of what is recorded is kept.
+        responses: where responses are kept for those who go on from them, and how many.
         sources: the files of templates, and what the linter found in them.
         shared: what several machines know together.
         mutations: what is changed of requests on their way.
@@ -151,10 +155,13 @@ class Settings:
     max_header_bytes: int = 64 * 1024
     max_requests: int = 4096
     keep_alive_s: float = 15.0
+    head_timeout_s: float = 20.0
+    body_timeout_s: float = 60.0
     shutdown_grace_s: float = 10.0
     data_dir: Path = field(default_factory=lambda: default_data_dir(os.environ))
     database: str | None = field(default=None, repr=False)
     bounds: Bounds = field(default_factory=Bounds)
+    responses: KeptSettings = field(default_factory=KeptSettings)
     sources: SourceSettings = field(default_factory=SourceSettings)
     shared: SharedSettings = field(default_factory=SharedSettings)
     mutations: MutationSettings = field(default_factory=MutationSettings)
@@ -168,15 +175,14 @@ class Settings:
         self._check_limits()
         self._check_workers()
         self._check_pages()
-        if self.log_format not in FORMATS:
-            raise SettingsError("log_format", f"{self.log_format!r} is none of {', '.join(FORMATS)}.")
-        if self.log_level not in LEVELS:
-            raise SettingsError("log_level", f"{self.log_level!r} is none of {', '.join(LEVELS)}.")
-        for name in self.allowed_hosts:
-            if not name or any(char in name for char in "/:@*, "):
+        for name, known in (("log_format", FORMATS), ("log_level", LEVELS)):
+            if (said := getattr(self, name)) not in known:
+                raise SettingsError(name, f"{said!r} is none of {', '.join(known)}.")
+        for host in self.allowed_hosts:
+            if not host or any(char in host for char in "/:@*, "):
                 raise SettingsError(
                     "allowed_hosts",
-                    f"{name!r} is not a host name.",
+                    f"{host!r} is not a host name.",
                     remedy="Give names without scheme and port.",
                 )
         if not (self.api_keys or self.stored_keys) and not is_loopback(self.host):
@@ -247,16 +253,12 @@ class Settings:
                 )
 
     def _check_limits(self) -> None:
-        if self.max_body_bytes < 1024:
-            raise SettingsError("max_body_bytes", "must be at least 1024.")
-        if self.max_header_bytes < 1024:
-            raise SettingsError("max_header_bytes", "must be at least 1024.")
-        if self.max_requests < 1:
-            raise SettingsError("max_requests", "must be at least 1.")
-        if not 0 <= self.keep_alive_s <= 3600:
-            raise SettingsError("keep_alive_s", "must be from 0 to 3600 seconds.")
-        if not 0 <= self.shutdown_grace_s <= 3600:
-            raise SettingsError("shutdown_grace_s", "must be from 0 to 3600 seconds.")
+        for name, least in (("max_body_bytes", 1024), ("max_header_bytes", 1024), ("max_requests", 1)):
+            if getattr(self, name) < least:
+                raise SettingsError(name, f"must be at least {least}.")
+        for name in ("keep_alive_s", "shutdown_grace_s", "head_timeout_s", "body_timeout_s"):
+            if not 0 <= getattr(self, name) <= 3600:
+                raise SettingsError(name, "must be from 0 to 3600 seconds.")
 
     @property
     def lines(self) -> tuple[UpstreamSettings, ...]:
@@ -304,8 +306,7 @@ def keys_from(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def default_data_dir(environ: Mapping[str, str]) -> Path:
     """Where recorded data lies unless told otherwise: the user's data folder."""
-    base = environ.get("XDG_DATA_HOME", "")
-    root = Path(base) if base else Path.home() / ".local" / "share"
+    root = Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
     return root / "promptcache"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.exchange import Change
+from promptcache_gateway.translate import left_out
 from promptcache_gateway.upstreams.splice import lacks_include_usage
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.switchboard import Line
 
 _MESSAGES = "anthropic.messages"
-_NO_COUNTERPART = "has no counterpart in a chat completion and is dropped"
-_MOST_PATHS = 20
 _MODEL = Change("model", ("model",))
 _USAGE = Change("include_usage", ("stream_options",))
 _SALT = Change("tenant_salt", ("cache_salt",))
@@ -34,7 +33,7 @@ def standing_changes(received: Call, call: Call, asked: bytes, line: Line) -> tu
         line: the upstream.
     """
     if call.dialect not in line.upstream.dialects:
-        return (Change("translation", skipped=_dropped(call)),)
+        return (Change("translation", skipped=left_out(line.upstream, call)),)
     found = []
     if call.model != received.payload.get("model", call.model):
         found.append(_MODEL)
@@ -53,17 +52,3 @@ def standing_changes(received: Call, call: Call, asked: bytes, line: Line) -> tu
         if settings.tenant_salt and call.dialect != "openai.embeddings":
             found.append(_SALT)
     return tuple(found)
-
-
-def _dropped(call: Call) -> tuple[tuple[str, str], ...]:
-    """What a translation leaves out that says something: that a tool failed; the first places of it."""
-    if call.dialect != _MESSAGES:
-        return ()
-    found: list[tuple[str, str]] = []
-    messages = call.payload.get("messages")
-    for at, message in enumerate(messages if isinstance(messages, list) else ()):
-        blocks = message.get("content") if isinstance(message, dict) else None
-        for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
-            if isinstance(block, dict) and block.get("type") == "tool_result" and block.get("is_error"):
-                found.append((f"messages[{at}].content[{index}].is_error", _NO_COUNTERPART))
-    return tuple(found[:_MOST_PATHS])

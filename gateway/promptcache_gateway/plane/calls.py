@@ -11,7 +11,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.errors import invalid_request
-from promptcache_gateway.exchange import Call
+from promptcache_gateway.exchange import Call, Change
+from promptcache_gateway.upstreams.splice import remove_member
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import RawHeaders
 
 MAX_TEMPLATE_NAME = 128
+_METADATA, _TEMPLATE = "metadata", "promptcache_template"
+_NAMED = Change("template", (f"{_METADATA}.{_TEMPLATE}",))
 _MAX_TRACE = 128
 
 
@@ -52,6 +55,7 @@ def make_call(
 ) -> Call:
     """Make the call of one request; ``model`` is its name at the upstream, None: the caller's.
 
+    Its body is the caller's, without the template's name where it stands there: no upstream is to see it.
     ``key_id`` is the id of the key that was shown, None where it is none of the file's.
 
     Raises:
@@ -61,6 +65,11 @@ def make_call(
     if stream is not None and not isinstance(stream, bool):
         raise invalid_request("Invalid value for 'stream': expected true or false.", "stream", "invalid_type")
     own = {name: value for name, value in headers if name.startswith(b"x-promptcache-")}
+    template = _template_name(own, payload)
+    changes: tuple[Change, ...] = ()
+    if _names_template(payload):
+        body, payload = _without_template(body, payload)
+        changes = (_NAMED,)
     return Call(
         id=request_id,
         received_at=time.time(),
@@ -71,11 +80,12 @@ def make_call(
         model=model_of(payload) if model is None else model,
         stream=bool(stream),
         tenant=tenant,
-        template=_template_name(own, payload),
+        template=template,
         upstream=upstream,
         use_cache=_use_cache(own),
         want_body=own.get(b"x-promptcache-diagnose", b"").strip().lower() == b"body",
         key_id=key_id,
+        changes=changes,
         trace=_trace(headers),
     )
 
@@ -113,9 +123,24 @@ def _template_name(own: Mapping[bytes, bytes], payload: Mapping[str, Any]) -> st
     if header is not None:
         name: object = header.decode("utf-8", "replace")
     else:
-        metadata = payload.get("metadata")
-        name = metadata.get("promptcache_template") if isinstance(metadata, dict) else None
+        metadata = payload.get(_METADATA)
+        name = metadata.get(_TEMPLATE) if isinstance(metadata, dict) else None
     if not isinstance(name, str):
         return None
     printable = "".join(char for char in name if char.isprintable()).strip()
     return printable[:MAX_TEMPLATE_NAME] or None
+
+
+def _names_template(payload: Mapping[str, Any]) -> bool:
+    metadata = payload.get(_METADATA)
+    return isinstance(metadata, dict) and _TEMPLATE in metadata
+
+
+def _without_template(body: bytes, payload: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
+    """Body and payload without our own member, and without ``metadata`` where it held nothing else."""
+    rest = {name: value for name, value in payload[_METADATA].items() if name != _TEMPLATE}
+    if rest:
+        return remove_member(body, (_METADATA, _TEMPLATE)), {**payload, _METADATA: rest}
+    return remove_member(body, (_METADATA,)), {
+        name: value for name, value in payload.items() if name != _METADATA
+    }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError, internal_error
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.kept.continuation import continued
 from promptcache_gateway.plane.answers import AnsweredStream
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
 from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Call, Dialect, Question
+    from promptcache_gateway.kept import Shelf
     from promptcache_gateway.mutations import Mutator
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.tenancy import Caller, Ledger, Limits
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_RESPONSES = "openai.responses"
 _LARGE_BODY = 256 * 1024
 _LAST_WORDS_S = 1.0
 
@@ -57,12 +60,14 @@ class CompletionEndpoint:
         *,
         mutator: Mutator,
         ledger: Ledger,
+        shelf: Shelf,
         max_body_bytes: int,
         keep_alive_s: float,
     ) -> None:
         self._keep_alive_s = keep_alive_s
         self._limits = limits
         self._ledger = ledger
+        self._shelf = shelf
         self._mutator = mutator
         self._switchboard = switchboard
         self._observer = observer
@@ -121,7 +126,16 @@ class CompletionEndpoint:
             model=route[0].model,
             key_id=caller.key_id,
         )
+        if dialect == _RESPONSES:
+            call = await self._continued(call, route)
         return call, route
+
+    async def _continued(self, call: Call, route: tuple[Hop, ...]) -> Call:
+        """The call with what it goes on from, where an upstream of its route keeps no responses itself."""
+        keeps = [_RESPONSES in hop.line.upstream.dialects for hop in route]
+        if all(keeps):
+            return call
+        return await continued(call, self._shelf, self._max_body_bytes, native=keeps[0])
 
     async def _complete(
         self, flight: Flight, route: tuple[Hop, ...], inbound: Inbound, receive: Receive, send: Send

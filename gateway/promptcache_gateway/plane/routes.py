@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.errors import ApiError, unauthorized
+from promptcache_gateway.kept import Shelf
 from promptcache_gateway.mutations import Mutator
 from promptcache_gateway.plane.completion import CompletionEndpoint
 from promptcache_gateway.plane.counting import CountEndpoint
+from promptcache_gateway.plane.kept import KeptEndpoint, kept_of
 from promptcache_gateway.plane.models import ModelsEndpoint
 from promptcache_gateway.plane.responses import send_error, send_whole
 from promptcache_gateway.plane.tokens import PATHS, TokensEndpoint
@@ -50,10 +52,12 @@ class DataPlane:
         limits: Limits | None = None,
         mutator: Mutator | None = None,
         ledger: Ledger | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         self._access = access
         limits = Limits(settings.tenants) if limits is None else limits
         mutator = Mutator(settings.mutations) if mutator is None else mutator
+        shelf = Shelf(settings.responses, settings.database_address) if shelf is None else shelf
         self._complete = CompletionEndpoint(
             switchboard,
             observer,
@@ -61,27 +65,30 @@ class DataPlane:
             limits,
             mutator=mutator,
             ledger=Ledger(lambda _: (), {}) if ledger is None else ledger,
+            shelf=shelf,
             max_body_bytes=settings.max_body_bytes,
             keep_alive_s=settings.keep_alive_s,
         )
         self._count = CountEndpoint(switchboard, access, mutator, settings.max_body_bytes)
         self._models = ModelsEndpoint(switchboard, access)
+        self._kept = KeptEndpoint(shelf, switchboard)
         self._tokens = TokensEndpoint(switchboard, settings.max_body_bytes)
 
     def owns(self, path: str) -> bool:
         """Whether the path is one of the APIs', known or not."""
         tail = _tail(path)
         known = tail in _COMPLETIONS or tail == _COUNT or tail in PATHS or _is_models(tail)
-        return path.startswith("/v1/") or known
+        return path.startswith("/v1/") or known or kept_of(tail) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request to a path that `owns` says is ours."""
         tail = _tail(scope["path"])
         dialect = _COMPLETIONS.get(tail)
         posted = dialect is not None or tail == _COUNT or tail in PATHS
-        allowed = ("POST",) if posted else ("GET", "HEAD")
+        kept = kept_of(tail) if self._kept.answers else None
+        allowed = ("POST",) if posted else ("GET", "HEAD") if kept is None else ("GET", "HEAD", "DELETE")
         shape = shape_of(scope["path"])
-        if not posted and not _is_models(tail):
+        if not posted and kept is None and not _is_models(tail):
             await send_error(send, _no_route(scope), dialect=shape)
         elif scope["method"] == "OPTIONS":
             await send_whole(send, 204, _allow(allowed), b"")
@@ -95,6 +102,8 @@ class DataPlane:
             await self._tokens(scope, receive, send, tail)
         elif posted:
             await self._count(scope, receive, send)
+        elif kept is not None:
+            await self._kept(scope, send, kept, caller)
         else:
             await self._models(scope, send, _model_of(tail))
 

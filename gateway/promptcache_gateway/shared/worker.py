@@ -69,8 +69,10 @@ async def _serve(
     )
     link = Link(channel, observer)
     proxy = ControlProxy(control)
-    common = through_redis(settings.shared) or ThroughParent(channel, link)
+    peers = ThroughParent(channel, link)
+    common = through_redis(settings.shared) or peers
     gateway = Gateway(settings, switchboard, observer, proxy.serving, common)
+    gateway.shelf.share(peers)
     link.traffic, link.upstreams = gateway.traffic, gateway.upstreams
     listening_to = asyncio.create_task(_listen(link))
     try:

@@ -24,7 +24,7 @@ _TRIM_EVERY = 50  # responses between two looks at the bounds
 _TRIM_S = 60.0  # or so many seconds
 _CUT = 20  # a tenant that holds too much gives up a twentieth of its responses, and again until all fit
 _MOST_TURNS = 10_000
-_FIELDS = (table.c.id, table.c.tenant, table.c.previous, table.c.created_at, table.c.items, table.c.response)
+_FIELDS = (table.c.id, table.c.tenant, table.c.previous, table.c.created_at, table.c.input, table.c.response)
 
 
 class KeptRows:
@@ -73,7 +73,7 @@ class KeptRows:
                     created_at=kept.created_at,
                     used_at=self._clock(),
                     size=kept.size,
-                    items=kept.items,
+                    input=kept.items,
                     response=kept.response,
                 )
             )
@@ -161,7 +161,7 @@ def _drop_oldest(connection: Connection, tenant: str, count: int) -> None:
 
 
 def _read(row: Any) -> Kept:
-    return Kept(row.id, row.tenant, row.previous, row.created_at, bytes(row.items), bytes(row.response))
+    return Kept(row.id, row.tenant, row.previous, row.created_at, bytes(row.input), bytes(row.response))
 
 
 def _overwrite(connection: Any, _: object) -> None:

@@ -208,7 +208,7 @@ kept_responses = Table(
     Column("created_at", Float, nullable=False),
     Column("used_at", Float, nullable=False),
     Column("size", COUNT, nullable=False),
-    Column("items", LargeBinary, nullable=False),  # JSON: what was asked anew
+    Column("input", LargeBinary, nullable=False),  # JSON: what was asked anew
     Column("response", LargeBinary, nullable=False),  # JSON: the response object
     Index("kept_responses_by_use", "tenant", "used_at"),
 )

@@ -15,6 +15,7 @@ from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.translate.chat_answers import CompletionChunks, to_completion
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
+from promptcache_gateway.translate.dropped import dropped
 from promptcache_gateway.translate.events import MALFORMED, UNREADABLE, Chained, TranslatedStream, Translator
 from promptcache_gateway.translate.flavor import Flavor, flavor_of
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
@@ -26,6 +27,8 @@ from promptcache_gateway.upstreams.whole_bodies import json_object
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call
+    from promptcache_gateway.translate.dropped import Dropped
+    from promptcache_gateway.translate.response_answers import Keep
     from promptcache_gateway.upstreams.base import Inbound, StreamReply, Upstream
 
 _BY_CHAT = frozenset({"openai.chat", "anthropic.messages"})
@@ -74,6 +77,19 @@ def across(upstream: Upstream, call: Call) -> Call:
     )
 
 
+def left_out(upstream: Upstream, call: Call) -> tuple[Dropped, ...]:
+    """What `across` leaves out of a call on its way to the upstream: the first places of it."""
+    to_messages = call.dialect != "anthropic.messages" and (
+        call.dialect == "openai.chat" or "openai.chat" not in upstream.dialects
+    )
+    return dropped(
+        call.payload,
+        call.dialect,
+        "anthropic.messages" if to_messages else "openai.chat",
+        _flavor(upstream),
+    )
+
+
 def _flavor(upstream: Upstream) -> Flavor:
     url = "" if upstream.kind == "engine" else upstream.health().get("url", "")
     return flavor_of(upstream.kind, str(url))
@@ -94,7 +110,7 @@ def _translator(upstream: Upstream, call: Call, reply: StreamReply) -> Translato
     if call.dialect == "anthropic.messages":
         return MessageEvents(call.model, _name(call), reply.engine)
     if call.dialect == "openai.responses":
-        events = ResponseEvents(response_frame(call, _name(call)))
+        events = ResponseEvents(response_frame(call, _name(call)), _keep(call))
         if "openai.chat" in upstream.dialects:
             return events
         chunks = CompletionChunks(call.model, _name(call), int(call.received_at), include_usage=False)
@@ -121,11 +137,15 @@ def _answer(upstream: Upstream, call: Call, payload: dict[str, Any]) -> dict[str
     if call.dialect == "anthropic.messages":
         return to_message(payload, call.model, _name(call))
     if call.dialect == "openai.responses" and "openai.chat" in upstream.dialects:
-        return to_response(payload, response_frame(call, _name(call)))
+        return to_response(payload, response_frame(call, _name(call)), _keep(call))
     completion = _completion(call, payload)
     if call.dialect == "openai.responses":
-        return to_response(completion, response_frame(call, _name(call)))
+        return to_response(completion, response_frame(call, _name(call)), _keep(call))
     return completion
+
+
+def _keep(call: Call) -> Keep | None:
+    return None if call.continuation is None else call.continuation.keep
 
 
 def _completion(call: Call, payload: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import orjson
 
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
+from promptcache_gateway.translate.blocks import Blocks
 from promptcache_gateway.translate.counts import anthropic_usage, engine_usage
 from promptcache_gateway.translate.events import named_event
 
@@ -108,9 +109,7 @@ class MessageEvents:
         self._name = name
         self._engine = engine
         self._started = False
-        self._kind: str | None = None
-        self._index = -1
-        self._calls: dict[int, int] = {}
+        self._blocks = Blocks()
         self._reason: tuple[str, str | None] = ("end_turn", None)
 
     def take(self, event: dict[str, Any]) -> bytes:
@@ -121,8 +120,8 @@ class MessageEvents:
                 continue
             delta = choice.get("delta") or {}
             if thought := _thought(delta):
-                out.append(self._piece("thinking", "thinking_delta", "thinking", thought))
-            out.extend(self._piece("text", "text_delta", "text", text) for text in texts_of(delta))
+                out.append(self._blocks.text("thinking", thought))
+            out.extend(self._blocks.text("text", text) for text in texts_of(delta))
             out.extend(self._call(call) for call in delta.get("tool_calls") or ())
             if choice.get("finish_reason") is not None:
                 self._reason = stop_of(choice)
@@ -131,8 +130,7 @@ class MessageEvents:
     def end(self, usage: Usage) -> bytes:
         """Blocks closed, stop reason, usage, and the last event."""
         out = [] if self._started else [self._start({})]
-        out.append(self._close())
-        out.extend(named_event({"type": "content_block_stop", "index": at}) for at in self._calls.values())
+        out.append(self._blocks.end())
         reason, sequence = self._reason
         delta = {"stop_reason": reason, "stop_sequence": sequence}
         out.append(named_event({"type": "message_delta", "delta": delta, "usage": anthropic_usage(usage)}))
@@ -157,38 +155,12 @@ class MessageEvents:
         }
         return named_event({"type": "message_start", "message": message})
 
-    def _piece(self, kind: str, delta: str, field: str, text: str) -> bytes:
-        out = b""
-        if self._kind != kind:
-            out = self._close() + self._open(kind, {"type": kind, field: ""})
-        return out + self._delta(self._index, {"type": delta, field: text})
-
     def _call(self, call: Mapping[str, Any]) -> bytes:
-        number = call.get("index", 0)
         function = call.get("function") or {}
-        out = b""
-        if number not in self._calls:
-            block: dict[str, Any] = {"type": "tool_use", "id": call.get("id") or ""}
-            block |= {"name": function.get("name") or "", "input": {}}
-            out = self._close() + self._open(None, block)
-            self._calls[number] = self._index
         arguments = function.get("arguments")
-        if isinstance(arguments, str) and arguments:
-            delta = {"type": "input_json_delta", "partial_json": arguments}
-            out += self._delta(self._calls[number], delta)
-        return out
-
-    def _open(self, kind: str | None, block: dict[str, Any]) -> bytes:
-        self._index += 1
-        self._kind = kind
-        return named_event({"type": "content_block_start", "index": self._index, "content_block": block})
-
-    def _close(self) -> bytes:
-        """End the block of text or thought that is open; those of calls end with the message."""
-        if self._kind is None:
-            return b""
-        self._kind = None
-        return named_event({"type": "content_block_stop", "index": self._index})
-
-    def _delta(self, index: int, delta: dict[str, Any]) -> bytes:
-        return named_event({"type": "content_block_delta", "index": index, "delta": delta})
+        return self._blocks.call(
+            call.get("index", 0),
+            call.get("id") or "",
+            function.get("name") or "",
+            arguments if isinstance(arguments, str) else "",
+        )

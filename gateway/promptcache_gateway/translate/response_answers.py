@@ -11,10 +11,13 @@ from promptcache_gateway.translate.events import named_event
 from promptcache_gateway.translate.message_answers import texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from promptcache_gateway.errors import ApiError
     from promptcache_gateway.exchange import Call
+
+    Keep = Callable[[Mapping[str, Any]], bool]
+    """Keeps a whole response; False where it is not kept."""
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 # What the answer repeats of the request, with what the API says where the caller said nothing.
@@ -40,6 +43,7 @@ def response_frame(call: Call, name: str) -> dict[str, Any]:
     repeated = {
         field: said[field] if said.get(field) is not None else default for field, default in _REPEATED.items()
     }
+    goes_on = call.continuation
     return {
         "id": name,
         "object": "response",
@@ -50,15 +54,17 @@ def response_frame(call: Call, name: str) -> dict[str, Any]:
         "incomplete_details": None,
         "model": call.model,
         "output": [],
-        "previous_response_id": None,
-        "store": False,
+        "previous_response_id": None if goes_on is None else goes_on.previous,
+        "store": goes_on is not None and goes_on.stores,
         **repeated,
         "usage": None,
     }
 
 
-def to_response(answer: Mapping[str, Any], frame: Mapping[str, Any]) -> dict[str, Any]:
-    """A whole answer; ``frame`` is the call's `response_frame`."""
+def to_response(
+    answer: Mapping[str, Any], frame: Mapping[str, Any], keep: Keep | None = None
+) -> dict[str, Any]:
+    """A whole answer; ``frame`` is the call's `response_frame`, ``keep`` keeps the answer."""
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     said = choice.get("message")
@@ -74,7 +80,7 @@ def to_response(answer: Mapping[str, Any], frame: Mapping[str, Any]) -> dict[str
         output.append({**item, "arguments": function.get("arguments") or "", "status": "completed"})
     model = answer.get("model") or frame["model"]
     ended = finished({**frame, "model": model}, output, choice.get("finish_reason"))
-    return {**ended, "usage": responses_usage(Usage.from_response(answer))}
+    return kept({**ended, "usage": responses_usage(Usage.from_response(answer))}, keep)
 
 
 def finished(frame: Mapping[str, Any], output: list[dict[str, Any]], reason: object) -> dict[str, Any]:
@@ -110,12 +116,19 @@ def call_item(name: str, call_id: object, function: object) -> dict[str, Any]:
     }
 
 
+def kept(response: dict[str, Any], keep: Keep | None) -> dict[str, Any]:
+    """The response once it is kept where it should be; ``store`` says whether it is."""
+    stored = keep is not None and response["store"] and keep(response)
+    return response if stored == response["store"] else {**response, "store": stored}
+
+
 class ResponseEvents:
     """Translates a chat completion's chunks into a response's events."""
 
-    def __init__(self, frame: Mapping[str, Any]) -> None:
-        """``frame`` is the call's `response_frame`."""
+    def __init__(self, frame: Mapping[str, Any], keep: Keep | None = None) -> None:
+        """``frame`` is the call's `response_frame`; ``keep`` keeps the whole answer."""
         self._frame = dict(frame)
+        self._keep = keep
         self._suffix = str(frame["id"]).removeprefix("resp_")
         self._number = 0
         self._started = False
@@ -143,6 +156,7 @@ class ResponseEvents:
         out.append(self._close_text())
         out.extend(self._close_call(place) for place in self._calls.values())
         response = {**finished(self._frame, self._output, self._reason), "usage": responses_usage(usage)}
+        response = kept(response, self._keep)
         out.append(self._event(f"response.{response['status']}", response=response))
         return b"".join(out)
 

@@ -1,7 +1,7 @@
-"""A request of OpenAI's Responses API as a request for a chat completion, as far as it is stateless.
+"""A request of OpenAI's Responses API as a request for a chat completion.
 
-What the provider would have kept (earlier responses, conversations, stored prompts) is not here to be
-found, so a request that leans on it is refused rather than answered without it.
+What the provider would have kept (conversations, stored prompts, earlier responses that `kept` does not have)
+is not here to be found, so a request that leans on it is refused rather than answered without it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,115 @@
+"""A call that goes on from a kept response: made whole before it is observed, and its own answer kept.
+
+The conversation so far is put in front of the caller's ``input`` as it was said, item by item and text by
+text, so that what the upstream sees of it is what it has seen before, and its cache finds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
+from promptcache_gateway.exchange import Change
+from promptcache_gateway.kept.response import Kept, conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.kept.shelf import Shelf
+
+PREVIOUS = "previous_response_id"
+_GONE_ON = Change(PREVIOUS, ("input", PREVIOUS))
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """What a call of the Responses API goes on from, and where its answer is to be kept.
+
+    Attributes:
+        tenant: whose the call is.
+        previous: the id of the response it goes on from, or None.
+        items: its own input items, a JSON list.
+        created_at: Unix time in seconds.
+        shelf: where its answer is kept; None: nowhere.
+    """
+
+    tenant: str
+    previous: str | None
+    items: bytes
+    created_at: float
+    shelf: Shelf | None
+
+    @property
+    def stores(self) -> bool:
+        """Whether its answer is to be kept."""
+        return self.shelf is not None
+
+    def keep(self, response: Mapping[str, Any]) -> bool:
+        """Keep the answer; False where it is not."""
+        if self.shelf is None:
+            return False
+        body = orjson.dumps(response)
+        kept = Kept(response["id"], self.tenant, self.previous, self.created_at, self.items, body)
+        return self.shelf.put(kept)
+
+
+async def continued(call: Call, shelf: Shelf, limit: int, *, native: bool) -> Call:
+    """The call with the conversation it goes on from, and with where its answer is kept.
+
+    Args:
+        call: of the Responses API.
+        shelf: what is kept.
+        limit: most bytes of the body that is made.
+        native: the upstream that is asked first keeps responses itself: it may know what is not known here.
+
+    Raises:
+        ApiError: 400 where it goes on from what is not there, 413 where the whole is too large.
+    """
+    named = call.payload.get(PREVIOUS)
+    own = _own_items(call.payload)
+    if own is None:
+        return call  # malformed: refused where it is translated
+    keeps = shelf.keeps and call.payload.get("store") is not False
+    turn = Continuation(call.tenant, None, orjson.dumps(own), call.received_at, shelf if keeps else None)
+    if named is None:
+        return replace(call, continuation=turn)
+    if not isinstance(named, str):
+        raise invalid_request(f"Invalid value for '{PREVIOUS}': expected a string.", PREVIOUS, "invalid_type")
+    chain = await shelf.chain(call.tenant, named)
+    if chain is None:
+        if native:
+            return call
+        raise _unknown(named, shelf)
+    rest = {name: value for name, value in call.payload.items() if name != PREVIOUS}
+    payload = {**rest, "input": [*conversation(chain), *own]}
+    body = orjson.dumps(payload)
+    if len(body) > limit:
+        raise body_too_large(limit)
+    return replace(
+        call,
+        payload=payload,
+        body=body,
+        changes=(*call.changes, _GONE_ON),
+        continuation=replace(turn, previous=named),
+    )
+
+
+def _own_items(payload: Mapping[str, Any]) -> list[Any] | None:
+    """The input of this turn as items, None where it is none."""
+    said = payload.get("input")
+    if said is None and payload.get(PREVIOUS) is not None:
+        return []
+    if isinstance(said, str):
+        return [{"role": "user", "content": said}]
+    return said if isinstance(said, list) else None
+
+
+def _unknown(name: str, shelf: Shelf) -> ApiError:
+    why = "" if shelf.keeps else " This gateway keeps no responses ([responses] keep is off)."
+    return invalid_request(
+        f"Previous response with id '{name[:64]}' not found.{why}", PREVIOUS, "previous_response_not_found"
+    )

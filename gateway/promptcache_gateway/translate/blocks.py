@@ -1,0 +1,116 @@
+"""The content blocks of a message that is streamed, strictly one after another.
+
+Chat completions may go on with several tool calls at once; a message may not: each of its blocks starts and
+stops before the next one starts. What belongs to a later block waits until the one before it has ended: text
+ends when something else comes, a call when its arguments are a whole JSON object, and all with the message.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from promptcache_gateway.translate.events import named_event
+
+_CALL = "tool_use"
+_ALSO = {"thinking": {"signature": ""}}
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block that has not ended: its kind, what it starts with, and the deltas that wait to be sent."""
+
+    kind: str
+    start: dict[str, Any]
+    index: int = -1
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more can come for it, now that something else has come."""
+        if self.kind != _CALL:
+            return True
+        if not self.arguments or not self.arguments[-1].rstrip().endswith("}"):
+            return False
+        try:
+            return isinstance(orjson.loads("".join(self.arguments)), dict)
+        except orjson.JSONDecodeError:
+            return False
+
+
+class Blocks:
+    """Makes the events of a message's blocks, in an order that a message may have."""
+
+    def __init__(self) -> None:
+        self._open: deque[_Block] = deque()  # the first has been started, the others wait
+        self._calls: dict[int, _Block] = {}
+        self._next = 0
+
+    def text(self, kind: str, text: str) -> bytes:
+        """The events of a piece of ``text`` or ``thinking``; may be none yet."""
+        last = self._open[-1] if self._open else None
+        if last is None or last.kind != kind:
+            last = _Block(kind, {"type": kind, kind: "", **_ALSO.get(kind, {})})
+            self._open.append(last)
+        last.waiting.append({"type": f"{kind}_delta", kind: text})
+        return self._advance()
+
+    def call(self, number: int, name: str, function: str, arguments: str) -> bytes:
+        """The events of a piece of a tool call; may be none yet.
+
+        Args:
+            number: which of the answer's calls it is.
+            name: the call's id, empty where the piece does not say.
+            function: the tool's name, the same.
+            arguments: what it adds to the arguments.
+        """
+        block = self._calls.get(number)
+        if block is None or (name and name != block.start["id"]):  # some servers number all of them 0
+            block = _Block(_CALL, {"type": _CALL, "id": name, "name": function, "input": {}})
+            self._calls[number] = block
+            self._open.append(block)
+        if arguments and not block.ended:
+            block.arguments.append(arguments)
+            block.waiting.append({"type": "input_json_delta", "partial_json": arguments})
+        return self._advance()
+
+    def end(self) -> bytes:
+        """The events that end all blocks."""
+        out: list[bytes] = []
+        while self._open:
+            out += [*self._shown(self._open[0]), self._stop()]
+        return b"".join(out)
+
+    def _advance(self) -> bytes:
+        out: list[bytes] = []
+        while self._open:
+            head = self._open[0]
+            out += self._shown(head)
+            if len(self._open) == 1 or not head.complete:
+                break
+            out.append(self._stop())
+        return b"".join(out)
+
+    def _shown(self, block: _Block) -> list[bytes]:
+        """The events of what is known of the first block and was not sent."""
+        out: list[bytes] = []
+        if block.index < 0:
+            block.index, self._next = self._next, self._next + 1
+            out.append(_event("content_block_start", block.index, content_block=block.start))
+        out += [_event("content_block_delta", block.index, delta=delta) for delta in block.waiting]
+        block.waiting.clear()
+        return out
+
+    def _stop(self) -> bytes:
+        block = self._open.popleft()
+        block.ended = True
+        return _event("content_block_stop", block.index)
+
+
+def _event(kind: str, index: int, **fields: Any) -> bytes:
+    return named_event({"type": kind, "index": index, **fields})

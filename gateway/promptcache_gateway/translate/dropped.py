@@ -1,0 +1,141 @@
+"""What a translation leaves out, so that the record of a request names each place of it.
+
+Nothing here changes a request. What would change the answer and has no counterpart is refused by those who
+translate; this names the rest: what the other API cannot say, and what means nothing to another provider.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from promptcache_gateway.exchange import Dialect
+    from promptcache_gateway.translate.flavor import Flavor
+
+Dropped = tuple[str, str]
+"""The path of what is left out, and why."""
+
+_MOST = 20
+_NO_COUNTERPART = "has no counterpart in the upstream's API and is dropped"
+_SEALED = "can be read by the provider's own models only and is dropped"
+_MARK = "the upstream takes no marks and it is dropped"
+
+_MESSAGES_FIELDS = (
+    "thinking", "metadata", "service_tier", "inference_geo", "speed", "betas", "cache_control",
+)  # fmt: skip
+_CHAT_FIELDS = (
+    "seed", "store", "metadata", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+    "service_tier", "safety_identifier", "verbosity", "modalities", "prediction",
+)  # fmt: skip
+_RESPONSES_FIELDS = ("include", "truncation", "metadata", "max_tool_calls")
+_TOOL_FIELDS = ("strict", "input_examples", "defer_loading", "allowed_callers", "eager_input_streaming")
+
+
+def dropped(payload: Mapping[str, Any], dialect: Dialect, to: Dialect, flavor: Flavor) -> tuple[Dropped, ...]:
+    """The first places of what a translation leaves out.
+
+    Args:
+        payload: the caller's request, decoded.
+        dialect: its API.
+        to: the upstream's.
+        flavor: what an OpenAI-shaped upstream takes.
+    """
+    if dialect == "anthropic.messages":
+        found = list(_of_messages(payload, flavor))
+    elif dialect == "openai.responses":
+        found = list(_of_responses(payload))
+    else:
+        found = list(_of_chat(payload))
+    if dialect == "openai.responses" and to == "anthropic.messages":
+        found += _strict(payload, "tools[{}].strict", ())
+    return tuple(found[:_MOST])
+
+
+def _of_messages(payload: Mapping[str, Any], flavor: Flavor) -> Iterator[Dropped]:
+    yield from _fields(payload, _MESSAGES_FIELDS)
+    config = payload.get("output_config")
+    if isinstance(config, dict) and config.get("effort") is not None:
+        yield "output_config.effort", _NO_COUNTERPART
+    if payload.get("top_k") is not None and not flavor.takes_top_k:
+        yield "top_k", _NO_COUNTERPART
+    for at, tool in _objects(payload.get("tools")):
+        for name in _TOOL_FIELDS:
+            if tool.get(name) is not None:
+                yield f"tools[{at}].{name}", _NO_COUNTERPART
+        yield from _mark(tool, f"tools[{at}]", flavor)
+    for at, block in _objects(payload.get("system")):
+        yield from _mark(block, f"system[{at}]", flavor)
+    for at, message in _objects(payload.get("messages")):
+        for index, block in _objects(message.get("content")):
+            yield from _of_block(block, f"messages[{at}].content[{index}]", flavor)
+
+
+def _of_block(block: Mapping[str, Any], path: str, flavor: Flavor) -> Iterator[Dropped]:
+    kind = block.get("type")
+    if kind == "redacted_thinking" or (kind == "thinking" and block.get("signature")):
+        yield path, _SEALED
+    elif kind == "tool_result":
+        if block.get("is_error"):
+            yield f"{path}.is_error", _NO_COUNTERPART
+        yield from _mark(block, path, flavor)
+    elif kind == "tool_use":
+        if block.get("cache_control") is not None:
+            yield f"{path}.cache_control", _NO_COUNTERPART
+    else:
+        for name in ("citations", "context"):
+            if block.get(name) is not None:
+                yield f"{path}.{name}", _NO_COUNTERPART
+        yield from _mark(block, path, flavor)
+
+
+def _mark(holder: Mapping[str, Any], path: str, flavor: Flavor) -> Iterator[Dropped]:
+    if holder.get("cache_control") is not None and not flavor.keeps_marks:
+        yield f"{path}.cache_control", _MARK
+
+
+def _of_chat(payload: Mapping[str, Any]) -> Iterator[Dropped]:
+    yield from _fields(payload, _CHAT_FIELDS)
+    yield from _strict(payload, "tools[{}].function.strict", ("function",))
+    for at, message in _objects(payload.get("messages")):
+        if message.get("name") is not None:
+            yield f"messages[{at}].name", _NO_COUNTERPART
+        if message.get("reasoning_content") and not message.get("thinking_blocks"):
+            yield f"messages[{at}].reasoning_content", _NO_COUNTERPART
+        for index, part in _objects(message.get("content")):
+            image = part.get("image_url")
+            if isinstance(image, dict) and image.get("detail") is not None:
+                yield f"messages[{at}].content[{index}].image_url.detail", _NO_COUNTERPART
+
+
+def _of_responses(payload: Mapping[str, Any]) -> Iterator[Dropped]:
+    yield from _fields(payload, _RESPONSES_FIELDS)
+    for holder, name in (("text", "verbosity"), ("reasoning", "summary"), ("reasoning", "generate_summary")):
+        told = payload.get(holder)
+        if isinstance(told, dict) and told.get(name) is not None:
+            yield f"{holder}.{name}", _NO_COUNTERPART
+    for at, item in _objects(payload.get("input")):
+        if item.get("type") == "reasoning":
+            yield f"input[{at}]", _SEALED
+
+
+def _strict(payload: Mapping[str, Any], path: str, within: tuple[str, ...]) -> Iterator[Dropped]:
+    for at, tool in _objects(payload.get("tools")):
+        held: Any = tool
+        for name in within:
+            held = held.get(name) if isinstance(held, dict) else None
+        if isinstance(held, dict) and held.get("strict") is not None:
+            yield path.format(at), _NO_COUNTERPART
+
+
+def _fields(payload: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[Dropped]:
+    for name in names:
+        if payload.get(name) not in (None, {}, []):
+            yield name, _NO_COUNTERPART
+
+
+def _objects(items: object) -> Iterator[tuple[int, dict[str, Any]]]:
+    for at, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict):
+            yield at, item
