@@ -3,9 +3,10 @@
 Plays generated conversations against a simulated provider's cache: ordinary traffic, each fault alone, and
 faults together with a clock in the system prompt. Prints precision and recall for every cause, alone and
 combined. Alone, a pair is right when its cause comes first, at the path and the character where the texts
-part. Combined, each of the two causes must be listed, and no third. A third table holds breakpoints, tools,
-compaction and what the built-in engine tells, a fourth requests in every kind of writing and with pictures,
-to providers whose tokens are now two bytes and now eight: exactly the causes of the label must be named.
+part. Combined, each of the two causes must be listed, at its own place, and no third. A third table holds breakpoints, tools,
+compaction, refusals and what the built-in engine tells, a fourth requests in every kind of writing and with
+pictures, to providers whose tokens are now two bytes and now eight: exactly the causes of the label must be
+named. A last one has no prompts at all: what the counters of a row of requests prove by themselves.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds the tests' traffic too
 
+from promptcache.counters import diagnose_sequence
+from tests.gateway.observe.counted_traffic import COUNTED
 from tests.gateway.observe.marked_traffic import MARKED_FAULTS, MARKED_SCENES, play
 from tests.gateway.observe.scenes import Stage
 from tests.gateway.observe.traffic import COMBINED, FAULTS, SCENES, Author, Pair, clocked
@@ -58,7 +61,10 @@ class Score:
         for code in sorted(self.wanted | self.given):
             precision = self.right[code] / self.given[code] if self.given[code] else 1.0
             recall = self.right[code] / self.wanted[code] if self.wanted[code] else 0.0
-            worst = min(worst, precision, recall)
+            for number in range(pairs // 6):
+        counted = COUNTED[number % len(COUNTED)](Author(number))
+        counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
+    worst = min(worst, precision, recall)
             print(f"{code:<22}{self.wanted[code]:>7}{precision:>11.3f}{recall:>9.3f}")
         return worst
 
@@ -84,6 +90,17 @@ def named(pair: Pair) -> str:
     return str(diagnosis.cause)
 
 
+def both(pair: Pair) -> set[str]:
+    """The codes a request with a clock and another fault is given, each at its own place."""
+    diagnosis = judge(clocked(pair))
+    wanted = {"PC101": "messages[0]", pair.code: pair.path}
+    paths = {place.code: place.path for place in diagnosis.places}
+    found = set(diagnosis.causes) - BESIDE
+    return {
+        f"{code} elsewhere" if wanted.get(code) and paths.get(code) != wanted[code] else code for code in found
+    }
+
+
 def parting(pair: Pair) -> int | None:
     """Characters that the texts at a pair's path share; None where that is no plain message in both."""
     texts = [text_at(body, pair.path) for body in (pair.earlier[-1], pair.later)]
@@ -103,7 +120,7 @@ def text_at(body: dict[str, Any], path: str | None) -> str | None:
 
 def main(pairs: int = 3_000) -> int:
     """Print the tables; 1 where a number is below 0.98."""
-    alone, combined, others, written = Score(), Score(), Score(), Score()
+    alone, combined, others, written, counters = Score(), Score(), Score(), Score(), Score()
     makers = [*SCENES, *FAULTS]
     for number in range(pairs * 2 // 3):
         pair = makers[number % len(makers)](Author(number))
@@ -111,18 +128,22 @@ def main(pairs: int = 3_000) -> int:
     for number in range(pairs // 3):
         pair = COMBINED[number % len(COMBINED)](Author(number))
         assert pair.code is not None
-        combined.add({"PC101", pair.code}, set(judge(clocked(pair)).causes) - BESIDE)
+        combined.add({"PC101", pair.code}, both(pair))
     for number in range(pairs // 6):
         scene = MARKED[number % len(MARKED)](Author(number))
         others.add(scene.codes or [NONE], play(scene).causes or [NONE])
     for number in range(pairs // 3):
         scene = WRITTEN[number % len(WRITTEN)](Author(number))
         written.add(scene.codes or [NONE], play(scene).causes or [NONE])
+    for number in range(pairs // 6):
+        counted = COUNTED[number % len(COUNTED)](Author(number))
+        counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
     worst = min(
         alone.show("alone"),
         combined.show("beside a clock"),
         others.show("marks, tools, engine"),
         written.show("any writing"),
+        counters.show("counters alone"),
     )
     return 0 if worst >= LEAST else 1
 

@@ -32,7 +32,7 @@ def test_the_fault_with_more_behind_it_comes_first_and_both_have_their_share() -
     assert diagnosis.losses["PC101"] == pytest.approx(len(HALF) / 4, rel=0.1)
     assert diagnosis.losses["PC102"] == pytest.approx(len(RULES) / 4, rel=0.1)
     assert diagnosis.path == "messages[0]"
-    assert diagnosis.char_offset == len("Now: 12:00:")  # where it breaks is where it first differs
+    assert diagnosis.char_offset == len(f"Now: 12:00:42\n{HALF}\nRequest id: ")  # the costliest cause's own
 
 
 @pytest.mark.parametrize("make", COMBINED, ids=lambda make: make.__name__)

@@ -70,7 +70,7 @@ def some_records(count: int) -> list[RequestRecord]:
                     codes[0],
                     lost,
                     causes=tuple(codes),
-                    losses={codes[0]: lost},
+                    losses={codes[0]: lost - lost // 3} | ({codes[1]: lost // 3} if codes[1:] else {}),
                     lost_usd=dice.choice([None, 0.25]),
                     path=dice.choice(["messages[0]", "tools[1]", None]),
                     estimated=dice.random() < 0.5,

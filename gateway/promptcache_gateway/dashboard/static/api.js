@@ -14,9 +14,18 @@ export async function get(path, parameters = {}) {
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== null && value !== undefined && value !== "") url.searchParams.set(name, value);
   }
+  return answer(url, { headers: { accept: "application/json" } });
+}
+
+export function send(path, body) {
+  const headers = { accept: "application/json", "content-type": "application/json" };
+  return answer(new URL(path, root), { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+async function answer(url, options) {
   let response;
   try {
-    response = await fetch(url, { headers: { accept: "application/json" } });
+    response = await fetch(url, options);
   } catch {
     throw new ApiError("The gateway does not answer. Is it still running?", 0);
   }

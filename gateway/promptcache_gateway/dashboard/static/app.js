@@ -5,6 +5,7 @@ import { get, listen } from "./api.js";
 import { Trouble } from "./parts.js";
 import { link, readRoute } from "./route.js";
 import { EngineView } from "./views/engine.js";
+import { FleetsView } from "./views/fleets.js";
 import { Overview } from "./views/overview.js";
 import { RequestView } from "./views/request.js";
 import { RequestsView } from "./views/requests.js";
@@ -20,19 +21,20 @@ const VIEWS = {
   requests: { title: "Requests", show: RequestsView, load: (names, query) => get("requests", { ...query, limit: PAGE }) },
   request: { title: (names) => names[1], show: RequestView, load: (names) => get(`requests/${encodeURIComponent(names[1])}`), still: true },
   engine: { title: "Engine", show: EngineView, load: loadEngine, poll: 2 },
+  fleets: { title: "Fleets", show: FleetsView, load: () => get("replicas"), poll: 2 },
 };
 
 function viewOf([kind, name]) {
   if (kind === "templates" && name) return "template";
   if (kind === "requests") return name ? "request" : "requests";
-  return kind === "engine" ? "engine" : "overview";
+  return kind === "engine" || kind === "fleets" ? kind : "overview";
 }
 
 async function loadOverview(names, { window }) {
-  const [templates, requests] = await Promise.all([get("templates"), get("requests", { limit: LAST })]);
+  const [templates, requests, budgets] = await Promise.all([get("templates"), get("requests", { limit: LAST }), get("budgets").catch(() => [])]);
   const chosen = window ?? fitting(templates);
   const [timeline, sparklines] = await Promise.all([get("timeline", { window: chosen }), get("sparklines", { window: chosen })]);
-  return { templates, requests: requests.data, timeline, sparklines };
+  return { templates, requests: requests.data, timeline, sparklines, budgets };
 }
 
 async function loadTemplate([, name], { window }) {
@@ -117,7 +119,8 @@ function Header({ kind, state }) {
     <header><a class="skip" href=${location.hash || "#/"} onClick=${toMain}>Skip to the content</a><a class="brand" href="#/"><img src="dashboard/static/icon.svg" alt="" width="22" height="22" />promptcache</a>
       <nav aria-label="views"><a href="#/" aria-current=${here("overview", "template")}>Templates</a>
         <a href=${link(["requests"])} aria-current=${here("requests", "request")}>Requests</a>
-        <a href=${link(["engine"])} aria-current=${here("engine")}>Engine</a></nav>
+        <a href=${link(["engine"])} aria-current=${here("engine")}>Engine</a>
+        <a href=${link(["fleets"])} aria-current=${here("fleets")}>Fleets</a></nav>
       <span class="state ${state}" role="status">${words[state]}</span></header>`;
 }
 

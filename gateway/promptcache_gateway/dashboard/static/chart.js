@@ -45,12 +45,18 @@ function Numbers({ columns, layers }) {
   return html`
     <${Table} label="tokens over time">
       <thead><tr><th scope="col">from</th><th scope="col" class="n">requests</th>${layers.map(({ label }) => html`<th scope="col" class="n">${label}, tokens</th>`)}
-        <th scope="col" class="n">lost, tokens</th><th scope="col" class="n">lost</th><th scope="col" class="n">net saved</th></tr></thead>
+        <th scope="col" class="n">lost, tokens</th><th scope="col" class="n">lost</th><th scope="col">most to</th><th scope="col" class="n">net saved</th></tr></thead>
       <tbody>${shown.map(([time, at]) => html`
         <tr key=${time}><th scope="row">${step(time, columns.step_s)}</th><td class="n">${count(columns.requests[at])}</td>
           ${layers.map(({ name }) => html`<td class="n">${count(columns[name][at])}</td>`)}
-          <td class="n">${count(columns.lost_tokens[at])}</td><td class="n">${money(columns.lost_usd[at])}</td><td class="n">${money(columns.saved_usd[at])}</td></tr>`)}</tbody>
+          <td class="n">${count(columns.lost_tokens[at])}</td><td class="n">${money(columns.lost_usd[at])}</td><td>${costliest(columns.causes, at)}</td><td class="n">${money(columns.saved_usd[at])}</td></tr>`)}</tbody>
     <//>`;
+}
+
+// The code that most tokens of a step were lost to.
+function costliest(causes, at) {
+  const [code, told] = Object.entries(causes ?? {}).reduce((best, one) => (one[1].lost_tokens[at] > (best[1]?.lost_tokens[at] ?? 0) ? one : best), ["", null]);
+  return told ? `${code}, ${count(told.lost_tokens[at])}` : "–";
 }
 
 function Stack({ columns, layers, onPoint }) {

@@ -10,6 +10,7 @@ export const known = (value) => value !== null && value !== undefined && !Number
 export const count = (value) => (known(value) ? whole.format(Math.round(value)) : unknown);
 export const short = (value) => (!known(value) ? unknown : Math.abs(value) < 10000 ? count(value) : compact.format(value));
 export const percent = (rate) => (known(rate) ? `${(rate * 100).toFixed(1)} %` : unknown);
+export const times = (factor) => (known(factor) ? `${factor.toFixed(factor < 10 ? 2 : 0)} ×` : unknown);
 export const about = (text, estimated) => (estimated && text !== unknown ? `≈ ${text}` : text);
 export const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 

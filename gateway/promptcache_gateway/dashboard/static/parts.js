@@ -52,6 +52,12 @@ export function CauseChip({ code, causes, attribution, hit }) {
   return html`<span class="chip ${tone}" title=${cause?.title ?? ""}><b>${code}</b> ${cause?.name ?? ""}</span>`;
 }
 
+// Where a template's name comes from, and whether one template stands behind it.
+export function Origin({ row }) {
+  if (row.mixed) return html` <span class="tag" title="requests of several templates stand here together">several</span>`;
+  return row.learned ? html` <span class="tag" title="learned from traffic; name it with the header x-promptcache-template">learned</span>` : null;
+}
+
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 
 export const Trouble = ({ error, title, stale, retry }) => html`

@@ -2,14 +2,15 @@
 
 import { html } from "../vendor/preact-htm.js";
 import { Timeline } from "../chart.js";
-import { Fact, Facts, HitBar, Spark, Table } from "../parts.js";
-import { count, duration, known, moment, money, percent, plural, short } from "../format.js";
+import { Fact, Facts, HitBar, Origin, Spark, Table } from "../parts.js";
+import { count, duration, known, moment, money, percent, plural, short, times } from "../format.js";
 import { link, toTemplate } from "../route.js";
+import { Budgets } from "./budgets.js";
 import { CauseTable } from "./causes.js";
 import { RequestTable } from "./requests.js";
 
 export function Overview({ data, causes }) {
-  const { templates, requests, timeline, sparklines } = data;
+  const { templates, requests, timeline, sparklines, budgets } = data;
   if (templates.length === 0) return html`<${Welcome} />`;
   const total = sum(templates);
   return html`
@@ -28,6 +29,7 @@ export function Overview({ data, causes }) {
     <${Timeline} timeline=${timeline} names=${[""]} heading="Tokens over time" />
     <section><h2>Templates</h2><${TemplateTable} templates=${templates} sparklines=${sparklines} /></section>
     <section><h2>Top causes</h2><${CauseTable} rows=${total.causes} causes=${causes} /></section>
+    ${budgets.length ? html`<${Budgets} budgets=${budgets} />` : null}
     <section><div class="heading"><h2>Latest requests</h2><a href=${link(["requests"])}>all requests</a></div>
       <${RequestTable} requests=${requests} causes=${causes} /></section>`;
 }
@@ -43,16 +45,18 @@ function TemplateTable({ templates, sparklines }) {
       <thead><tr><th scope="col">template</th><th scope="col" class="wide">reuse</th><th scope="col" class="n">hit rate</th>
         <th scope="col" class="n o1">ceiling</th><th scope="col" class="o2">trend</th><th scope="col" class="n o2">requests</th>
         <th scope="col" class="n">lost<span class="unit"> tokens</span></th><th scope="col" class="n o1">lost $</th><th scope="col" class="n o2">net saved $</th>
+        <th scope="col" class="n o3">writes</th>
         <th scope="col" class="n o3">TTFT hit</th><th scope="col" class="n o3">TTFT miss</th></tr></thead>
       <tbody>${templates.map((row) => html`
         <tr key=${row.name}>
           <th scope="row"><a href=${toTemplate(row.name)}>${row.name}</a>
-            ${row.learned ? html` <span class="tag" title="learned from traffic; name it with the header x-promptcache-template">learned</span>` : null}</th>
+            <${Origin} row=${row} /></th>
           <td class="wide"><${HitBar} cached=${row.cached_tokens} prompt=${row.reported_prompt_tokens} ceiling=${row.achievable_hit_rate} /></td>
           <td class="n">${percent(row.hit_rate)}</td><td class="n o1">${percent(row.achievable_hit_rate)}</td>
           <td class="o2"><${Spark} rates=${sparklines.hit_rate[row.name]} name=${row.name} /></td>
           <td class="n o2">${count(row.requests)}</td>
           <td class="n">${short(row.lost_tokens)}</td><td class="n o1">${money(row.lost_usd)}</td><td class="n o2">${money(row.saved_usd)}</td>
+          <td class="n o3">${times(row.write_amplification)}</td>
           <td class="n o3">${duration(row.ttft_ms?.hit)}</td><td class="n o3">${duration(row.ttft_ms?.miss)}</td>
         </tr>`)}</tbody>
     <//>`;

@@ -21,18 +21,20 @@ export function RequestView({ data: request, causes }) {
       <${Fact} label="from the cache" value=${percent(rate)} note=${`${count(usage.cached_tokens)} of ${count(usage.prompt_tokens)} tokens`} tone="good" />
       <${Fact} label="lost" value=${about(short(diagnosis.lost_tokens), diagnosis.estimated)} note=${`tokens, ${money(diagnosis.lost_usd)}`} tone=${diagnosis.lost_tokens ? "bad" : ""} />
       <${Fact} label="time to first token" value=${duration(request.ttft_ms)} note=${`${duration(request.duration_ms)} to the last`} />
-      <${Fact} label="net saved" value=${money(request.saved_usd)} note=${`${count(usage.output_tokens)} output tokens`} />
+      <${Fact} label="cost" value=${money(request.cost_usd)} note=${`${money(request.saved_usd)} saved, ${count(usage.output_tokens)} output tokens`} />
     <//>
     <${Diagnosis} diagnosis=${diagnosis} causes=${causes} />
     ${request.source ? html`<section aria-label="source"><h2>In the source</h2><${Source} source=${request.source} /></section>` : null}
     ${request.provider_verdict ? html`<${Verdict} verdict=${request.provider_verdict} />` : null}
     <section aria-label="prompt"><h2>Prompt</h2><${Prompt} request=${request} /></section>
+    ${request.changes?.length ? html`<section aria-label="changes"><h2>Changed on the way</h2><${Changes} changes=${request.changes} /></section>` : null}
     <section aria-label="usage"><h2>Usage</h2><${Usage} request=${request} /></section>`;
 }
 
 function Diagnosis({ diagnosis, causes }) {
   const cause = causes[diagnosis.cause];
-  const others = (diagnosis.causes ?? []).filter((code) => code !== diagnosis.cause);
+  const placed = new Map((diagnosis.places ?? []).map((place) => [place.code, place]));
+  const others = (diagnosis.causes ?? []).filter((code) => code !== diagnosis.cause).map((code) => placed.get(code) ?? { code });
   return html`
     <section class="diagnosis" aria-label="diagnosis"><h2>Diagnosis</h2>
       <p><${CauseChip} code=${diagnosis.cause} causes=${causes} attribution=${diagnosis.attribution} hit=${diagnosis.hit} />
@@ -47,10 +49,24 @@ function Diagnosis({ diagnosis, causes }) {
         <dt>whose doing</dt><dd>${diagnosis.attribution ?? "–"}</dd>
         <dt>compared with</dt><dd>${diagnosis.compared_with
           ? html`<a href=${toRequest(diagnosis.compared_with)}>${diagnosis.compared_with}</a>` : "no earlier request"}</dd>
-        ${others.length ? html`<dt>also</dt><dd>${others.map((code) => html`<${CauseChip} code=${code} causes=${causes} /> ${count(diagnosis.losses?.[code])} tokens `)}</dd>` : null}
       </dl>
+      ${others.length ? html`<h3>Also</h3><ul class="places">${others.map((place) => html`<${Further} key=${place.code} place=${place} causes=${causes} />`)}</ul>` : null}
     </section>`;
 }
+
+// A further cause of the same request, at its own place.
+const Further = ({ place, causes }) => html`
+  <li><div class="place"><${CauseChip} code=${place.code} causes=${causes} />
+      ${place.path ? html`<span>at <code>${place.path}</code>${position({ ...place, estimated: true })}</span>` : null}
+      ${place.lost_tokens ? html`<span class="cost">${count(place.lost_tokens)} tokens lost</span>` : null}</div>
+    ${known(place.before) && known(place.after) ? html`<${Difference} before=${place.before} after=${place.after} />` : null}
+    ${causes[place.code]?.remedy ? html`<p class="advice"><${Prose} text=${causes[place.code].remedy} /></p>` : null}</li>`;
+
+// What the gateway changed of the request, and what it left as it was and why.
+const Changes = ({ changes }) => html`
+  <dl class="pairs">${changes.map((change) => html`
+    <dt>${change.name}</dt><dd>${change.paths.length ? change.paths.map((path, at) => html`${at ? ", " : ""}<code>${path}</code>`) : "nothing"}
+      ${change.skipped.map(({ path, reason }) => html`<span class="note"> · left <code>${path}</code>: ${reason}</span>`)}</dd>`)}</dl>`;
 
 function position({ char_offset, token_offset, estimated }) {
   const parts = [];

@@ -4,9 +4,10 @@ import { html } from "../vendor/preact-htm.js";
 import { Timeline } from "../chart.js";
 import { CauseChip, Empty, Fact, Facts, HitBar, Prose } from "../parts.js";
 import { Difference } from "../difference.js";
-import { about, count, duration, known, moment, money, percent, plural, short } from "../format.js";
+import { about, count, duration, known, moment, money, percent, plural, short, times } from "../format.js";
 import { link, toRequest } from "../route.js";
 import { CauseTable } from "./causes.js";
+import { Naming } from "./naming.js";
 import { RequestTable } from "./requests.js";
 import { Source } from "./source.js";
 
@@ -14,7 +15,9 @@ export function TemplateView({ data, causes }) {
   const { template, requests, divergences, timeline } = data;
   return html`
     <p class="crumbs"><a href="#/">Templates</a></p>
-    <div class="heading"><h1>${template.name}</h1>${template.learned ? html`<span class="tag">learned from traffic</span>` : null}</div>
+    <div class="heading"><h1>${template.name}</h1>${template.mixed ? html`<span class="tag">several templates</span>` : template.learned ? html`<span class="tag">learned from traffic</span>` : null}</div>
+    ${template.mixed ? html`<p class="verdict">Requests of several templates stand here together: those that share no instructions, or came when no further
+      template could be learned. Their rates are no single prompt's. Name templates with the header <code>x-promptcache-template</code>.</p>` : null}
     <section class="lead" aria-label="all that was recorded">
       <div class="headline"><p><span class="big">${percent(template.hit_rate)}</span>${" "}of prompt tokens came from the cache</p>
         <${HitBar} cached=${template.cached_tokens} prompt=${template.reported_prompt_tokens} ceiling=${template.achievable_hit_rate} />
@@ -23,9 +26,12 @@ export function TemplateView({ data, causes }) {
         <${Fact} label="net saved" value=${money(template.saved_usd)} note=${known(template.saved_usd) ? "after the price of writing" : "no price known"} tone="good" />
         <${Fact} label="lost" value=${money(template.lost_usd)} note=${`${short(template.lost_tokens)} tokens read anew`} tone=${template.lost_tokens ? "bad" : ""} />
         <${Fact} label="requests" value=${short(template.requests)} note=${`${short(template.hits)} hits, ${short(template.misses)} misses`} />
+        <${Fact} label="write amplification" value=${times(template.write_amplification)} note=${known(template.write_amplification) ? "tokens written for each new one" : "no writes reported"} />
         <${Fact} label="prompt tokens" value=${short(template.prompt_tokens)} note=${`${short(template.cached_tokens)} from the cache`} />
+        <${Fact} label="output tokens" value=${short(template.output_tokens)} note=${template.failed_requests ? `${short(template.failed_requests)} requests failed` : "no request failed"} />
       <//>
     </section>
+    ${template.mixed ? null : html`<${Naming} name=${template.name} />`}
     <section><h2>Where requests leave the prefix</h2><${Prefix} found=${divergences} causes=${causes} /></section>
     <section><h2>Causes</h2><${CauseTable} rows=${template.causes ?? []} causes=${causes} template=${template.name} /></section>
     ${template.source ? html`<section><h2>In the source</h2><${Source} source=${template.source} /></section>` : null}

@@ -1,0 +1,64 @@
+"""What a break is called: in the words of one conversation only where there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.gateway.observe.scenes import Stage, chat, rules_text
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe import Diagnosis
+
+RULES = rules_text()
+
+
+def tool(name: str, text: str = "Looks a thing up.") -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": text, "parameters": {}}}
+
+
+TOOLS = [tool("search"), tool("refund"), tool("ship"), tool("close")]
+
+
+def judged(earlier: dict[str, Any], later: dict[str, Any]) -> Diagnosis:
+    stage = Stage()
+    stage.send(earlier)
+    return stage.send(later).diagnosis
+
+
+def test_a_new_conversation_with_other_tools_changed_none_of_its_own() -> None:
+    diagnosis = judged(chat(RULES, "Hi?", tools=TOOLS), chat(RULES, "Where is it?", tools=TOOLS[:2]))
+
+    assert diagnosis.cause == "PC302"
+    assert "inside a conversation" not in diagnosis.summary
+    assert diagnosis.summary.startswith("The tools are others than in the earlier request")
+
+
+def test_one_conversation_whose_tools_change_did() -> None:
+    earlier = chat(RULES, "Where is my order, please?", tools=TOOLS)
+    later = chat(RULES, "Where is my order, please?", "On its way.", "When will it come?", tools=TOOLS[:2])
+
+    assert judged(earlier, later).summary.startswith("The set of tools changed inside a conversation")
+
+
+def profile(name: str, hobby: str) -> str:
+    facts = f"The customer is called {name} and {hobby}. They came to us because a friend told them to."
+    return f"About the customer: {facts}\n{RULES}"
+
+
+ADA, BOB = profile("Ada", "keeps bees"), profile("Robert Brown", "collects old maps of the sea")
+
+
+def test_two_customers_profiles_are_no_edit() -> None:
+    diagnosis = judged(chat(ADA, "Hi?"), chat(BOB, "Is there anybody?"))
+
+    assert diagnosis.cause == "PC401"
+    assert "PC403" not in diagnosis.causes
+
+
+def test_an_edit_within_a_conversation_is_one() -> None:
+    diagnosis = judged(
+        chat(ADA, "Where is my order, please?"),
+        chat(BOB, "Where is my order, please?", "On its way.", "When will it come?"),
+    )
+
+    assert set(diagnosis.causes) == {"PC401", "PC403"}
