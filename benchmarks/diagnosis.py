@@ -3,10 +3,10 @@
 Plays generated conversations against a simulated provider's cache: ordinary traffic, each fault alone, and
 faults together with a clock in the system prompt. Prints precision and recall for every cause, alone and
 combined. Alone, a pair is right when its cause comes first, at the path and the character where the texts
-part. Combined, each of the two causes must be listed, at its own place, and no third. A third table holds breakpoints, tools,
-compaction, refusals and what the built-in engine tells, a fourth requests in every kind of writing and with
-pictures, to providers whose tokens are now two bytes and now eight: exactly the causes of the label must be
-named. A last one has no prompts at all: what the counters of a row of requests prove by themselves.
+part. Combined, each of the two causes must be listed, at its own place, and no third. A third table holds
+breakpoints, tools, compaction, refusals and what the built-in engine tells, a fourth requests in every kind
+of writing and with pictures, to providers whose tokens are now two bytes and now eight: exactly the causes of
+the label must be named. A last one has no prompts at all: what counters in a row prove by themselves.
 """
 
 from __future__ import annotations
@@ -61,10 +61,7 @@ class Score:
         for code in sorted(self.wanted | self.given):
             precision = self.right[code] / self.given[code] if self.given[code] else 1.0
             recall = self.right[code] / self.wanted[code] if self.wanted[code] else 0.0
-            for number in range(pairs // 6):
-        counted = COUNTED[number % len(COUNTED)](Author(number))
-        counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
-    worst = min(worst, precision, recall)
+            worst = min(worst, precision, recall)
             print(f"{code:<22}{self.wanted[code]:>7}{precision:>11.3f}{recall:>9.3f}")
         return worst
 
@@ -96,9 +93,8 @@ def both(pair: Pair) -> set[str]:
     wanted = {"PC101": "messages[0]", pair.code: pair.path}
     paths = {place.code: place.path for place in diagnosis.places}
     found = set(diagnosis.causes) - BESIDE
-    return {
-        f"{code} elsewhere" if wanted.get(code) and paths.get(code) != wanted[code] else code for code in found
-    }
+    amiss = {code for code in found if wanted.get(code) not in {None, paths.get(code)}}
+    return (found - amiss) | {f"{code} elsewhere" for code in amiss}
 
 
 def parting(pair: Pair) -> int | None:
@@ -135,6 +131,9 @@ def main(pairs: int = 3_000) -> int:
     for number in range(pairs // 3):
         scene = WRITTEN[number % len(WRITTEN)](Author(number))
         written.add(scene.codes or [NONE], play(scene).causes or [NONE])
+    for number in range(pairs // 6):
+        counted = COUNTED[number % len(COUNTED)](Author(number))
+        counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
     for number in range(pairs // 6):
         counted = COUNTED[number % len(COUNTED)](Author(number))
         counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])

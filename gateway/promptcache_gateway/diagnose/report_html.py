@@ -75,7 +75,8 @@ def _template(template: Mapping[str, Any]) -> str:
         + (f" ({_usd(template['lost_usd'])})" if template["lost_usd"] else "")
     )
     body = causes or '<p class="good">Nothing breaks its prefix.</p>'
-    return f"<section><h2>{escape(template['name'])}</h2>{bar}<p>{facts}.</p>{body}</section>"
+    mixed = "<p>Several templates stand here together.</p>" if template["mixed"] else ""
+    return f"<section><h2>{escape(template['name'])}</h2>{mixed}{bar}<p>{facts}.</p>{body}</section>"
 
 
 def _bar(read: float | None, reusable: float | None) -> str:

@@ -29,7 +29,16 @@ _TEXTS = frozenset(
         "changes",
         *(
             f"diagnosis.{name}"
-            for name in ("cause", "path", "compared_with", "summary", "remedy", "attribution", "losses")
+            for name in (
+                "cause",
+                "path",
+                "compared_with",
+                "summary",
+                "remedy",
+                "attribution",
+                "losses",
+                "places",
+            )
         ),
     }
 )
@@ -76,11 +85,11 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], file: BinaryIO) -> int:
 
 
 def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A request as one level of columns; a list of codes stays one, losses and changes become JSON."""
+    """A request as one level of columns; a list of codes stays one, losses, places and changes become JSON."""
     columns: dict[str, Any] = {}
     for name, value in row.items():
         path = prefix + name
-        if path in {"diagnosis.losses", "changes"}:
+        if path in {"diagnosis.losses", "diagnosis.places", "changes"}:
             columns[path] = orjson.dumps(value).decode()
         elif isinstance(value, dict):
             columns.update(flat(value, f"{path}."))

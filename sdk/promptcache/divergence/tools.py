@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from promptcache.divergence.change import Change
-from promptcache.divergence.evidence import Finding
+from promptcache.divergence.evidence import Finding, alike
 from promptcache.divergence.json_text import json_finding
 from promptcache.divergence.text import drift_finding, volatile_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from promptcache.segments import Segment
 
 __all__ = ["tool_findings", "tool_name"]
+
+_LISTS = frozenset({"enum", "examples"})
+_VALUES = _LISTS | {"default", "const"}
+_DEEPEST = 64  # levels of a schema that are looked into
 
 
 def tool_name(segment: Segment) -> str:
@@ -77,7 +81,7 @@ def _by_name(tools: Sequence[Segment]) -> dict[str, Segment]:
 
 
 def _edit_findings(old: Segment, new: Segment, details: dict[str, object]) -> list[Finding]:
-    """Explain one definition that changed: written differently, holding a volatile value, or edited."""
+    """Explain one definition that changed: written differently, holding a value that does, or edited."""
     change = Change.between(old.text, new.text)
     sure = json_finding(change) or drift_finding(change)
     if sure:
@@ -85,7 +89,37 @@ def _edit_findings(old: Segment, new: Segment, details: dict[str, object]) -> li
     volatile = volatile_findings(change)
     if volatile:
         return [*(replace(found, details=details) for found in volatile), Finding("PC303", details)]
-    return [Finding("PC302", details)]
+    leaves = list(_changed_leaves(json.loads(old.text), json.loads(new.text)))
+    filled_in = bool(leaves) and all(_is_value(*leaf) for leaf in leaves)
+    return [Finding("PC303" if filled_in else "PC302", details)]
+
+
+def _changed_leaves(
+    old: object, new: object, key: str = "", depth: int = 0
+) -> Iterator[tuple[str, object, object]]:
+    """What differs between two definitions, by the key it stands under; a list of choices is one leaf."""
+    if isinstance(old, dict) and isinstance(new, dict) and depth < _DEEPEST:
+        for name in dict.fromkeys([*old, *new]):
+            yield from _changed_leaves(old.get(name), new.get(name), name, depth + 1)
+        return
+    as_long = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
+    if as_long and key not in _LISTS and depth < _DEEPEST:
+        for one, other in zip(cast("list[object]", old), cast("list[object]", new), strict=True):
+            yield from _changed_leaves(one, other, key, depth + 1)
+    elif old != new:
+        yield key, old, new
+
+
+def _is_value(key: str, old: object, new: object) -> bool:
+    """Whether a difference is of a value that is put in: one in a sentence, a default, a list to choose from.
+
+    Other sentences, and parameters that come and go, are another version of the tool.
+    """
+    if old is None or new is None:
+        return False
+    if isinstance(old, str) and isinstance(new, str) and key not in _VALUES:
+        return Change.between(old, new).is_value and alike(old, new)
+    return key in _VALUES
 
 
 def _first_difference_first(

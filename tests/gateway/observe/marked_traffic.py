@@ -220,7 +220,8 @@ def judged_by_another_prompt(author: Author) -> Scene:
     body = author.conversation(6, tools=False)
     order = {"role": "system", "content": "You judge how content a customer is, from one to ten."}
     asked = [{"role": "assistant", "content": author.answer()}, {"role": "user", "content": "How content?"}]
-    return Scene([body, {**body, "messages": [order, *body["messages"][1:], *asked]}], provider=Provider)
+    judged = {**body, "messages": [order, *body["messages"][1:], *asked]}
+    return Scene([body, judged], frozenset({"PC801"}), Provider)
 
 
 # --- faults ---
@@ -344,7 +345,6 @@ MARKED_SCENES: tuple[Callable[[Author], Scene], ...] = (
     two_marks_and_a_long_turn,
     refused_for_another_reason,
     gone_on_from_a_summary,
-    judged_by_another_prompt,
 )
 """Traffic with breakpoints that draws no blame."""
 
@@ -358,6 +358,7 @@ MARKED_FAULTS: tuple[Callable[[Author], Scene], ...] = (
     clock_in_a_tool,
     compacted_with_another_prefix,
     summed_up_by_a_template_of_its_own,
+    judged_by_another_prompt,
     too_many_marks,
     summed_up_in_the_middle,
     from_the_engine("PC803", evicted=1),

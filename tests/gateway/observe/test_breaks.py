@@ -29,7 +29,6 @@ def test_a_new_conversation_with_other_tools_changed_none_of_its_own() -> None:
     diagnosis = judged(chat(RULES, "Hi?", tools=TOOLS), chat(RULES, "Where is it?", tools=TOOLS[:2]))
 
     assert diagnosis.cause == "PC302"
-    assert "inside a conversation" not in diagnosis.summary
     assert diagnosis.summary.startswith("The tools are others than in the earlier request")
 
 
@@ -37,7 +36,7 @@ def test_one_conversation_whose_tools_change_did() -> None:
     earlier = chat(RULES, "Where is my order, please?", tools=TOOLS)
     later = chat(RULES, "Where is my order, please?", "On its way.", "When will it come?", tools=TOOLS[:2])
 
-    assert judged(earlier, later).summary.startswith("The set of tools changed inside a conversation")
+    assert judged(earlier, later).summary.startswith("The set of tools changed between requests")
 
 
 def profile(name: str, hobby: str) -> str:

@@ -181,6 +181,26 @@ SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         chat(RULES, tools=tools_with(1, description="beta does other things entirely")),
         ["PC302"],
     ),
+    "a definition with another parameter": (
+        chat(RULES, tools=TOOLS),
+        chat(RULES, tools=tools_with(1, parameters={"type": "object", "properties": {"x": {}}})),
+        ["PC302"],
+    ),
+    "a name in a definition": (
+        chat(RULES, tools=tools_with(1, description="Books a room for Ada. Ask for the dates first.")),
+        chat(RULES, tools=tools_with(1, description="Books a room for Robert. Ask for the dates first.")),
+        ["PC303"],
+    ),
+    "a live list to choose from": (
+        chat(RULES, tools=tools_with(1, parameters={"properties": {"room": {"enum": ["red", "blue"]}}})),
+        chat(RULES, tools=tools_with(1, parameters={"properties": {"room": {"enum": ["red", "ash"]}}})),
+        ["PC303"],
+    ),
+    "a default that is put in": (
+        chat(RULES, tools=tools_with(1, parameters={"properties": {"n": {"type": "integer", "default": 5}}})),
+        chat(RULES, tools=tools_with(1, parameters={"properties": {"n": {"type": "integer", "default": 7}}})),
+        ["PC303"],
+    ),
     "a date in a definition": (
         chat(RULES, tools=tools_with(1, description="Today is 2031-03-04.")),
         chat(RULES, tools=tools_with(1, description="Today is 2031-03-05.")),
