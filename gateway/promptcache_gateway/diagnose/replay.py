@@ -184,9 +184,16 @@ def _out_of_order(record: RequestRecord) -> RequestRecord:
 
 def _unknown(diagnosis: Diagnosis, summary: str) -> Diagnosis:
     """The diagnosis without a verdict; what was lost, if anything, is not known then either."""
-    lost: dict[str, Any] = {"hit": None, "losses": {}, "lost_tokens": None, "lost_usd": None}
+    lost: dict[str, Any] = {"hit": None, "losses": {}, "places": (), "lost_tokens": None}
     return replace(
-        diagnosis, cause=None, causes=(), remedy=None, attribution="unknown", summary=summary, **lost
+        diagnosis,
+        cause=None,
+        causes=(),
+        remedy=None,
+        attribution="unknown",
+        summary=summary,
+        lost_usd=None,
+        **lost,
     )
 
 

@@ -85,7 +85,7 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], file: BinaryIO) -> int:
 
 
 def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A request as one level of columns; a list of codes stays one, losses, places and changes become JSON."""
+    """A request as one level of columns; a list of codes stays one, what else is nested becomes JSON."""
     columns: dict[str, Any] = {}
     for name, value in row.items():
         path = prefix + name
