@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MAX_BAD = 20
 _MAX_TEMPLATES = 1_000
 _OTHERS = "(others)"
+_RUN_TIME = "PC8"  # codes from here on are not in what callers send
 _OF_ONE = frozenset({"name", "learned", "mixed"})  # what only a single template has
 
 
@@ -98,6 +99,8 @@ class TemplateTotal:
             total.lost_usd = _plus(total.lost_usd, diagnosis.lost_usd * lost / diagnosis.lost_tokens)
         if first:
             total.attribution = diagnosis.attribution
+        elif total.attribution == "unknown" and code < _RUN_TIME:
+            total.attribution = "caller"  # it stands behind what had ended the prefix anyway
         if total.example is None and (first or diagnosis.path):
             total.example = _example(judged, code)
 

@@ -99,6 +99,18 @@ def _compaction(whole: tuple[str, str], old_talk: Sequence[Segment], new_talk: S
         return False
     if _SUMMARIZE.search(whole[0][:_READ]) and alike(*whole):
         return False  # to sum up is what it does anyway, and its instructions were edited
-    said = {segment.body for segment in old_talk}
-    everything = "\n".join(segment.body for segment in new_talk)
-    return all(text in everything for text in said)
+    return _stands_in(old_talk, new_talk)
+
+
+def _stands_in(old_talk: Sequence[Segment], new_talk: Sequence[Segment]) -> bool:
+    """Whether a conversation is said again, message by message, or retold in its order within others."""
+    said = {segment.body for segment in new_talk}
+    missing = [segment.body for segment in old_talk if segment.body not in said]
+    everything = "\n".join(segment.body for segment in new_talk) if missing else ""
+    at = 0
+    for text in missing:  # from where the last one ended, so that a long history is read but once
+        found = everything.find(text, at)
+        if found < 0:
+            return False
+        at = found + len(text)
+    return True

@@ -156,6 +156,45 @@ def test_an_expired_prefix_is_expected_only_where_times_say_so(
     assert [cause["code"] for cause in told["total"]["causes"]] == ["PC802", "PC801"]
 
 
+def test_a_fault_behind_an_expiry_is_still_the_callers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The clock would break each prefix that the pauses have ended already."""
+    provider = Provider()
+    lines = []
+    for number in range(4):
+        usage = provider.serve(clocked(number), START + 4_000 * number)
+        counted = {"prompt_tokens": usage.total_input, "prompt_tokens_details": {"cached_tokens": 0}}
+        entry = {"request": clocked(number), "usage": counted, "time": START + 4_000 * number}
+        lines.append(json.dumps(entry))
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(lines))
+    status, told = report(capsys, str(log))
+
+    causes = {cause["code"]: cause for cause in told["total"]["causes"]}
+    assert (causes["PC802"]["requests"], causes["PC802"]["attribution"]) == (3, "expected")
+    assert causes["PC802"]["example"]["path"] is None
+    assert (causes["PC101"]["requests"], causes["PC101"]["attribution"]) == (0, "caller")
+    assert causes["PC101"]["example"]["path"] == "messages[0]"
+    assert "12:01" in causes["PC101"]["example"]["after"]
+    assert status == 1
+
+
+def test_two_causes_have_an_example_each_at_its_own_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def body(number: int, said: str) -> dict[str, Any]:
+        talk = ("Where is my order?", said + RULES, "And the other one?")
+        return {**chat(f"Time: 2026-11-29T12:{number:02}:07Z\nRules.\n{RULES}", *talk), "model": "gpt-4o"}
+
+    log = write(tmp_path / "log.jsonl", [body(1, "On its way. "), body(2, "It is on its way. ")])
+    _, told = report(capsys, log)
+
+    places = {cause["code"]: cause["example"]["path"] for cause in told["total"]["causes"][:2]}
+    assert places == {"PC101": "messages[0]", "PC502": "messages[2]"}
+    assert told["templates"][0]["mixed"] is False
+
+
 def test_a_transcript_blames_nobody_for_what_it_leaves_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

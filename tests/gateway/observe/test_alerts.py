@@ -52,6 +52,12 @@ def test_money_lost_in_an_hour_is_told_once_an_hour() -> None:
     assert watched.see(loss(0.9, template="other", time=HOUR + 3_600)) == ["loss", "loss"]
 
 
+def test_an_amount_under_a_cent_is_no_zero() -> None:
+    watched = Watched(lost_usd_per_hour=0.002)
+    assert watched.see(loss(0.0031)) == ["loss"]
+    assert "lost $0.0031 since the hour began; [alerts] allows $0.002" in watched.told[0]["message"]
+
+
 def test_without_a_threshold_no_loss_is_told() -> None:
     assert Watched().see(loss(1e6)) == []
 
@@ -118,3 +124,11 @@ def test_the_journal_counts_and_shows_them(tmp_path: Path) -> None:
     assert 'promptcache_alerts_total{kind="budget",template=""} 1.0' in page
     alerts = [event.data for event in journal.events.since(0) if event.kind == "alert"]
     assert [alert["kind"] for alert in alerts] == ["loss", "budget"]
+
+
+def test_a_row_of_many_templates_has_no_rate_that_could_fall() -> None:
+    for template, told in (("support", ["regression"]), ("learned-other", [])):
+        watched = Watched(kinds=("regression",))
+        good = [record(hit(), template=template, cached_tokens=900) for _ in range(60)]
+        bad = [record(miss("PC101"), template=template) for _ in range(40)]
+        assert watched.see(*good, *bad) == told, template

@@ -91,3 +91,10 @@ def test_the_places_of_several_causes_are_kept_without_their_texts(tmp_path: Pat
     assert found["diagnosis"]["places"] == [place.to_dict(excerpts=False) for place in places]
     assert [place["code"] for place in alone["diagnosis"]["places"]] == ["PC101"]
     assert alone["diagnosis"]["places"][0]["path"] == "messages[0]"
+
+
+def test_a_row_of_several_templates_says_so(tmp_path: Path) -> None:
+    names = ("learned-other", "learned-unstructured", "learned-3f2a", "support")
+    with store_with(tmp_path, *(record(hit(), template=name) for name in names)) as store:
+        mixed = {row["name"]: row["mixed"] for row in store.read.templates()}
+    assert mixed == dict(zip(names, (True, True, False, False), strict=True))
