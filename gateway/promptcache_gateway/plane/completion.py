@@ -102,7 +102,7 @@ class CompletionEndpoint:
             metered=self._ledger.binds(caller) or self._limits.counts_tokens(caller.tenant),
         )
         flight = await _aside(call, opened)
-        await self._complete(flight, route, inbound, receive, send)
+        await self._complete(flight, route, inbound, HangUpWatch(scope, receive), send)
         self._limits.charge(caller.tenant, flight.tokens)
         if flight.record is not None:
             self._ledger.charge(caller, flight.record)
@@ -138,10 +138,9 @@ class CompletionEndpoint:
         return await continued(call, self._shelf, self._max_body_bytes, native=keeps[0])
 
     async def _complete(
-        self, flight: Flight, route: tuple[Hop, ...], inbound: Inbound, receive: Receive, send: Send
+        self, flight: Flight, route: tuple[Hop, ...], inbound: Inbound, watch: HangUpWatch, send: Send
     ) -> None:
         call = flight.call
-        watch = HangUpWatch(receive)
         try:
             with watch:
                 question = flight.ask(route[0].line)
