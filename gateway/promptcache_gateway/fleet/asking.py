@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache.providers import find_model
@@ -24,7 +25,7 @@ def read_asked(call: Call, inbound: Inbound, settings: UpstreamSettings, tokens_
     """The prefix of a call as it goes to an upstream."""
     if call.dialect == "openai.embeddings":
         return Prefix()
-    return read_prefix(
+    prefix = read_prefix(
         call.payload,
         tenant=call.tenant,
         model=call.model,
@@ -33,6 +34,8 @@ def read_asked(call: Call, inbound: Inbound, settings: UpstreamSettings, tokens_
         tokens_per_byte=tokens_per_byte,
         namespace=tenant_salt(call.tenant) if settings.tenant_salt else _own_salt(call),
     )
+    # SGLang keeps prefixes of other extra keys apart too, and its events never tell them.
+    return replace(prefix, token_ids=()) if call.payload.get("extra_key") else prefix
 
 
 def _lifetime_s(model: str) -> float | None:

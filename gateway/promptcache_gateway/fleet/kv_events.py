@@ -2,8 +2,9 @@
 
 A message is msgpack: a batch with a time and events, each an array that begins with its name or a map with
 ``type``; both forms are in use, and newer ones have more fields. What is not known is passed over. What the
-events mean is `kv_index`'s business. Source of the forms: ``distributed/kv_events.py`` of vLLM and
-``disaggregation/kv_events.py`` of SGLang.
+events mean is `kv_index`'s business. Source of the forms: ``distributed/kv_events.py`` of vLLM;
+``disaggregation/kv_events.py`` and ``mem_cache/events.py`` of SGLang, whose arrays end with the memory, or
+with a map that holds ``cache_salt``, and whose maps have ``cache_salt`` beside the other fields.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class PagesStored:
         salt: the cache salt they were computed with; None where that is not told.
         extra: what else went into a page's name, one entry a page, empty where nothing did or it is not told.
         copy: where this copy lies: the memory and the group of layers.
+        component: the kind of layers, where the engine tells of each apart ("" where it does not).
     """
 
     hashes: tuple[Hash, ...]
@@ -49,6 +51,7 @@ class PagesStored:
     salt: str | None = None
     extra: tuple[str, ...] = ()
     copy: tuple[str, int] = ("", 0)
+    component: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,24 @@ def _event(event: Any) -> KvEvent | None:
         name, values = event[0], event[1:]
         names = (*_STORED, *_STORED_LATER) if name == "BlockStored" else _REMOVED
         fields = dict(zip(names, values, strict=False))
+        if name == "BlockStored" and fields.get("lora_id") is None:
+            fields |= _sglangs(values[len(_STORED) - 1 :])
     if name == "BlockStored":
         return _stored(fields)
     if name == "BlockRemoved":
         return PagesRemoved(_without_copies(fields), _copy(fields))
     return CacheCleared() if name == "AllBlocksCleared" else None
+
+
+def _sglangs(rest: list[Any]) -> dict[str, Any]:
+    """What SGLang puts behind the memory, where an adapter's name would stand: a component, a map."""
+    told: dict[str, Any] = {}
+    for value in rest[:2]:
+        if isinstance(value, dict):
+            told |= {"lora_name": None, "extra_keys": None, "cache_salt": value.get("cache_salt")}
+        elif isinstance(value, str):
+            told |= {"lora_name": None, "component_type": value}
+    return told
 
 
 def _stored(fields: dict[str, Any]) -> PagesStored:
@@ -104,11 +120,16 @@ def _stored(fields: dict[str, Any]) -> PagesStored:
     lora = fields.get("lora_name")
     if lora is None and fields.get("lora_id") is not None:
         lora = f"#{fields['lora_id']}"
-    keys = fields.get("extra_keys")
-    salt, extra = _extra(keys, len(hashes), lora, first=fields.get("parent_block_hash") is None)
-    return PagesStored(
-        hashes, fields.get("parent_block_hash"), tokens, size, lora, salt, extra, _copy(fields)
-    )
+    if lora is not None and not isinstance(lora, str):
+        raise TypeError("an adapter's name is no text")
+    parent = fields.get("parent_block_hash")
+    if parent is not None:
+        (parent,) = _hashes((parent,))
+    salt, extra = _extra(fields.get("extra_keys"), len(hashes), lora, first=parent is None)
+    if isinstance(fields.get("cache_salt"), str):
+        salt = fields["cache_salt"]
+    component = str(fields.get("component_type") or "")
+    return PagesStored(hashes, parent, tokens, size, lora, salt, extra, _copy(fields), component)
 
 
 def _extra(keys: Any, pages: int, lora: str | None, *, first: bool) -> tuple[str | None, tuple[str, ...]]:

@@ -3,6 +3,9 @@
 An engine names its pages by hashes of its own making, with seeds and functions that differ by version and
 setting. They are not imitated here: every event says which tokens a page holds and which page it follows, so
 that the page gets a chained key of ours, and a prompt whose tokens are known is looked up by these keys.
+
+What events do not tell is not guessed: which salt a page has, or which adapter, where some have one; and
+which of two went, where an engine gives pages of two namespaces one name (older SGLang).
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.fleet.kv_events import Hash, KvEvent
     from promptcache_gateway.fleet.prefix import Prefix
 
-_MAX_REMOVED = 100_000
+_MAX_REMOVED = _MAX_DOUBTFUL = 100_000
+_MAX_NAMES = 64
 _KEY_BYTES = 8
 
 
@@ -48,7 +52,9 @@ class KvIndex:
         self._held: dict[bytes, int] = {}
         self._removed: OrderedDict[bytes, None] = OrderedDict()
         self._loras: set[str] = set()
-        self._tells_salts = False
+        self._names: set[str] = set()
+        self._tells_salts = self._has_salts = False
+        self._doubtful: set[bytes] = set()
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -63,6 +69,7 @@ class KvIndex:
         self._pages.clear()
         self._held.clear()
         self._removed.clear()
+        self._doubtful.clear()
         self.whole = whole
         self.orphans = 0
 
@@ -82,15 +89,20 @@ class KvIndex:
         None where it cannot be told: the prompt's tokens are not known, events were missed, or its salt or
         adapter is not in them. The last token is always computed anew, as engines do.
         """
+        self._has_salts |= bool(prefix.namespace)
+        if len(self._names) < _MAX_NAMES:
+            self._names.add(prefix.model)
         if not self.whole or not prefix.token_ids:
             return None
         if self.page_size is None:
             return 0, 0  # nothing has been stored yet
-        if prefix.namespace and not self._tells_salts:
+        if not self._tells(prefix):
             return None
         lora = prefix.model if prefix.model in self._loras else ""
         keys = page_keys(prefix.token_ids, self.page_size, lora, prefix.namespace)
         held = next((at for at, key in enumerate(keys) if key not in self._held), len(keys))
+        if self._doubtful and not self._doubtful.isdisjoint(keys[: held + 1]):
+            return None
         known = held
         while known < len(keys) and (keys[known] in self._removed or keys[known] in self._held):
             known += 1
@@ -98,16 +110,20 @@ class KvIndex:
         held, known = min(held, usable), min(known, usable)
         return held * self.page_size, (known - held) * self.page_size
 
+    def _tells(self, prefix: Prefix) -> bool:
+        """Whether the events tell a prompt's pages from those of another salt or adapter."""
+        if self._has_salts and not self._tells_salts:
+            return False
+        return prefix.model in self._loras or len(self._names - self._loras) == 1
+
     def _clear(self) -> None:
         gone = list(self._held)[-_MAX_REMOVED:]
         self.begin(whole=True)
         self._removed.update(dict.fromkeys(gone))
 
     def _store(self, event: PagesStored) -> None:
-        if self.page_size not in {None, event.page_size}:
-            self.whole = (
-                False  # layers of several kinds: what can be read is more than one list of pages tells
-            )
+        if event.component or self.page_size not in {None, event.page_size}:
+            self.whole = False  # layers of several kinds: one list of pages does not tell what can be read
             return
         self.page_size = event.page_size
         if event.lora is not None:
@@ -129,7 +145,15 @@ class KvIndex:
                 page = self._pages[name] = _Page(before)
                 self._held[before] = self._held.get(before, 0) + 1
                 self._removed.pop(before, None)
+            elif page.key != before or (event.copy in page.copies and event.salt is None):
+                self._doubt(page.key, before)
             page.copies.add(event.copy)
+
+    def _doubt(self, *keys: bytes) -> None:
+        """Two pages have one name: which of them is here, once one is gone, nobody can tell."""
+        self._doubtful.update(keys)
+        if len(self._doubtful) > _MAX_DOUBTFUL:
+            self.begin(whole=False)
 
     def _remove(self, event: PagesRemoved) -> None:
         for name in event.hashes:

@@ -33,6 +33,7 @@ _NAMES = {"backlog_s": "backlog_seconds"}
 _REPLICA_COUNTERS = {
     "requests": "Requests a replica got",
     "failures": "Requests a replica did not answer",
+    "lone_refusals": "Requests a replica refused (401, 403, 404) and another answered",
 }
 _FLEET_COUNTERS = {
     "held": "Requests that waited for another's first output, with the same cold prefix",

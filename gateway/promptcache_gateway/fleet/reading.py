@@ -92,6 +92,10 @@ def read_file(path: Path, read_key: ReadKey) -> tuple[ReplicaSettings, ...]:
     listed = tables.get("replicas")
     if not isinstance(listed, list):
         raise SettingsError(str(path), "has no list of replicas.", remedy='Write replicas = ["http://…"].')
+    if not listed:
+        raise SettingsError(
+            str(path), "lists no replica.", remedy="List one at least; drain those that are to get nothing."
+        )
     found = read_replicas(listed, f"{path}: replicas", None, read_key)
     if len({one.label for one in found}) < len(found):
         raise SettingsError(str(path), "two replicas have the same name.", remedy="Name them apart.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.fleet.routing import Target
     from promptcache_gateway.fleet.settings import ReplicaSettings
     from promptcache_gateway.upstreams.base import Upstream
+
+_log = logging.getLogger("promptcache.gateway")
 
 
 class Replica:
@@ -32,6 +35,8 @@ class Replica:
         up: what the last question about its health told; None before the first.
         stream: its own events, where it sends any.
         requests, failures: how many it got, and how many of them it did not answer.
+        lone_refusals: how many of those it refused (401, 403, 404) and another replica answered.
+        refusal: the status of the last such answer, None where it has answered since.
     """
 
     def __init__(
@@ -47,6 +52,8 @@ class Replica:
         self.stream: KvStream | None = None
         self.requests = 0
         self.failures = 0
+        self.lone_refusals = 0
+        self.refusal: int | None = None
         self._misses = 0
 
     @property
@@ -83,6 +90,25 @@ class Replica:
             self.up = up
         return up and was is False
 
+    @property
+    def is_refusing(self) -> bool:
+        """Whether it is left alone because it refuses what others answer."""
+        return self.refusal is not None and self.circuit.is_open
+
+    def refused_alone(self, status: int) -> None:
+        """Note that it refused a request that another replica then answered."""
+        if self.refusal != status:
+            _log.warning("replica %s answers %d to what another replica answers", self.name, status)
+        self.refusal = status
+        self.lone_refusals += 1
+        self.failures += 1
+        self.circuit.failed()
+
+    def answered(self) -> None:
+        """Note an answer that is as it should be."""
+        self.refusal = None
+        self.circuit.succeeded()
+
     def state(self) -> str:
         """One word: ``removed``, ``draining``, ``down``, ``ejected``, ``full`` or ``ready``."""
         if self.removed:
@@ -109,6 +135,8 @@ class Replica:
             "running": self.running,
             "requests": self.requests,
             "failures": self.failures,
+            "lone_refusals": self.lone_refusals,
+            "refusal": self.refusal,
             "checked_at": self.checked_at,
             "backlog_s": round(load.backlog_s(now), 3),
             "pending_tokens": round(load.pending_tokens),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from promptcache_gateway.fleet.homes import Homes
 from promptcache_gateway.fleet.load import PREFILL_PRIOR, Load
 from promptcache_gateway.fleet.pins import Pins
 from promptcache_gateway.fleet.policies import ByLoad, ByPrefix, BySession, InTurn, Policy
@@ -107,12 +108,19 @@ class Router:
         policy: one of `settings.POLICIES`.
         prefill_rate: tokens a second that a replica of weight 1 is first taken to compute.
         max_keys: keys that a cache's tree holds at most.
+
+    Attributes:
+        pins: where conversations went.
+        homes: who keeps answers that later requests name.
+        utilisation: how busy the fleet is.
+        targets: the replicas, by name.
     """
 
     def __init__(
         self, policy: str = "prefix", *, prefill_rate: float = PREFILL_PRIOR, max_keys: int = MAX_KEYS
     ) -> None:
         self.pins = Pins()
+        self.homes = Homes()
         self.utilisation = Utilisation()
         self._policy_name = policy
         self._policy = _make_policy(policy, self)
@@ -135,7 +143,7 @@ class Router:
 
     def succeed(self, earlier: Router) -> None:
         """Go on with what another router knows, of the replicas that both name, now or later."""
-        self.pins = earlier.pins
+        self.pins, self.homes = earlier.pins, earlier.homes
         self._earlier = dict(earlier.targets)
         self._policy = _make_policy(self._policy_name, self)
         for name, target in self.targets.items():

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.exchange import Placement
 from promptcache_gateway.fleet.asking import read_asked
+from promptcache_gateway.fleet.homes import continued, kept_keys
 from promptcache_gateway.fleet.leaders import Leaders
 from promptcache_gateway.fleet.members import Members
 from promptcache_gateway.fleet.prefix import PIECE_BYTES, TOKENS_PER_BYTE
 from promptcache_gateway.fleet.routing import Router
 from promptcache_gateway.fleet.slots import Slots
+from promptcache_gateway.fleet.tries import BUSY, FAILURES, Tries, all_busy, none_able
 from promptcache_gateway.fleet.trip import RoutedStream, Trip
 from promptcache_gateway.upstreams.base import WholeReply
 
@@ -28,16 +30,12 @@ if TYPE_CHECKING:
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import Call, Dialect, EngineFacts
     from promptcache_gateway.fleet.members import MakeUpstream
-    from promptcache_gateway.fleet.prefix import Prefix
+    from promptcache_gateway.fleet.prefix import Key, Prefix
     from promptcache_gateway.fleet.replica import Replica
     from promptcache_gateway.upstream_settings import UpstreamSettings
     from promptcache_gateway.upstreams.base import Inbound, StreamReply
 
-_TRIES = 3
 _LEAST_LEAD_S, _LATE = 0.25, 1.5  # how late a first output may be that cannot be seen
-_FAULT = 500  # may be the request's own: it is repeated once only
-_REFUSALS = frozenset({429, _FAULT, 502, 503, 529})
-_FAILURES = frozenset({_FAULT, 502, 503, 504, 529})
 _LATER_S = 0.01
 _MAX_PLACEMENTS = 10_000
 _DAMPING = 0.05
@@ -94,42 +92,35 @@ class FleetUpstream:
         prefix = read_asked(call, inbound, self._settings, self.tokens_per_byte)
         if call.use_cache:
             await self.leaders.wait(prefix, self.fleet.hold_s)
-        tried: set[str] = set()
-        failure: ApiError | WholeReply | None = None
-        for _ in range(_TRIES):
+        named = continued(call)
+        tries = self._begin(named)
+        while not tries.over and not (tries.refused and not self._any_room(tries.tried)):
             try:
-                replica = await self._one_with_room(tried)
+                replica = await self._one_with_room(tries.tried)
             except ApiError as error:
-                failure = failure or error
+                tries.unable(error)
                 break
-            trip = self._depart(replica, prefix, tried, call)
+            trip = self._depart(replica, prefix, tries.tried, call)
             self._wake()  # where one could go, the next in line may be able to
             try:
                 reply = await trip.replica.upstream.send(call, inbound)
             except ApiError as error:
-                self._note_failure(trip, failed=error.status in _FAILURES)
-                if not error.unanswered:
+                self._note_failure(trip, failed=error.status in FAILURES)
+                if not error.unanswered and not tries.refused:
                     raise
-                failure = error
+                tries.unanswered(trip.replica, error)
             except BaseException:
                 trip.replica.circuit.undecided()
                 trip.given_up()
                 raise
             else:
-                if reply.status not in _REFUSALS:
-                    return self._accept(trip, reply)
                 if not isinstance(reply, WholeReply):
-                    return self._accept(trip, reply)
-                self._note_failure(trip, failed=reply.status in _FAILURES)
-                repeated = isinstance(failure, WholeReply) and failure.status == reply.status == _FAULT
-                failure = reply
-                if repeated:
-                    break
-            tried.add(trip.replica.name)
-        assert failure is not None, "a try that ends here has failed"
-        if isinstance(failure, WholeReply):
-            return failure
-        raise failure
+                    tries.streamed(reply.status)
+                    return self._accept(trip, reply, call, named)
+                if tries.answered(trip.replica, reply):
+                    return self._accept(trip, reply, call, named)
+                self._pass_by(trip, reply)
+        return tries.answer()
 
     def placed(self, call_id: str) -> Placement | None:
         """Where a call went and what was known then; told once."""
@@ -159,7 +150,9 @@ class FleetUpstream:
         """Whether any replica can take requests, and how many can; asks no network."""
         states = [replica.state() for replica in self.replicas]
         able = sum(state in {"ready", "full"} for state in states)
-        return {"ok": able > 0, "url": self._url(), "replicas": len(states), "able": able}
+        report = {"ok": able > 0, "url": self._url(), "replicas": len(states), "able": able}
+        refusing = [one.name for one in self.replicas if one.is_refusing]
+        return {**report, "refusing": refusing} if refusing else report
 
     def drain(self, replica: str, *, on: bool) -> bool:
         """Give a replica no more requests, or some again; False where there is none of that name."""
@@ -219,12 +212,12 @@ class FleetUpstream:
             if self._any_room(tried) and (woken or not self.slots.wanted):
                 return self._to_be_probed(tried)
             if not self._candidates(tried):
-                raise self._none_able(tried)
+                raise none_able(self.name, len(self.replicas), others=bool(tried))
             try:
                 left_s = until - time.monotonic()
                 await self.slots.wait(left_s, again=woken, may=lambda: self._any_room(tried))
             except TimeoutError:
-                raise self._all_busy() from None
+                raise all_busy(self.name) from None
             woken = True
 
     def _candidates(self, tried: set[str]) -> list[Replica]:
@@ -249,18 +242,44 @@ class FleetUpstream:
         due = (one for one in self.replicas if self._is_due(one, tried))
         return next((one for one in due if one.circuit.allows()), None)
 
-    def _accept(self, trip: Trip, reply: WholeReply | StreamReply) -> WholeReply | StreamReply:
-        if reply.status in _FAILURES:
+    def _begin(self, named: Key | None) -> Tries:
+        """The tries of a call: at home where it goes on from an answer whose home is known and serves."""
+        home = self.router.homes.find(named)
+        here = {one.name for one in self.replicas if one.serves and one.target.cache == home}
+        elsewhere = [one.name for one in self.replicas if one.name not in here] if here else []
+        return Tries(elsewhere, searches=named is not None and not here)
+
+    def _accept(
+        self, trip: Trip, reply: WholeReply | StreamReply, call: Call, named: Key | None
+    ) -> WholeReply | StreamReply:
+        if reply.status in FAILURES:
             trip.replica.circuit.failed()
-        elif isinstance(reply, WholeReply) or reply.status >= 400:  # a stream tells at its end
+        elif reply.status >= 400:
             trip.replica.circuit.succeeded()
+        elif isinstance(reply, WholeReply):  # a stream tells at its end
+            trip.replica.answered()
+        if named is not None and reply.status < 400:
+            self.router.homes.put([named], trip.choice.target.cache)
         if not isinstance(reply, WholeReply):
-            return RoutedStream(reply, trip)
+            return RoutedStream(reply, trip, call, self._keep)
+        self._keep(trip, call, reply.response_id)
         if reply.status < 400:
             trip.arrived(reply.usage)
         else:
             trip.failed()
         return reply
+
+    def _keep(self, trip: Trip, call: Call, response_id: str | None) -> None:
+        """Note who keeps an answer."""
+        self.router.homes.put(kept_keys(call, response_id), trip.choice.target.cache)
+
+    def _pass_by(self, trip: Trip, reply: WholeReply) -> None:
+        """Note an answer because of which another replica may be asked."""
+        if reply.status in BUSY:
+            self._note_failure(trip, failed=reply.status in FAILURES)
+        else:
+            trip.replica.circuit.undecided()
+            trip.failed()
 
     def _note_failure(self, trip: Trip, *, failed: bool) -> None:
         if failed:
@@ -292,20 +311,9 @@ class FleetUpstream:
     def _any(self) -> Replica:
         able = self._able(set()) or self._candidates(set())
         if not able:
-            raise self._none_able(set())
+            raise none_able(self.name, len(self.replicas))
         return able[0]
 
     def _url(self) -> str:
         first = next(iter(self.replicas), None)
         return self._settings.url or ("" if first is None else first.settings.url)
-
-    def _none_able(self, tried: set[str]) -> ApiError:
-        others = "other " if tried else ""
-        message = f"None of the {len(self.replicas)} {others}replicas of {self.name} can take requests."
-        return ApiError(
-            503, message, kind="upstream_error", code="upstream_unreachable", retry_after=5, unanswered=False
-        )
-
-    def _all_busy(self) -> ApiError:
-        message = f"Every replica of {self.name} has as many requests as it may have."
-        return ApiError(429, message, kind="rate_limit_error", code="fleet_busy", retry_after=1)

@@ -65,7 +65,8 @@ def put_member(call: Call, sight: Sight, member: str, policy: Policy) -> tuple[C
     if name is None:
         return _noted(call, Change(member, skipped=((member, reason),))), None
     body = set_member(call.body, (member,), orjson.dumps(name))
-    return _noted(replace(call, body=body), Change(member, (member,))), name
+    payload = {**call.payload, member: name}  # routing reads there which salt a prompt has
+    return _noted(replace(call, body=body, payload=payload), Change(member, (member,))), name
 
 
 def put_header(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     View = Mapping[str, Any]
 
-_COUNTED = ("requests", "failures")
+_COUNTED = ("requests", "failures", "lone_refusals")
 _RUNNING = ("running", "pending_tokens")
 _MEANS = ("prefill_tokens_per_s", "decode_tokens_per_s")
 _MOST = ("backlog_s", "known_tokens", "checked_at")
@@ -78,6 +78,7 @@ def _replica(name: str, views: Sequence[View], past: Sequence[View]) -> dict[str
     before = [one for view in past for one in view["replicas"] if one["name"] == name]
     found = dict(now[0])
     found["state"] = max((one["state"] for one in now), key=_badness)
+    found["refusal"] = next((one["refusal"] for one in now if one["refusal"] is not None), None)
     for field in _COUNTED:
         found[field] = sum(one[field] for one in (*now, *before))
     for field in _RUNNING:

@@ -1,5 +1,6 @@
 """What a process learns of where prefixes are warm, told to the others: pins, and keys of replicas' trees.
 
+Who keeps an answer that a later request may name is told at once: only there can it be gone on from.
 Keys are digests; no text can be read from them. What others tell is believed as one's own knowledge is: it
 may be out of date, and costs no more than a prefix computed twice.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.failures import log_failure
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import Upstream
 
 TOPIC = "routing"
+HOMES = "answers"
 
 _EVERY_S = 0.25
 _AT_A_TIME = 2_000
@@ -38,7 +41,9 @@ class RoutingNews:
     def __init__(self, common: Common, upstreams: Sequence[Upstream]) -> None:
         self._common, self._upstreams = common, upstreams
         self._task: asyncio.Task[None] | None = None
+        self._answered = asyncio.Event()
         common.on(TOPIC, self.hear, from_the_beginning=True)
+        common.on(HOMES, self.hear_homes, from_the_beginning=True)
 
     def start(self) -> None:
         """Begin to tell."""
@@ -55,9 +60,25 @@ class RoutingNews:
 
     def tell(self) -> None:
         """Tell what is new."""
+        self.tell_homes()
         for name, router in self._routers():
             for news in _news(router):
                 self._common.publish(TOPIC, {"upstream": name, **news})
+
+    def tell_homes(self) -> None:
+        """Tell who keeps the latest answers."""
+        for name, router in self._routers():
+            router.homes.noted = self._answered.set
+            homes = [(_text(key), cache) for key, cache in router.homes.news()]
+            for begin in range(0, len(homes), _AT_A_TIME):
+                told = homes[begin : begin + _AT_A_TIME]
+                self._common.publish(HOMES, {"upstream": name, "homes": told})
+
+    def hear_homes(self, value: Any) -> None:
+        """Take what another process told of answers; raises ValueError, TypeError or KeyError as `hear`."""
+        for name, router in self._routers():
+            if name == value["upstream"]:
+                router.homes.learn((_key(key), str(cache)) for key, cache in value["homes"])
 
     def hear(self, value: Any) -> None:
         """Take what another process told; raises ValueError, TypeError or KeyError where it is no news."""
@@ -74,12 +95,18 @@ class RoutingNews:
         return [(one.name, one.router) for one in self._upstreams if isinstance(one, FleetUpstream)]
 
     async def _go(self) -> None:
+        due = 0.0
         while True:
-            await asyncio.sleep(_EVERY_S)
+            now = time.monotonic()
+            tell = self.tell_homes if now < due else self.tell
+            due = due if now < due else now + _EVERY_S
             try:
-                self.tell()
+                tell()
             except Exception as error:  # noqa: BLE001 - what cannot be told must not end the telling
                 log_failure("telling where prefixes are warm", error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._answered.wait(), due - now)
+            self._answered.clear()
 
 
 def _news(router: Router) -> list[dict[str, Any]]:

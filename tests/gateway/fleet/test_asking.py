@@ -69,3 +69,9 @@ def test_the_longest_lifetime_of_the_model_counts() -> None:
 
 def test_embeddings_have_no_prefix() -> None:
     assert asked(dialect="openai.embeddings").keys == ()
+
+
+def test_an_extra_key_is_told_by_no_event_so_that_tokens_are_not_looked_up() -> None:
+    plain = {"prompt": list(range(400))}
+    assert asked(plain, dialect="openai.completions").token_ids == tuple(range(400))
+    assert asked({**plain, "extra_key": "k"}, dialect="openai.completions").token_ids == ()

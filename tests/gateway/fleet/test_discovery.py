@@ -26,7 +26,7 @@ def write(file: Path, servers: list[FakeReplica], more: str = "") -> None:
     file.write_text(f"replicas = [{urls}]\n{more}")
 
 
-def test_a_file_of_replicas_is_followed(tmp_path: Path) -> None:
+def test_a_file_of_replicas_is_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "replicas.toml"
     with replicas(3) as servers:
         write(file, servers[:2])
@@ -35,7 +35,11 @@ def test_a_file_of_replicas_is_followed(tmp_path: Path) -> None:
             assert set(states(gateway)) == {one.name for one in servers[:2]}
             write(file, servers)
             wait_until(lambda: states(gateway).get(servers[2].name) == "ready", 20)
-            file.write_text("replicas = [")
+            for unusable in ("replicas = [", "replicas = []"):
+                file.write_text(unusable)
+                wait_until(lambda: "the replicas are as they were" in caplog.text, 20)
+                caplog.clear()
+                assert len(states(gateway)) == 3
             assert gateway.post(request("hello")).status_code == 200
             write(file, servers[2:])
             wait_until(lambda: set(states(gateway)) == {servers[2].name}, 20)
@@ -86,7 +90,8 @@ def test_what_is_known_of_a_server_survives_other_settings(tmp_path: Path) -> No
 
 async def test_an_unusable_file_is_said_at_the_start(tmp_path: Path) -> None:
     file = tmp_path / "replicas.toml"
-    for text in (None, "replicas = 7", "replicas = [", 'replicas = ["http://a", "http://a"]'):
+    twice = 'replicas = ["http://a", "http://a"]'
+    for text in (None, "replicas = 7", "replicas = [", "replicas = []", twice):
         if text is not None:
             file.write_text(text)
         with pytest.raises(SettingsError, match="replicas"):

@@ -79,8 +79,9 @@ def test_a_salt_that_events_do_not_tell_is_not_guessed() -> None:
     index.begin(whole=True)
     engine.run(range(16), salt="tenant")
     follow(index, engine)
+    assert index.held(prompt(list(range(17)))) == (16, 0), "no salt has been seen"
     assert index.held(prompt(list(range(17)), salt="tenant")) is None
-    assert index.held(prompt(list(range(17)))) == (16, 0), "which is why tenants need events that tell salts"
+    assert index.held(prompt(list(range(17)))) is None, "what lies there may be the tenant's"
 
 
 def test_adapters_do_not_share() -> None:
@@ -90,6 +91,31 @@ def test_adapters_do_not_share() -> None:
     index.apply([stored])
     assert index.held(prompt([1, 2, 3], model="base")) == (0, 0)
     assert index.held(prompt([1, 2, 3], model="sql")) == (2, 0)
+
+
+def test_of_several_models_of_which_events_tell_no_adapter_nothing_is_sure() -> None:
+    index = KvIndex()
+    index.begin(whole=True)
+    index.apply([PagesStored((b"1",), None, (1, 2), 2)])
+    assert index.held(prompt([1, 2, 3], model="base")) == (2, 0)
+    assert index.held(prompt([1, 2, 3], model="base:sql")) is None
+    assert index.held(prompt([1, 2, 3], model="base")) is None
+    index.apply([PagesStored((b"2",), None, (1, 2), 2, lora="base:sql")])
+    assert index.held(prompt([1, 2, 3], model="base")) == index.held(prompt([1, 2, 3], model="base:sql"))
+
+
+def test_two_pages_of_one_name_make_it_a_guess_until_all_is_cleared() -> None:
+    index = KvIndex()
+    index.begin(whole=True)
+    index.apply([PagesStored((b"1", b"2"), None, (1, 2, 3, 4), 2)])
+    index.apply([PagesStored((b"2",), b"1", (3, 4), 2)])
+    assert index.held(prompt([1, 2, 3, 4, 5])) is None
+    assert index.held(prompt([1, 2, 9])) == (2, 0), "what does not rest on it is sure"
+    index.apply([PagesStored((b"3",), None, (7, 8), 2, salt="a")])
+    index.apply([PagesStored((b"3",), None, (7, 8), 2, salt="b")])
+    assert index.held(prompt([7, 8, 9], salt="a")) is index.held(prompt([7, 8, 9], salt="b")) is None
+    index.apply([CacheCleared(), PagesStored((b"1", b"2"), None, (1, 2, 3, 4), 2)])
+    assert index.held(prompt([1, 2, 3, 4, 5])) == (4, 0)
 
 
 def test_a_page_with_two_copies_is_held_until_both_are_gone() -> None:

@@ -26,6 +26,8 @@ def replica(name: str, **known: Any) -> dict[str, Any]:
         "running": 0,
         "requests": 0,
         "failures": 0,
+        "lone_refusals": 0,
+        "refusal": None,
         "checked_at": None,
         "backlog_s": 0.0,
         "pending_tokens": 0,
@@ -43,12 +45,14 @@ def view(*replicas: dict[str, Any], **known: Any) -> dict[str, Any]:
 
 def test_views_add_up_and_the_worst_state_is_shown() -> None:
     one = view(replica("a", running=2, requests=5, backlog_s=1.5, prefill_tokens_per_s=50), replica("b"))
-    other = view(replica("a", running=1, requests=4, state="left-alone", checked_at=9.0), replica("c"))
+    ill = {"state": "left-alone", "lone_refusals": 2, "refusal": 401}
+    other = view(replica("a", running=1, requests=4, checked_at=9.0, **ill), replica("c"))
     gone = view(replica("a", requests=7, running=3), replica("z", requests=1), waiting=9)
     found = merged([one, other], [gone])
     first, *rest = found["replicas"]
     assert [each["name"] for each in rest] == ["b", "c"], "one that nobody has any more is not shown"
     assert (first["running"], first["requests"], first["state"]) == (3, 16, "left-alone")
+    assert (first["lone_refusals"], first["refusal"]) == (2, 401)
     assert (first["backlog_s"], first["prefill_tokens_per_s"], first["checked_at"]) == (1.5, 75.0, 9.0)
     assert (found["utilisation"], found["waiting"], found["held"]) == (0.5, 2, 6)
 

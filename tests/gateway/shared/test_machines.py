@@ -17,6 +17,7 @@ from promptcache_gateway.shared.settings import SharedSettings
 from promptcache_gateway.store import Store
 from promptcache_gateway.tenancy import TenantLimits
 from tests.gateway.batch.caching_server import CachingServer, caching_server
+from tests.gateway.fleet.keepers import fleet_of_keepers, keepers, response
 from tests.gateway.fleet.servers import fleet_of, replicas, request
 from tests.gateway.mock_upstream import wait_until
 from tests.gateway.observe.scenes import rules_text
@@ -139,6 +140,32 @@ def test_warm_prefixes_are_known_on_all_machines(store: RedisServer, tmp_path: P
             for number in range(4):
                 assert other.post(request(f"and {number}", system="Gardens. " * 900)).status_code == 200
             assert [number for number, server in enumerate(servers) if server.prompts] == chosen
+
+
+def test_an_answer_is_gone_on_from_at_any_machine(store: RedisServer, tmp_path: Path) -> None:
+    shared = SharedSettings(url=store.url, name="answers")
+    with keepers(6) as servers:
+        to = UpstreamSettings(name="fleet", fleet=fleet_of_keepers(servers))
+
+        def machine(number: int) -> Settings:
+            return Settings(upstreams=(to,), shared=shared, data_dir=tmp_path / str(number))
+
+        with serve(machine(0)) as one, serve(machine(1)) as other:
+            names = [one.post(response(), path="/v1/responses").json()["id"] for _ in range(12)]
+            homes = other.gateway.upstreams[0].router.homes
+            wait_until(lambda: len(homes) == 12, 10)
+            for name in names:
+                told = other.post(response(previous_response_id=name), path="/v1/responses")
+                assert told.status_code == 200, told.text
+            assert [len(server.asked) for server in servers] == [4] * 6, "nobody else was asked"
+            later = names[5]
+            with serve(machine(2)) as third:  # it was not there when the answer was given
+                homes = third.gateway.upstreams[0].router.homes
+                wait_until(lambda: len(homes) >= 24, 10)
+                before = sum(len(server.asked) for server in servers)
+                told = third.post(response(previous_response_id=later), path="/v1/responses")
+                assert told.status_code == 200, told.text
+                assert sum(len(server.asked) for server in servers) == before + 1
 
 
 class Load:
