@@ -1,8 +1,9 @@
 """The output file, which is the journal too: a request is finished when its line stands there whole.
 
-A line is written in one go, so a killed process leaves at most a torn last line. Opening the file mends that
-line, refuses a file that holds anything but answers to this input, and takes out the answers that failed,
-since those are asked for again. A lock keeps a second batch away.
+A line is written in one go, so a killed process leaves at most a torn last line; a machine that lost its
+power leaves zeros where its disk had not come to write. Opening the file mends both, refuses a file that
+holds anything but answers to this input, and takes out the answers that failed, since those are asked for
+again. A lock keeps a second batch away.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _ANOTHER = "Name another output file."
 _CHUNK = 1 << 20
+_BEGINNING = b'{"id":"batch_req_'
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
 
 
@@ -99,22 +101,44 @@ class Journal:
 
     def _mend(self) -> None:
         """Make the last line whole, or take it away."""
-        size = os.lseek(self._fd, 0, os.SEEK_END)
+        size = self._without_zeros()
         if not size or os.pread(self._fd, 1, size - 1) == b"\n":
             return
         begin = _last_line(self._fd, size)
         line = os.pread(self._fd, size - begin, begin)
         if read_line(line) is not None:
             self.append(b"\n")
-        elif line.startswith(b'{"id":"batch_req_'[: len(line)]):
+        elif line.startswith(_BEGINNING[: len(line)]):
             os.ftruncate(self._fd, begin)
         else:
             raise self._foreign(None)
+
+    def _without_zeros(self) -> int:
+        """Take away zeros at the end of a file that began as ours; the size that is left."""
+        kept = size = os.lseek(self._fd, 0, os.SEEK_END)
+        if not self._began_as_ours():
+            return size
+        while kept:
+            begin = max(0, kept - _CHUNK)
+            left = len(os.pread(self._fd, kept - begin, begin).rstrip(b"\0"))
+            kept = begin + left
+            if left:
+                break
+        if kept < size:
+            os.ftruncate(self._fd, kept)
+        return kept
+
+    def _began_as_ours(self) -> bool:
+        head = os.pread(self._fd, len(_BEGINNING), 0).rstrip(b"\0")
+        return bool(head) and _BEGINNING.startswith(head)
 
     def _read(self) -> None:
         failed = 0
         for number, line in _lines(self._fd):
             noted = read_line(line)
+            if noted is None and b"\0" in line and self._began_as_ours():
+                failed += 1  # the disk had not come to write it
+                continue
             if noted is None:
                 raise self._foreign(number)
             at = self._index.find(noted.custom_id)

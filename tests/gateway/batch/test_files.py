@@ -104,8 +104,37 @@ def test_a_torn_last_line_is_mended(tmp_path: Path) -> None:
     index.close()
 
 
+@pytest.mark.parametrize("zeros", [1, 511, 4096, 3_000_000])
+def test_zeros_that_a_lost_power_left_are_mended(tmp_path: Path, zeros: int) -> None:
+    index, out = index_of(tmp_path / "in.jsonl", *map(line, "abc")), tmp_path / "out.jsonl"
+    written = [write_line(name, index.fingerprint(at), Answer(200, b"{}")) for at, name in enumerate("abc")]
+    for cut in (0, 5, 40, len(written[1]) - 1, len(written[1])):
+        out.write_bytes(written[0] + written[1][:cut] + bytes(zeros))
+        whole = cut >= len(written[1]) - 1
+        assert opened(out, index) == ((["a", "b"], b"\1\1\0") if whole else (["a"], b"\1\0\0"))
+        assert out.read_bytes() == (written[0] + written[1] if whole else written[0])
+    for cut in (0, 5, len(written[1]) - 1):  # what came later was written, what came before was not
+        out.write_bytes(written[0] + written[1][:cut] + bytes(zeros) + written[2][7:] + written[2])
+        assert opened(out, index) == (["a", "c"], b"\1\0\1")
+        assert out.read_bytes() == written[0] + written[2]
+    out.write_bytes(written[0][:9] + bytes(zeros))
+    assert opened(out, index) == ([], b"\0\0\0")
+    index.close()
+
+
 @pytest.mark.parametrize(
-    "held", [b"my notes\n", b"my notes", b'{"a":1}\n', BODY + b"\n", b'{"id":"batch_req_1"}\n', b"\x00" * 9]
+    "held",
+    [
+        b"my notes\n",
+        b"my notes",
+        b'{"a":1}\n',
+        BODY + b"\n",
+        b'{"id":"batch_req_1"}\n',
+        bytes(9),
+        b"my notes" + bytes(9),
+        b"my notes\n" + bytes(9),
+        bytes(4096) + b"my notes\n",
+    ],
 )
 def test_somebody_elses_file_is_left_alone(tmp_path: Path, held: bytes) -> None:
     index, out = index_of(tmp_path / "in.jsonl", line("a")), tmp_path / "out.jsonl"
