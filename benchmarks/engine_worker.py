@@ -1,9 +1,10 @@
 """One engine in a process of its own, told by ``engine.py`` what to compute; answers with seconds and counts.
 
-    python engine_worker.py ours-native|ours-torch|llama.cpp MODEL.gguf THREADS
+    python engine_worker.py ours-native|ours-torch|llama.cpp|vllm|vllm-float32 MODEL THREADS
 
-Reads one JSON object a line and answers with one. It imports nothing of an engine it does not run, so that
-peers may live in other environments. Seconds of CPU are those of the process and its children.
+MODEL is a GGUF file, or for vLLM a folder of Hugging Face's form. Reads one JSON object a line and answers
+with one. It imports nothing of an engine it does not run, so that peers may live in other environments.
+Seconds of CPU are those of the process and all that descend from it.
 """
 
 import json
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Protocol
 
 CONTEXT = 4096
@@ -23,11 +25,14 @@ class Adapter(Protocol):
 
     name: str
 
-    def complete(self, prompt: list[int], tokens: int) -> None:
+    def complete(self, prompt: list[int], tokens: int) -> Any:
         """Compute ``tokens`` tokens after ``prompt``, greedily, whatever they are."""
 
     def converse(self, system: str, turns: Sequence[str], tokens: int) -> dict[str, Any]:
         """One conversation; returns prompt_tokens, cached_tokens and, where known, the ids of each prompt."""
+
+    def close(self) -> None:
+        """End the processes it started."""
 
 
 class Ours:
@@ -64,6 +69,9 @@ class Ours:
             ids += answer.token_ids
         return {"prompt_tokens": sum(map(len, prompts)), "cached_tokens": cached, "prompts": prompts}
 
+    def close(self) -> None:
+        """It started none."""
+
 
 class LlamaCpp:
     """llama.cpp's server inside the package xllamacpp."""
@@ -93,21 +101,34 @@ class LlamaCpp:
             text += answer["choices"][0]["text"]
         return {"prompt_tokens": asked, "cached_tokens": cached, "prompts": None}
 
+    def close(self) -> None:
+        """It started none."""
+
 
 def main() -> None:
     kind, model, threads = sys.argv[1:4]
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what an engine prints must not come between the answers
-    engine: Adapter
-    if kind == "llama.cpp":
-        engine = LlamaCpp(model, int(threads))
-    else:
-        engine = Ours(model, int(threads), kind.removeprefix("ours-"))
+    engine = made(kind, model, int(threads))
     print(json.dumps({"name": engine.name, "cpu": cpu_seconds()}), file=replies)
     for line in sys.stdin:
         asked = json.loads(line)
         print(json.dumps(timed(lambda asked=asked: perform(engine, asked))), file=replies)
-    os._exit(0)  # no engine is waited for
+    engine.close()
+    os._exit(0)  # no thread is waited for
+
+
+def made(kind: str, model: str, threads: int) -> Adapter:
+    if kind == "llama.cpp":
+        return LlamaCpp(model, threads)
+    if kind in ("vllm", "vllm-float32"):
+        import engine_vllm  # noqa: PLC0415 - the processes vLLM starts import this file again, without it
+
+        here = str(Path(__file__).parent)
+        sys.path[:] = [each for each in sys.path if each != here]  # what lies here hides packages of its own
+        dtype = "bfloat16" if kind == "vllm" else "float32"
+        return engine_vllm.Vllm(model, threads, dtype, CONTEXT, PARALLEL)
+    return Ours(model, threads, kind.removeprefix("ours-"))
 
 
 def perform(engine: Adapter, asked: dict[str, Any]) -> Any:
@@ -129,7 +150,30 @@ def timed(work: Callable[[], Any]) -> dict[str, Any]:
 
 
 def cpu_seconds() -> float:
-    return sum(os.times()[:4])
+    """Of this process and of all that descend from it, also of those that have ended and were waited for.
+
+    The id of another process's clock is made as Linux makes it: clock_getcpuclockid(3).
+    """
+    ended = sum(os.times()[2:4])
+    return time.process_time() + ended + sum(clock(each) for each in descendants(os.getpid()))
+
+
+def clock(pid: int) -> float:
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:  # it has ended
+        return 0.0
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = [int(each) for each in task.read_text(encoding="ascii").split()]
+        except OSError:  # the thread has ended
+            continue
+        found += [each for child in children for each in (child, *descendants(child))]
+    return found
 
 
 if __name__ == "__main__":
