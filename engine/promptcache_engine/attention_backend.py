@@ -10,8 +10,9 @@ import os
 
 import torch
 
-from promptcache_engine.config import EngineConfig
+from promptcache_engine.config import CODED_DTYPES, EngineConfig
 from promptcache_engine.errors import ConfigError
+from promptcache_engine.kernels import coded
 from promptcache_engine.models import DecoderModel
 from promptcache_engine.models.operations import Operations
 from promptcache_engine.models.torch_operations import TorchOperations
@@ -42,21 +43,27 @@ def find(config: EngineConfig, device: torch.device) -> Operations:
 
 
 def kept_dtype(config: EngineConfig, model: DecoderModel) -> torch.dtype:
-    """The dtype of keys and values: the configuration's or, with kernels that read no other, the model's.
+    """The dtype of keys and values: the configuration's or, on Triton, the model's.
 
     Raises:
-        ConfigError: a dtype is configured that the model's backend does not read.
+        ConfigError: a dtype is configured that the model's backend does not read, or that its heads do not
+            fit.
     """
+    kept: torch.dtype = getattr(torch, config.kept_dtype)
+    if config.kv_dtype in CODED_DTYPES:
+        dim, heads = model.config.head_dim, model.config.num_kv_heads
+        if reason := coded.hindrance(heads, dim):
+            raise ConfigError("kv_dtype", config.kv_dtype, f"Use auto: {reason}")
+        return kept
     if model.operations.name != "triton":
-        kept: torch.dtype = getattr(torch, config.kept_dtype)
         return kept
     own = str(model.dtype).removeprefix("torch.")
     if config.kv_dtype not in ("auto", own):
-        raise ConfigError("kv_dtype", config.kv_dtype, f"Use auto or {own}: {_OWN_DTYPE}")
+        raise ConfigError("kv_dtype", config.kv_dtype, f"Use auto, {own}, fp8 or int8: {_OWN_DTYPE}")
     return model.dtype
 
 
-_OWN_DTYPE = "Triton's kernels read keys and values of the weights' dtype"
+_OWN_DTYPE = "Triton's kernels read keys and values of the weights' dtype or of eight bits"
 
 
 def _hindrance(config: EngineConfig, device: torch.device) -> str | None:
@@ -65,6 +72,6 @@ def _hindrance(config: EngineConfig, device: torch.device) -> str | None:
         return "Triton is not installed; it comes with torch for CUDA and ROCm"
     if device.type != "cuda" and not (device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"):
         return f"Triton's kernels run on a GPU and the device is {device.type}"
-    if config.kv_dtype not in ("auto", config.dtype):
-        return f"{_OWN_DTYPE}: leave kv_dtype at auto or give it the value of dtype"
+    if config.kv_dtype not in ("auto", config.dtype, *CODED_DTYPES):
+        return f"{_OWN_DTYPE}: leave kv_dtype at auto or give it the value of dtype, fp8 or int8"
     return None

@@ -15,9 +15,12 @@ from promptcache_engine.grammars import Grammar
 from promptcache_engine.scheduler.waiting import SchedulingPolicy
 
 ATTENTION_BACKENDS = ("auto", "triton", "torch")
+CUDA_GRAPHS = ("auto", "on", "off")
 DECODE_KERNELS = ("auto", "native", "torch")
 DTYPES = ("float32", "bfloat16", "float16")
-KV_DTYPES = ("auto", *DTYPES)
+CODED_DTYPES = {"fp8": "float8_e4m3fn", "int8": "int8"}
+"""Eight-bit forms of keys and values, by the names users give them: torch's names."""
+KV_DTYPES = ("auto", *DTYPES, *CODED_DTYPES)
 SCHEDULING_POLICIES: tuple[SchedulingPolicy, ...] = ("fewest-missing", "fcfs")
 PREEMPTION_MODES = ("keep", "recompute")
 MAX_STOP_STRINGS = 16
@@ -33,8 +36,9 @@ class EngineConfig:
     Attributes:
         model: a name the hub knows, or the path of a GGUF file.
         dtype: ``float32``, ``bfloat16`` or ``float16``, for weights.
-        kv_dtype: the same for keys and values; ``auto``: ``dtype`` with ``deterministic`` or on Triton,
-            otherwise 16 bits: ``float16`` if that is ``dtype``, or ``bfloat16``.
+        kv_dtype: the same for keys and values, or ``fp8`` or ``int8``: eight bits and a scale for each token
+            and head; ``auto``: ``dtype`` with ``deterministic`` or on Triton, otherwise 16 bits: ``float16``
+            if that is ``dtype``, or ``bfloat16``.
         page_size: tokens a page of KV holds.
         kv_cache_tokens: tokens the pool of KV holds, rounded up to whole pages; None: four contexts, or less
             where memory is short.
@@ -56,6 +60,8 @@ class EngineConfig:
             ``auto``: triton on a GPU where it can be.
         decode_kernel: what computes answers: ``native``, a C file compiled at first use; ``torch``;
             ``auto``: native where it can be, which is never with ``deterministic``.
+        cuda_graphs: whether decode steps are recorded at the start and replayed: ``auto``, with Triton on a
+            GPU, as far as they can be; ``on``, or the engine does not start; ``off``.
         deterministic: outputs equal to the bit, whatever was cached and whatever else is computed; slower.
         device: ``auto`` (a GPU where there is one), ``cpu``, or a torch device name.
 
@@ -81,6 +87,7 @@ class EngineConfig:
     chat_template: str | None = None
     attention_backend: str = "auto"
     decode_kernel: str = "auto"
+    cuda_graphs: str = "auto"
     deterministic: bool = False
     device: str = "auto"
 
@@ -97,11 +104,15 @@ class EngineConfig:
             ("preemption", PREEMPTION_MODES),
             ("attention_backend", ATTENTION_BACKENDS),
             ("decode_kernel", DECODE_KERNELS),
+            ("cuda_graphs", CUDA_GRAPHS),
         ):
             if getattr(self, name) not in known:
                 raise ConfigError(name, getattr(self, name), f"Choose one of {', '.join(known)}")
         if self.deterministic and self.decode_kernel == "native":
             remedy = "Use auto or torch: with deterministic there is one numeric path for every token"
+            raise ConfigError("decode_kernel", self.decode_kernel, remedy)
+        if self.kv_dtype in CODED_DTYPES and self.decode_kernel == "native":
+            remedy = f"Use auto or torch: native reads no keys and values of {self.kv_dtype}"
             raise ConfigError("decode_kernel", self.decode_kernel, remedy)
         if self.attention_backend == "triton" and self.decode_kernel == "native":
             remedy = "Use auto or torch: native computes on a CPU, attention_backend='triton' on a GPU"
@@ -122,9 +133,9 @@ class EngineConfig:
 
     @property
     def kept_dtype(self) -> str:
-        """The dtype of keys and values: what ``kv_dtype`` says, or what it leaves open."""
+        """Torch's name of the dtype of keys and values: what ``kv_dtype`` says, or what it leaves open."""
         if self.kv_dtype != "auto":
-            return self.kv_dtype
+            return CODED_DTYPES.get(self.kv_dtype, self.kv_dtype)
         return self.dtype if self.deterministic or self.dtype == "float16" else "bfloat16"
 
 

@@ -7,7 +7,7 @@ import logging
 
 import torch
 
-from promptcache_engine.config import EngineConfig
+from promptcache_engine.config import CODED_DTYPES, EngineConfig
 from promptcache_engine.errors import ConfigError
 from promptcache_engine.kernels.native import Library, NativeUnavailableError, load_library
 from promptcache_engine.models import DecoderModel
@@ -22,7 +22,7 @@ def find(config: EngineConfig, device: torch.device) -> Library | None:
     Raises:
         ConfigError: ``native`` is configured and cannot be.
     """
-    if config.decode_kernel == "torch" or config.deterministic:
+    if config.decode_kernel == "torch" or config.deterministic or config.kv_dtype in CODED_DTYPES:
         return None
     if device.type != "cpu":
         _without(config, NativeUnavailableError(f"the device is {device.type}, not the CPU"))

@@ -28,7 +28,7 @@ _CGROUP_FILES = (
 
 
 def pool_pages(
-    config: EngineConfig, *, context_length: int, model: ModelConfig, item_size: int, available: int | None
+    config: EngineConfig, *, context_length: int, model: ModelConfig, slot_bytes: int, available: int | None
 ) -> int:
     """Return how many pages the pool gets.
 
@@ -36,7 +36,7 @@ def pool_pages(
         config: asks for a number of tokens, or leaves it open.
         context_length: tokens one request may have.
         model: says how much a token's keys and values take, and which layers have windows.
-        item_size: bytes of a value.
+        slot_bytes: of one token's keys in one layer.
         available: bytes that are free; None when nobody knows.
 
     Raises:
@@ -44,12 +44,12 @@ def pool_pages(
     """
 
     def fitting(size: int) -> int:
-        return _fitting_pages(config, context_length, model, item_size, size)
+        return _fitting_pages(config, context_length, model, slot_bytes, size)
 
     if config.kv_cache_tokens is not None:
         pages = -(-config.kv_cache_tokens // config.page_size)
         if available is not None and pages > (most := fitting(available)):
-            a_token = model.kv_bytes_per_token(item_size)
+            a_token = 2 * model.num_layers * slot_bytes
             remedy = f"About {most * config.page_size} tokens fit the free memory ({a_token} bytes a token)"
             raise ConfigError("kv_cache_tokens", config.kv_cache_tokens, remedy)
         return pages
@@ -86,10 +86,10 @@ def needed_window_pages(config: EngineConfig, window: int) -> int:
 
 
 def _fitting_pages(
-    config: EngineConfig, context_length: int, model: ModelConfig, item_size: int, size: int
+    config: EngineConfig, context_length: int, model: ModelConfig, slot_bytes: int, size: int
 ) -> int:
     """The largest pool that takes at most ``size`` bytes, in pages."""
-    a_layer = 2 * model.kv_width * item_size * config.page_size
+    a_layer = 2 * slot_bytes * config.page_size
 
     def taken(pages: int) -> int:
         groups = model.layer_groups

@@ -272,17 +272,19 @@ def _add_engine(group: argparse._ArgumentGroup) -> None:
     option(
         "--chat-template", to="chat_template", metavar="FILE", help="Jinja file instead of the model's own"
     )
+    for name, to, text in (
+        ("--attention-backend", "attention_backend", "what computes on a GPU: auto, triton or torch (auto)"),
+        ("--decode-kernel", "decode_kernel", "what computes answers on a CPU: auto, native or torch (auto)"),
+        ("--cuda-graphs", "cuda_graphs", "record a GPU's decode steps at the start: auto, on or off (auto)"),
+    ):
+        option(name, to=to, metavar="NAME", help=text)
     option(
-        "--attention-backend",
-        to="attention_backend",
-        metavar="NAME",
-        help="what computes on a GPU: auto, triton or torch (auto)",
-    )
-    option(
-        "--decode-kernel",
-        to="decode_kernel",
-        metavar="NAME",
-        help="what computes answers on a CPU: auto, native or torch (auto)",
+        "--no-cuda-graphs",
+        "--enforce-eager",
+        to="cuda_graphs",
+        action="store_const",
+        const="off",
+        help="launch every step kernel by kernel",
     )
     option(
         "--deterministic",

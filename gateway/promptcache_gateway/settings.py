@@ -70,6 +70,7 @@ class EngineSettings:
         threads: CPU threads; None leaves it to the engine.
         attention_backend: what computes on a GPU: ``auto``, ``triton`` or ``torch``.
         decode_kernel: what computes answers on a CPU: ``auto``, ``native`` or ``torch``.
+        cuda_graphs: whether a GPU's decode steps are recorded and replayed: ``auto``, ``on`` or ``off``.
         deterministic: no result depends on batch or chunk size. Slow.
         chat_template: a Jinja file instead of the model's own template.
     """
@@ -91,6 +92,7 @@ class EngineSettings:
     threads: int | None = None
     attention_backend: str = "auto"
     decode_kernel: str = "auto"
+    cuda_graphs: str = "auto"
     deterministic: bool = False
     chat_template: Path | None = None
 
@@ -180,11 +182,8 @@ class Settings:
                 raise SettingsError(name, f"{said!r} is none of {', '.join(known)}.")
         for host in self.allowed_hosts:
             if not host or any(char in host for char in "/:@*, "):
-                raise SettingsError(
-                    "allowed_hosts",
-                    f"{host!r} is not a host name.",
-                    remedy="Give names without scheme and port.",
-                )
+                remedy = "Give names without scheme and port."
+                raise SettingsError("allowed_hosts", f"{host!r} is not a host name.", remedy=remedy)
         if not (self.api_keys or self.stored_keys) and not is_loopback(self.host):
             raise SettingsError(
                 "host",

@@ -3,6 +3,7 @@
 The pool begins full of NaN: a slot that is read before it was written shows in every token after it.
 """
 
+from collections.abc import Callable
 from collections.abc import Sequence as Items
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from promptcache_engine.cache import PrefixCache
 from promptcache_engine.core import EngineCore
 from promptcache_engine.detokenizer import TextStream
 from promptcache_engine.generation import Generation
+from promptcache_engine.kernels import coded
 from promptcache_engine.memory import needed_window_pages
 from promptcache_engine.models import KVPool, LoadedModel
 from promptcache_engine.runner import ModelRunner
@@ -45,12 +47,18 @@ class Request:
 
 
 class Recording(ModelRunner):
-    """A runner that keeps all logits."""
+    """A runner that keeps all logits; ``inner`` computes them, if there is one."""
 
     requests: dict[str, Request]
+    inner: ModelRunner | None = None
+
+    def forget(self, sequence_id: str) -> None:
+        super().forget(sequence_id)
+        if self.inner is not None:
+            self.inner.forget(sequence_id)
 
     def compute(self, chunks: Items[Chunk]) -> Tensor:
-        logits = super().compute(chunks)
+        logits = (super() if self.inner is None else self.inner).compute(chunks)
         for row, chunk in enumerate(chunk for chunk in chunks if chunk.samples):
             self.requests[chunk.sequence.id].logits[chunk.end] = logits[row].clone()
         return logits
@@ -74,10 +82,21 @@ def generation(loaded: LoadedModel, request: Request, name: str) -> Generation:
     return Generation(sequence, params, text, Draws(params), request.events.append)
 
 
+MakeRunner = Callable[..., ModelRunner]
+
+
 def run(
-    loaded: LoadedModel, requests: list[Request], *, config: EngineConfig, max_length: int = MAX_LENGTH
+    loaded: LoadedModel,
+    requests: list[Request],
+    *,
+    config: EngineConfig,
+    max_length: int = MAX_LENGTH,
+    make_runner: MakeRunner | None = None,
 ) -> PrefixCache:
-    """Step a fresh engine until every request has ended; returns its cache, whose clock counts the steps."""
+    """Step a fresh engine until every request has ended; returns its cache, whose clock counts the steps.
+
+    ``make_runner`` makes the runner that computes, if it is not to be the plain one.
+    """
     step = 0
     assert config.kv_cache_tokens is not None
     num_pages = -(-config.kv_cache_tokens // config.page_size)
@@ -101,19 +120,23 @@ def run(
     pool = KVPool(
         loaded.config,
         num_pages * config.page_size,
-        loaded.model.dtype if config.kv_dtype == "auto" else getattr(torch, config.kv_dtype),
+        loaded.model.dtype if config.kv_dtype == "auto" else getattr(torch, config.kept_dtype),
         "cpu",
         window_slots=[size * config.page_size for size in sizes],
     )
     for each in (pool.k, pool.v, *(each for pair in pool.windowed for each in pair)):
-        each.fill_(float("nan"))
-    runner = Recording(
-        loaded.model,
-        pool,
-        page_size=config.page_size,
-        max_length=max_length,
-        windows=cache.windows.pools,
-    )
+        if each.dtype in coded.LARGEST:
+            each.view(torch.uint8).fill_(255)  # scales, too
+        else:
+            each.fill_(float("nan"))
+    settings = {
+        "page_size": config.page_size,
+        "max_length": max_length,
+        "windows": cache.windows.pools,
+    }
+    runner = Recording(loaded.model, pool, **settings)
+    if make_runner is not None:
+        runner.inner = make_runner(loaded.model, pool, **settings)
     runner.requests = {str(index): request for index, request in enumerate(requests)}
     core = EngineCore(scheduler, runner, eos_token_ids=())
     pending = sorted(enumerate(requests), key=lambda item: item[1].at_step)

@@ -95,6 +95,7 @@ def test_pages_of_another_dtype(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ConfigError, match="leave kv_dtype at auto"):
         attention_backend.find(EngineConfig(kv_dtype="float16", attention_backend="triton"), GPU)
     assert attention_backend.find(EngineConfig(kv_dtype="float32"), GPU).name == "triton"
+    assert attention_backend.find(EngineConfig(kv_dtype="fp8"), GPU).name == "triton"
 
 
 class _Triton:
@@ -106,8 +107,16 @@ def test_what_keys_and_values_are_kept_in() -> None:
     assert attention_backend.kept_dtype(EngineConfig(), model) == torch.bfloat16
     model.operations = _Triton()  # type: ignore[assignment]
     assert attention_backend.kept_dtype(EngineConfig(), model) == torch.float32
-    with pytest.raises(ConfigError, match="Use auto or float32"):
+    with pytest.raises(ConfigError, match="Use auto, float32, fp8 or int8"):
         attention_backend.kept_dtype(EngineConfig(kv_dtype="float16"), model)
+
+
+def test_eight_bits_ask_for_heads_that_can_be_coded() -> None:
+    model = tiny_model(num_heads=2, num_kv_heads=1).model
+    assert attention_backend.kept_dtype(EngineConfig(kv_dtype="fp8"), model) == torch.float8_e4m3fn
+    assert attention_backend.kept_dtype(EngineConfig(kv_dtype="int8"), model) == torch.int8
+    with pytest.raises(ConfigError, match="heads of 8 values"):
+        attention_backend.kept_dtype(EngineConfig(kv_dtype="int8"), tiny_model().model)
 
 
 def test_contradictions_and_unknown_names_are_refused() -> None:

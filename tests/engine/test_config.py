@@ -12,7 +12,7 @@ from promptcache_engine import ConfigError, EngineConfig, EngineError, SamplingP
     [
         ("model", ""),
         ("dtype", "float8"),
-        ("kv_dtype", "int8"),
+        ("kv_dtype", "int4"),
         ("eviction_policy", "random"),
         ("page_size", 0),
         ("page_size", 2.5),
@@ -44,6 +44,8 @@ def test_an_engine_refuses_what_it_cannot_do(field: str, value: object) -> None:
         ({"deterministic": True}, "float32"),
         ({"deterministic": True, "dtype": "bfloat16"}, "bfloat16"),
         ({"kv_dtype": "float32"}, "float32"),
+        ({"kv_dtype": "fp8"}, "float8_e4m3fn"),
+        ({"kv_dtype": "int8", "deterministic": True}, "int8"),
         ({"kv_dtype": "bfloat16", "deterministic": True}, "bfloat16"),
     ],
 )

@@ -117,6 +117,31 @@ def test_gone_and_come_back(exact: LoadedModel, page_size: int, eviction: str) -
         assert_same_bits(request, cold(exact, request, max_length=256))
 
 
+@pytest.mark.parametrize("kv_dtype", ["fp8", "int8"])
+@pytest.mark.parametrize("windows", [(), (40, None)], ids=["full", "window"])
+def test_keys_and_values_in_eight_bits(kv_dtype: str, windows: tuple[int | None, ...]) -> None:
+    """A token's bytes are its own: chunks, neighbours and hits leave them as a cold run writes them."""
+    loaded = tiny_model(
+        seed=1,
+        num_heads=4,
+        num_kv_heads=2,
+        hidden_size=64,
+        family="gemma3" if windows else "llama",
+        layer_windows=windows,
+        deterministic=True,
+    )
+    made = [Request(PREFIXES[i % 2][: 200 + i], 4, at_step=9 * i) for i in range(5)]
+    config = EngineConfig(
+        page_size=16, kv_cache_tokens=MAX_LENGTH, max_batch_tokens=33, max_running=3, kv_dtype=kv_dtype
+    )
+    cache = run(loaded, made, config=config, max_length=MAX_LENGTH)
+    assert cache.stats.hits > 0
+    for request in made:
+        assert_same_bits(request, cold(loaded, request, max_length=MAX_LENGTH, kv_dtype=kv_dtype))
+    whole = cold(loaded, made[0], max_length=MAX_LENGTH)
+    assert any(not torch.equal(whole.logits[n], made[0].logits[n]) for n in whole.logits)
+
+
 def test_without_determinism_the_bits_do_differ(tiny: LoadedModel) -> None:
     """What the tests above look at can be told apart at all."""
     made = [Request(PREFIXES[0], 4, at_step=i * 20) for i in range(2)]

@@ -10,7 +10,7 @@ from promptcache_engine.models import ModelConfig
 
 def pages(available: int | None = 10**9, context: int = 1000, **fields: object) -> int:
     config = EngineConfig(**{"page_size": 16, **fields})
-    return pool_pages(config, context_length=context, model=model(), item_size=1, available=available)
+    return pool_pages(config, context_length=context, model=model(), slot_bytes=50, available=available)
 
 
 def model(*windows: int | None) -> ModelConfig:
@@ -71,7 +71,7 @@ def test_windows_make_room_for_more_tokens() -> None:
     size = 2 * 100 * 16 * 1_000  # half of it is a thousand pages of one layer
 
     def fitting(*windows: int | None) -> int:
-        return pool_pages(config, context_length=10**6, model=model(*windows), item_size=1, available=size)
+        return pool_pages(config, context_length=10**6, model=model(*windows), slot_bytes=50, available=size)
 
     assert fitting(None, None, None, None) == 250
     assert fitting(None, 160, 160, 160) == 571  # 571 + 3 * 142 pages of a layer

@@ -38,6 +38,15 @@ def slot_width(kv_heads: int, dim: int, dtype: torch.dtype) -> int:
     return -(-(width + kv_heads * _SCALE_BYTES) // _ALIGNMENT) * _ALIGNMENT
 
 
+def hindrance(kv_heads: int, dim: int) -> str | None:
+    """Why slots of these heads cannot be coded, if so."""
+    if dim < _SMALLEST_DIM:
+        return f"heads of {dim} values are not coded: {_SMALLEST_DIM} are the least"
+    if kv_heads * dim % _SCALE_BYTES:
+        return f"the scales behind {kv_heads} heads of {dim} values are not aligned"
+    return None
+
+
 def heads_in(pool: Tensor, dim: int) -> int:
     """How many heads of ``dim`` values a slot of a pool [S, width] holds.
 
@@ -45,11 +54,11 @@ def heads_in(pool: Tensor, dim: int) -> int:
         ValueError: the width is not that of a whole number of heads, or heads are too small to be coded.
     """
     width = pool.shape[-1]
-    if pool.dtype in LARGEST and dim < _SMALLEST_DIM:
-        raise ValueError(f"heads of {dim} values are not coded: {_SMALLEST_DIM} are the least")
     heads = width // (dim + _SCALE_BYTES) if pool.dtype in LARGEST else width // dim
     if heads < 1 or slot_width(heads, dim, pool.dtype) != width:
         raise ValueError(f"slots of {width} values of {pool.dtype} do not hold heads of {dim}")
+    if pool.dtype in LARGEST and (reason := hindrance(heads, dim)):
+        raise ValueError(reason)
     return heads
 
 
@@ -59,10 +68,13 @@ def take_apart(pool: Tensor, dim: int) -> Slots:
     values = pool[:, : heads * dim]
     if pool.dtype not in LARGEST:
         return Slots(values, None)
-    if heads * dim % _SCALE_BYTES:
-        raise ValueError(f"the scales behind {heads} heads of {dim} values are not aligned")
     begin = heads * dim // _SCALE_BYTES
     return Slots(values, pool.view(torch.float32)[:, begin : begin + heads])
+
+
+def raw(pool: Tensor) -> Tensor:
+    """The bytes of a coded pool, which torch can index; of any other the pool itself."""
+    return pool.view(torch.uint8) if pool.dtype in LARGEST else pool
 
 
 def encode(rows: Tensor, dtype: torch.dtype, dim: int) -> Tensor:

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from promptcache_engine.kernels import coded
+
 QUERY_TILE = 64
 """Query rows that attend together: bounds the score matrix and skips most of what causality masks."""
 
@@ -74,11 +76,13 @@ def softcap_(scores: Tensor, cap: float) -> Tensor:
     return scores.div_(cap).tanh_().mul_(cap)
 
 
-def write_kv(keys: Tensor, values: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor) -> None:
-    """Store rows ``keys`` and ``values`` [T, Hk * D] in the slots ``slots`` [T] of pools [S, Hk * D], rounded
-    to the pools' dtype."""
-    key_pool.index_copy_(0, slots, keys.to(key_pool.dtype))
-    value_pool.index_copy_(0, slots, values.to(value_pool.dtype))
+def write_kv(
+    keys: Tensor, values: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor, dim: int
+) -> None:
+    """Store rows ``keys`` and ``values`` [T, Hk * D] in the slots ``slots`` [T] of pools [S, width], rounded
+    to the pools' dtype or coded (``coded``), heads of ``dim`` values each by itself."""
+    for rows, pool in ((keys, key_pool), (values, value_pool)):
+        coded.raw(pool).index_copy_(0, slots, coded.raw(coded.encode(rows, pool.dtype, dim)))
 
 
 def copy_slots(pool: Tensor, src: Tensor, dst: Tensor) -> None:
@@ -99,7 +103,7 @@ def paged_attention(
 ) -> Tensor:
     """Causal attention of every sequence's rows over its own context in the pools.
 
-    ``query`` is [T, H, D], the pools are [S, Hk * D]. Each of ``sequences`` is (first row, rows, context
+    ``query`` is [T, H, D], the pools are [S, Hk * D] or coded (``coded``). Each of ``sequences`` is (first row, rows, context
     slots): row i of n attends to the first ``len(slots) - n + i + 1`` slots, with ``window`` to the last
     ``window`` of those; what lies in slots left of every row's window is never read. ``softcap`` presses the
     scores into its bounds before the softmax. Returns [T, H * D] in the dtype of ``query``. Scores and sums
@@ -204,7 +208,9 @@ def _first_seen(context: int, count: int, window: int | None) -> int:
 
 def _gather(pool: Tensor, slots: Tensor, dim: int) -> Tensor:
     """Rows ``slots`` of a pool as float32 heads [Hk, L, D]."""
-    rows = pool.index_select(0, slots)
+    rows = coded.raw(pool).index_select(0, slots)
+    if pool.dtype in coded.LARGEST:
+        rows = coded.decode(rows.view(pool.dtype), torch.float32, dim)
     return rows.view(slots.shape[0], -1, dim).transpose(0, 1).float()
 
 

@@ -7,10 +7,9 @@ once a sequence, which is why a GPU has its own. Shapes as in ``reference``; B s
 from itertools import pairwise
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from promptcache_engine.kernels import coded, reference
+from promptcache_engine.kernels import reference
 from promptcache_engine.kernels.tables import Chunks, PageTable
 
 
@@ -89,18 +88,7 @@ def _attend(
         if not len(slots):
             out[rows] = 0
             continue
-        keys, values, own = key_pool, value_pool, slots
-        if key_pool.dtype in coded.LARGEST:
-            keys, values = (_decoded(pool, slots, query) for pool in (key_pool, value_pool))
-            own = torch.arange(len(slots), device=slots.device)
         out[rows] = reference.paged_attention(
-            query[rows], keys, values, [(0, length, own)],
-            **rules,
-        )  # fmt: skip
+            query[rows], key_pool, value_pool, [(0, length, slots)], **rules
+        )
     return out
-
-
-def _decoded(pool: Tensor, slots: Tensor, query: Tensor) -> Tensor:
-    """The slots of a coded pool alone, in float32."""
-    found = pool.view(torch.uint8)[slots].view(pool.dtype)
-    return coded.decode(found, torch.float32, query.shape[2])

@@ -98,7 +98,3 @@ class ModelConfig:
     def kv_width(self) -> int:
         """Values of all key (or value) heads of one token: the width of a slot of the KV pool."""
         return self.num_kv_heads * self.head_dim
-
-    def kv_bytes_per_token(self, item_size: int) -> int:
-        """Bytes that one token occupies in the KV pool when a value takes ``item_size`` bytes."""
-        return 2 * self.num_layers * self.kv_width * item_size

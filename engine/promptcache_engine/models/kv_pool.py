@@ -9,15 +9,16 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from promptcache_engine.kernels import reference
+from promptcache_engine.kernels import coded, reference
 from promptcache_engine.models.config import ModelConfig
 
 
 class KVPool:
     """``num_slots`` slots for each layer of a model.
 
-    ``k`` and ``v`` have the shape ``[layers, num_slots, num_kv_heads * head_dim]``. Their memory is not
-    cleared: a slot means nothing until a forward pass has written it, and nothing reads it before.
+    ``k`` and ``v`` have the shape ``[layers, num_slots, width]``, where a slot's width is ``num_kv_heads *
+    head_dim`` values, in eight-bit dtypes with their scales behind them (``kernels.coded``). Their memory is
+    not cleared: a slot means nothing until a forward pass has written it, and nothing reads it before.
 
     ``window_slots``: how many slots the layers of each of the model's ``windows`` have; those layers then
     lie in ``windowed``, a pair (k, v) a window, and ``k`` and ``v`` hold the others. Empty: all layers share
@@ -45,8 +46,10 @@ class KVPool:
         for layer, group in enumerate(groups):
             self._places.append((group, groups[:layer].count(group)))
 
+        width = coded.slot_width(config.num_kv_heads, config.head_dim, dtype)
+
         def allocate(group: int | None, slots: int) -> Tensor:
-            shape = (groups.count(group), slots, config.kv_width)
+            shape = (groups.count(group), slots, width)
             return torch.empty(shape, dtype=dtype, device=device)
 
         self.k, self.v = allocate(None, num_slots), allocate(None, num_slots)
@@ -65,7 +68,7 @@ class KVPool:
         return sum(each.nbytes for pair in ((self.k, self.v), *self.windowed) for each in pair)
 
     def layer(self, index: int) -> tuple[Tensor, Tensor]:
-        """Return the keys and the values of layer ``index``, each ``[slots, kv_width]``."""
+        """Return the keys and the values of layer ``index``, each ``[slots, width]``."""
         group, place = self._places[index]
         keys, values = (self.k, self.v) if group is None else self.windowed[group]
         return keys[place], values[place]
@@ -77,4 +80,4 @@ class KVPool:
         Both are int64 tensors of equal length. ``dst`` must not name a slot twice.
         """
         for each in (self.k, self.v) if window is None else self.windowed[window]:
-            self._copy(each, src, dst)
+            self._copy(coded.raw(each), src, dst)

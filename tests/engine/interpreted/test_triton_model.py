@@ -54,6 +54,23 @@ def test_its_logits_are_torchs(family: str) -> None:
             torch.testing.assert_close(logits, expected.logits[place], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("kv_dtype", ["fp8", "int8"])
+def test_pages_in_eight_bits(kv_dtype: str) -> None:
+    """Written, copied in part and read by the kernels as torch writes, copies and reads them."""
+    config = EngineConfig(
+        page_size=4, kv_cache_tokens=160, max_batch_tokens=16, max_running=2, kv_dtype=kv_dtype
+    )
+    found = []
+    for operations in (None, TritonOperations()):
+        loaded = tiny_model(num_heads=2, num_kv_heads=1, operations=operations)
+        found.append(requests(3))
+        assert run(loaded, found[-1], config=config).stats.hits > SHARED_PAGES
+    for expected, tried in zip(*found, strict=True):
+        assert tried.token_ids == expected.token_ids
+        for place, logits in tried.logits.items():
+            torch.testing.assert_close(logits, expected.logits[place], rtol=2e-2, atol=2e-2)
+
+
 @pytest.mark.usefixtures("even_products")
 @pytest.mark.parametrize("family", ["llama", "gemma3"])
 def test_deterministic_bits_depend_on_the_sequence_alone(family: str) -> None:

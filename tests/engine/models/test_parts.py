@@ -28,7 +28,6 @@ CONFIG = ModelConfig(
 
 def test_widths_follow_from_heads() -> None:
     assert (CONFIG.group_size, CONFIG.query_width, CONFIG.kv_width) == (3, 24, 8)
-    assert CONFIG.kv_bytes_per_token(2) == 2 * 2 * 8 * 2
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,7 @@ def test_impossible_sizes_are_refused(change: dict[str, Any], says: str) -> None
 def test_pool_layout_is_token_major() -> None:
     pool = KVPool(CONFIG, 10, torch.float32, "cpu")
     assert pool.k.shape == pool.v.shape == (2, 10, 8)
-    assert pool.nbytes == 10 * CONFIG.kv_bytes_per_token(4)
+    assert pool.nbytes == 10 * 2 * 2 * 8 * 4
     assert pool.num_slots == 10
 
 

@@ -136,9 +136,10 @@ def _attend_run(
             scores = tl.where(seen, scores, float("-inf"))
         peak = tl.maximum(best, tl.max(scores, 1))
         safe = tl.where(peak == float("-inf"), 0.0, peak)
-        shift = -safe * factor
-        weights = tl.exp2(tl.fma(scores, factor, shift[:, None]))
-        fade = tl.exp2(tl.fma(best, factor, shift))
+        weights = tl.exp2(tl.fma(scores, factor, -(safe * factor)[:, None]))
+        fade = tl.exp2(
+            (best - safe) * factor
+        )  # not fused: what changes no peak must leave the sums as they are
         best = peak
         total = total * fade + tl.sum(weights, 1)
         if coded:
