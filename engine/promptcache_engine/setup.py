@@ -17,6 +17,7 @@ from promptcache_engine.cores import usable_cores
 from promptcache_engine.errors import ConfigError
 from promptcache_engine.hub import resolve_model
 from promptcache_engine.info import EngineInfo
+from promptcache_engine.kernels import coded
 from promptcache_engine.memory import available_bytes, pool_pages, window_pages
 from promptcache_engine.models import ChatTemplate, KVPool, LoadedModel, load_model
 from promptcache_engine.runner import ModelRunner
@@ -104,11 +105,12 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         raise ConfigError("max_context", config.max_context, f"The model was trained for {trained} tokens")
     context = config.max_context or trained
     kv_dtype = attention_backend.kept_dtype(config, model)
+    slot_width = coded.slot_width(loaded.config.num_kv_heads, loaded.config.head_dim, kv_dtype)
     num_pages = pool_pages(
         config,
         context_length=context,
         model=loaded.config,
-        item_size=kv_dtype.itemsize,
+        slot_bytes=slot_width * kv_dtype.itemsize,
         available=available_bytes(model.device),
     )
     windowed = window_pages(

@@ -77,7 +77,7 @@ def softcap_(scores: Tensor, cap: float) -> Tensor:
 
 
 def write_kv(
-    keys: Tensor, values: Tensor, key_pool: Tensor, value_pool: Tensor, slots: Tensor, dim: int
+    keys: Tensor, values: Tensor, key_pool: Tensor, value_pool: Tensor, *, slots: Tensor, dim: int
 ) -> None:
     """Store rows ``keys`` and ``values`` [T, Hk * D] in the slots ``slots`` [T] of pools [S, width], rounded
     to the pools' dtype or coded (``coded``), heads of ``dim`` values each by itself."""
@@ -103,8 +103,8 @@ def paged_attention(
 ) -> Tensor:
     """Causal attention of every sequence's rows over its own context in the pools.
 
-    ``query`` is [T, H, D], the pools are [S, Hk * D] or coded (``coded``). Each of ``sequences`` is (first row, rows, context
-    slots): row i of n attends to the first ``len(slots) - n + i + 1`` slots, with ``window`` to the last
+    ``query`` is [T, H, D], the pools are [S, Hk * D] or coded (``coded``). Each of ``sequences`` is (first
+    row, rows, context slots): row i of n attends to the first ``len(slots) - n + i + 1`` slots, with ``window`` to the last
     ``window`` of those; what lies in slots left of every row's window is never read. ``softcap`` presses the
     scores into its bounds before the softmax. Returns [T, H * D] in the dtype of ``query``. Scores and sums
     are float32.

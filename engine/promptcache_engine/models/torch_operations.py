@@ -22,7 +22,7 @@ class TorchStep:
         key = key.reshape(rows, rules.kv_heads, -1)
         query, key = _normed(query, rules.query_norm, rules.eps), _normed(key, rules.key_norm, rules.eps)
         turned = reference.rotary(key, *angles).view(rows, -1)
-        reference.write_kv(turned, value, *pools, self._batch.writes(rules.group), rules.dim)
+        reference.write_kv(turned, value, *pools, slots=self._batch.writes(rules.group), dim=rules.dim)
         return reference.paged_attention(
             reference.rotary(query, *angles),
             *pools,

@@ -233,7 +233,7 @@ def test_softcap_gives_a_value_the_same_bits_anywhere() -> None:
 def test_write_kv_touches_only_its_slots() -> None:
     keys, values = torch.zeros(6, 4), torch.zeros(6, 4)
     slots = torch.tensor([4, 1])
-    reference.write_kv(torch.full((2, 4), 2.0), torch.full((2, 4), 3.0), keys, values, slots, 2)
+    reference.write_kv(torch.full((2, 4), 2.0), torch.full((2, 4), 3.0), keys, values, slots=slots, dim=2)
     assert keys[:, 0].tolist() == [0, 2, 0, 0, 2, 0]
     assert values[:, 0].tolist() == [0, 3, 0, 0, 3, 0]
 

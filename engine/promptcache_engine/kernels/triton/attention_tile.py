@@ -137,9 +137,7 @@ def _attend_run(
         peak = tl.maximum(best, tl.max(scores, 1))
         safe = tl.where(peak == float("-inf"), 0.0, peak)
         weights = tl.exp2(tl.fma(scores, factor, -(safe * factor)[:, None]))
-        fade = tl.exp2(
-            (best - safe) * factor
-        )  # not fused: what changes no peak must leave the sums as they are
+        fade = tl.exp2((best - safe) * factor)  # not fused: an unchanged peak leaves the sums as they are
         best = peak
         total = total * fade + tl.sum(weights, 1)
         if coded:
