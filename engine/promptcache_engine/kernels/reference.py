@@ -104,10 +104,10 @@ def paged_attention(
     """Causal attention of every sequence's rows over its own context in the pools.
 
     ``query`` is [T, H, D], the pools are [S, Hk * D] or coded (``coded``). Each of ``sequences`` is (first
-    row, rows, context slots): row i of n attends to the first ``len(slots) - n + i + 1`` slots, with ``window`` to the last
-    ``window`` of those; what lies in slots left of every row's window is never read. ``softcap`` presses the
-    scores into its bounds before the softmax. Returns [T, H * D] in the dtype of ``query``. Scores and sums
-    are float32.
+    row, rows, context slots): row i of n attends to the first ``len(slots) - n + i + 1`` slots, with
+    ``window`` to the last ``window`` of those; what lies in slots left of every row's window is never read.
+    ``softcap`` presses the scores into its bounds before the softmax. Returns [T, H * D] in the dtype of
+    ``query``. Scores and sums are float32.
 
     ``deterministic`` fixes the shape of every product, so that a row's result depends neither on how many
     rows are computed with it nor on how many keys follow its own.
