@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from promptcache_gateway.upstreams.base import RawHeaders
 
 OWN_PREFIX = b"x-promptcache-"
@@ -89,13 +87,16 @@ def _passing(headers: RawHeaders, *, credentials: bool) -> dict[str, str]:
     return sent
 
 
-def to_caller(headers: Iterable[tuple[bytes, bytes]], *, decoded: bool) -> RawHeaders:
-    """The upstream's headers as they go back; ``decoded`` when its compression was undone."""
-    raw = [(name.lower(), value) for name, value in headers]
-    dropped = _NOT_DOWNSTREAM | _named_by_connection(raw)
+def to_caller(headers: RawHeaders, *, decoded: bool) -> RawHeaders:
+    """The upstream's headers, names in lower case, as they go back.
+
+    ``decoded`` when its compression was undone.
+    """
+    named = _named_by_connection(headers)
+    dropped = _NOT_DOWNSTREAM | named if named else _NOT_DOWNSTREAM
     return [
         (name, value)
-        for name, value in raw
+        for name, value in headers
         if name not in dropped
         and not name.startswith(OWN_PREFIX)
         and not (decoded and name == b"content-encoding")

@@ -6,15 +6,16 @@ use this (`openai_http`, `anthropic_http`). Retries and a choice between servers
 
 from __future__ import annotations
 
-import io
+import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-import aiohttp
 from yarl import URL
 
-from promptcache_gateway.errors import ApiError
+from promptcache_gateway.errors import ApiError, invalid_request
 from promptcache_gateway.upstreams.base import WholeReply
 from promptcache_gateway.upstreams.headers import to_caller
+from promptcache_gateway.upstreams.http_pool import ConnectTimeoutError, HttpPool, UnreachableError
 from promptcache_gateway.upstreams.reachability import Reachability
 from promptcache_gateway.upstreams.relayed import RelayedStream, streams_events
 from promptcache_gateway.upstreams.whole_bodies import MAX_WHOLE_BODY, decompressed, noted, read_whole
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.exchange import Dialect
     from promptcache_gateway.settings import UpstreamSettings
+    from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
-_LARGE_BODY = 512 * 1024
-_MAX_KNOWN_URLS = 64
+_MAX_KNOWN_TARGETS = 64
+_UNFIT = re.compile(r"[\x00-\x20\x7f]")
 
 
 class HttpServer:
@@ -41,96 +43,88 @@ class HttpServer:
         self.name = name
         self.base = base
         self._settings = settings
-        self._session: aiohttp.ClientSession | None = None
-        address = URL(settings.url)
-        self._reachability = Reachability(address.host or "", address.port or 80)
-        self._urls: dict[str, URL] = {}
+        self._pool: HttpPool | None = None
+        self._address = URL(settings.url)
+        self._host = self._address.host_port_subcomponent
+        self._reachability = Reachability(self._address.host or "", self._address.port or 80)
+        self._targets: dict[str, str] = {}
 
     async def start(self) -> None:
         """Open the pool of connections; the server itself is first asked by the first call."""
-        timeout = aiohttp.ClientTimeout(
-            total=None,
-            sock_connect=self._settings.connect_timeout_s,
-            sock_read=self._settings.read_timeout_s,
-        )
-        # Plain HTTP means a server nearby, most often one that drops idle connections after five seconds.
-        idle_s = 30.0 if self.base.startswith("https:") else 4.0
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=idle_s),
-            timeout=timeout,
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
+        self._pool = HttpPool(
+            self._address,
+            connect_timeout_s=self._settings.connect_timeout_s,
+            read_timeout_s=self._settings.read_timeout_s,
+            # Plain HTTP means a server nearby, most often one that drops idle connections after five seconds.
+            idle_s=30.0 if self.base.startswith("https:") else 4.0,
         )
 
     async def close(self) -> None:
         """Close the pool."""
         await self._reachability.close()
-        if self._session is not None:
-            await self._session.close()
+        if self._pool is not None:
+            await self._pool.close()
 
     def health(self) -> Mapping[str, Any]:
         """What the last call met: ``ok`` is null until there was one. The server is not asked."""
-        if self._session is None or self._session.closed:
+        if self._pool is None or self._pool.closed:
             return {"ok": False, "url": self.base}
         return {**self._reachability.report(), "url": self.base}
 
     async def request(
         self, method: str, path: str, query: bytes, headers: dict[str, str], body: bytes | None
-    ) -> aiohttp.ClientResponse:
+    ) -> HttpAnswer:
         """Send a request and wait for the head of its answer; raises `ApiError` when none comes back."""
-        assert self._session is not None, "start() comes first"
-        data = io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY else body
+        assert self._pool is not None, "start() comes first"
+        head = self._head(method, self._target(path, query), headers, body)
         try:
-            response = await self._session.request(
-                method, self._url(path, query), data=data, headers=headers, allow_redirects=False
-            )
+            answer = await self._pool.send(head, body)
         except TimeoutError as error:
-            if isinstance(error, aiohttp.ConnectionTimeoutError):  # one slow answer says nothing of others
+            if isinstance(error, ConnectTimeoutError):  # one slow answer says nothing of others
                 self._reachability.failed("upstream_timeout")
             raise self._no_answer(504, "did not answer in time", "upstream_timeout") from error
-        except aiohttp.ClientConnectorError as error:
+        except UnreachableError as error:
             self._reachability.failed("upstream_unreachable")
             raise self._no_answer(
                 502, "cannot be reached", "upstream_unreachable", unanswered=True
             ) from error
-        except (aiohttp.ClientError, OSError) as error:
+        except OSError as error:
             self._reachability.failed("upstream_disconnected")
             raise self._no_answer(
                 502, "closed the connection without an answer", "upstream_disconnected", unanswered=True
             ) from error
         self._reachability.answered()
-        return response
+        return answer
 
     async def reply(
-        self, response: aiohttp.ClientResponse, dialect: Dialect, *, withhold_usage: bool = False
+        self, answer: HttpAnswer, dialect: Dialect, *, withhold_usage: bool = False
     ) -> WholeReply | RelayedStream:
         """The answer: relayed where it is a stream of events, else read to its end. Raises `ApiError`."""
-        if streams_events(response):
-            return RelayedStream(response, dialect, withhold_usage=withhold_usage)
-        return await self.whole(response, dialect)
+        if streams_events(answer):
+            return RelayedStream(answer, dialect, withhold_usage=withhold_usage)
+        return await self.whole(answer, dialect)
 
-    async def whole(self, response: aiohttp.ClientResponse, dialect: Dialect) -> WholeReply | RelayedStream:
+    async def whole(self, answer: HttpAnswer, dialect: Dialect) -> WholeReply | RelayedStream:
         """Read the answer to its end, unless it is too large to hold; raises `ApiError`."""
-        length = response.content_length
+        length = answer.content_length
         if length is not None and length > MAX_WHOLE_BODY:
-            return RelayedStream(response, dialect, withhold_usage=False)
+            return RelayedStream(answer, dialect, withhold_usage=False)
         try:
-            body = await self._read(response)
+            body = await self._read(answer)
         except BaseException:
-            response.close()  # what is left of it must not be taken for another's answer
+            answer.close()  # what is left of it must not be taken for another's answer
             raise
-        plain = decompressed(body, response.headers.get("Content-Encoding", ""))
+        plain = decompressed(body, answer.header(b"content-encoding").decode("latin-1"))
         decoded = plain is not None
-        headers = to_caller(response.raw_headers, decoded=decoded)
-        return noted(response.status, headers, body if plain is None else plain, readable=decoded)
+        headers = to_caller(answer.headers, decoded=decoded)
+        return noted(answer.status, headers, body if plain is None else plain, readable=decoded)
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read(self, answer: HttpAnswer) -> bytes:
         try:
-            return await read_whole(response)
+            return await read_whole(answer)
         except TimeoutError as error:
             raise self._no_answer(504, "stopped in the middle of its answer", "upstream_timeout") from error
-        except (aiohttp.ClientError, OSError) as error:
+        except OSError as error:
             raise self._no_answer(502, "died in the middle of its answer", "upstream_disconnected") from error
 
     async def get(self, path: str, query: bytes, headers: dict[str, str]) -> WholeReply:
@@ -138,15 +132,32 @@ class HttpServer:
         reply = await self.whole(await self.request("GET", path, query, headers, None), "openai.chat")
         return reply if isinstance(reply, WholeReply) else await drained(reply)
 
-    def _url(self, path: str, query: bytes) -> URL:
-        if not query and (known := self._urls.get(path)) is not None:
+    def _head(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> bytes:
+        """The request's head. What would begin a line of its own, and so another header, is refused."""
+        lines = [f"{method} {target} HTTP/1.1", f"host: {self._host}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        if body is not None:
+            lines.append(f"content-length: {len(body)}")
+        head = "\r\n".join(lines)
+        if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
+            raise invalid_request("A header or the path holds a line break.", code="invalid_header")
+        try:
+            return f"{head}\r\n\r\n".encode("latin-1")  # the caller's own bytes
+        except UnicodeEncodeError:  # a configured key
+            return f"{head}\r\n\r\n".encode("utf-8", "surrogateescape")
+
+    def _target(self, path: str, query: bytes) -> str:
+        """Path and query as they stand in the request's first line."""
+        if not query and (known := self._targets.get(path)) is not None:
             return known
         relative = path[3:] if path.startswith("/v1/") else path
         suffix = f"?{query.decode('latin-1')}" if query else ""
         url = URL(f"{self.base}{relative}{suffix}", encoded=True)
-        if not query and len(self._urls) < _MAX_KNOWN_URLS:
-            self._urls[path] = url
-        return url
+        target = _UNFIT.sub(lambda found: f"%{ord(found[0]):02X}", url.raw_path_qs)
+        target = "".join(char if char.isascii() else quote(char) for char in target)
+        if not query and len(self._targets) < _MAX_KNOWN_TARGETS:
+            self._targets[path] = target
+        return target
 
     def _no_answer(self, status: int, what: str, code: str, *, unanswered: bool = False) -> ApiError:
         message = f"The upstream {self.name} {what}."

@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import aiohttp
-
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from promptcache_gateway.exchange import Dialect, EngineFacts
+    from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 # What the first event with generated output holds; events before it come before the prompt is computed.
 _OPENINGS: dict[Dialect, bytes] = {
@@ -32,22 +31,22 @@ _PARTIALS: dict[Dialect, int] = {"openai.responses": 4 * 1024 * 1024}
 
 
 class RelayedStream:
-    """A `StreamReply` over an open aiohttp response."""
+    """A `StreamReply` over an answer that is still coming."""
 
     engine: EngineFacts | None = None
 
-    def __init__(self, response: aiohttp.ClientResponse, dialect: Dialect, *, withhold_usage: bool) -> None:
-        self._response = response
+    def __init__(self, answer: HttpAnswer, dialect: Dialect, *, withhold_usage: bool) -> None:
+        self._answer = answer
         self._dialect = dialect
         self._opening = _OPENINGS.get(dialect, b"data:")
         self._relay = EventRelay(
             withhold_usage=withhold_usage, max_partial=_PARTIALS.get(dialect, MAX_PARTIAL_EVENT)
         )
-        compressed = response.headers.get("Content-Encoding", "identity").strip().lower() != "identity"
+        compressed = answer.header(b"content-encoding").strip().lower() not in {b"", b"identity"}
         # Compressed events cannot be read; they go through as they are.
-        self.events = streams_events(response) and not compressed
-        self.status = response.status
-        self.headers = to_caller(response.raw_headers, decoded=False)
+        self.events = streams_events(answer) and not compressed
+        self.status = answer.status
+        self.headers = to_caller(answer.headers, decoded=False)
         self.first_output_at: float | None = None
         self.error: str | None = None
 
@@ -66,7 +65,7 @@ class RelayedStream:
         """The server's bytes, whole events at a time where they are events."""
         feed = self._relay.feed if self.events else _as_it_is
         try:
-            async for data in self._response.content.iter_any():
+            async for data in self._answer.pieces():
                 piece = feed(data)
                 if self.first_output_at is None and self._opening in piece:
                     self.first_output_at = time.perf_counter()
@@ -74,7 +73,7 @@ class RelayedStream:
                     yield piece
         except TimeoutError:
             yield self._death("upstream_timeout", "stopped sending")
-        except (aiohttp.ClientError, OSError):
+        except OSError:
             yield self._death("upstream_disconnected", "closed the connection before its answer was complete")
         else:
             rest = self._relay.finish()
@@ -84,7 +83,7 @@ class RelayedStream:
 
     async def close(self) -> None:
         """Drop the connection if the answer is not over; a finished one is back in the pool."""
-        self._response.close()
+        self._answer.close()
 
     def _death(self, code: str, what: str) -> bytes:
         """The last event of a stream that ended early; what was held of a torn event is dropped."""
@@ -96,9 +95,9 @@ class RelayedStream:
         return error_event(error, self._dialect)
 
 
-def streams_events(response: aiohttp.ClientResponse) -> bool:
+def streams_events(answer: HttpAnswer) -> bool:
     """Whether the answer is server-sent events."""
-    return response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
+    return answer.header(b"content-type").lower().startswith(b"text/event-stream")
 
 
 def _as_it_is(data: bytes) -> bytes:

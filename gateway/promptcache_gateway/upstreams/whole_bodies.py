@@ -16,20 +16,19 @@ from promptcache_gateway.errors import ApiError
 from promptcache_gateway.upstreams.base import WholeReply
 
 if TYPE_CHECKING:
-    import aiohttp
-
     from promptcache_gateway.upstreams.base import RawHeaders
+    from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 MAX_WHOLE_BODY = 32 * 1024 * 1024
 
 
-async def read_whole(response: aiohttp.ClientResponse) -> bytes:
+async def read_whole(answer: HttpAnswer) -> bytes:
     """The whole body; raises `ApiError` where a server of unknown length does not stop."""
-    if response.content_length is not None:
-        return await response.read()
+    if answer.content_length is not None:
+        return await answer.read()
     parts: list[bytes] = []
     size = 0
-    async for part in response.content.iter_any():
+    async for part in answer.pieces():
         parts.append(part)
         size += len(part)
         if size > MAX_WHOLE_BODY:
