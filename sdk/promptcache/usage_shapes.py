@@ -49,7 +49,7 @@ class Counts:
 
 def plain(value: object) -> Mapping[str, Any]:
     """Return a response, event or SSE line as a mapping; an empty one when it is nothing of the kind."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - the first is far cheaper
         return value
     if isinstance(value, bytes | bytearray):
         value = bytes(value).decode("utf-8", "replace")
@@ -74,10 +74,10 @@ def _dumped(dump: Callable[..., object]) -> object:
 def usage_of(response: Mapping[str, Any]) -> dict[str, Any]:
     """Return the usage object inside a response or event, or the mapping itself when it is one."""
     for key in _USAGE_KEYS:
-        if isinstance(found := response.get(key), Mapping):
+        if (found := _mapping(response.get(key))) is not None:
             return _with_timings(found, response)
     for key in _CARRIERS:
-        if isinstance(carrier := response.get(key), Mapping) and (found := usage_of(carrier)):
+        if (carrier := _mapping(response.get(key))) is not None and (found := usage_of(carrier)):
             return found
     if _looks_like_usage(response):
         return dict(response)
@@ -118,14 +118,14 @@ def read_counts(raw: Mapping[str, Any]) -> Counts:
 
 
 def _openai(raw: Mapping[str, Any]) -> Counts:
-    details: Mapping[str, Any] = next((raw[key] for key in _DETAILS if isinstance(raw.get(key), Mapping)), {})
-    timings = raw.get("timings")
+    details = _mapping(raw.get(_DETAILS[0])) or _mapping(raw.get(_DETAILS[1])) or {}
+    timings = _mapping(raw.get("timings"))
     return Counts(
         prompt=_int(raw, "prompt_tokens", "input_tokens"),
         read=_first(
             _int(details, "cached_tokens"),
             _int(raw, "cached_tokens", "cache_read_input_tokens", "input_cached_tokens"),
-            _int(timings, "cache_n") if isinstance(timings, Mapping) else None,
+            _int(timings, "cache_n") if timings is not None else None,
         ),
         write=_first(
             _int(details, "cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens"),
@@ -259,8 +259,8 @@ def _looks_like_usage(raw: Mapping[str, Any]) -> bool:
 
 def _with_timings(usage: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
     """llama.cpp puts what it reused beside the usage object."""
-    timings = response.get("timings")
-    if not isinstance(timings, Mapping) or "cache_n" not in timings:
+    timings = _mapping(response.get("timings"))
+    if timings is None or "cache_n" not in timings:
         return dict(usage)
     return {**usage, "timings": dict(timings)} if usage else dict(timings)
 
@@ -281,7 +281,8 @@ def _nested(item: object) -> object:
 
 
 def _writes(split: object) -> dict[str, int]:
-    if not isinstance(split, Mapping):
+    split = _mapping(split)
+    if not split:
         return {}
     return {ttl: tokens for key, ttl in _TTL_NAMES.items() if (tokens := _int(split, key)) is not None}
 
@@ -289,13 +290,21 @@ def _writes(split: object) -> dict[str, int]:
 def _int(raw: Mapping[str, Any], *keys: str) -> int | None:
     for key in keys:
         value = raw.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if value is not None and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
     return None
 
 
 def _first(*values: int | None) -> int | None:
-    return next((value for value in values if value is not None), None)
+    for value in values:
+        if value is not None:
+            return value
+    return None
+
+
+def _mapping(value: object) -> Mapping[str, Any] | None:
+    """The value where it is a mapping; dicts, which it nearly always is, are known at a glance."""
+    return value if isinstance(value, dict) or (value is not None and isinstance(value, Mapping)) else None
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
