@@ -217,11 +217,11 @@ def _moves(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
         "top_k": torch.tensor([0, 5, 0, 0], dtype=torch.int32, device=device),
         "top_p": torch.tensor([1.0, 1.0, 0.8, 1.0], device=device),
         "min_p": torch.tensor([0.0, 0.0, 0.0, 0.1], device=device),
-        "points": torch.rand(4, device=device),
+        "keys": torch.randint(-(2**31), 2**31, (4, 2), dtype=torch.int32, device=device),
     }
     tokens = kernels.sample_tokens(logits, **limits)
     chosen = reference_sampling.sample_tokens(
-        logits.double().cpu(), **{name: each.cpu() for name, each in limits.items()}
+        logits.cpu(), **{name: each.cpu() for name, each in limits.items()}
     )
     return [
         _row("copy_slots", "2 of 9", copied, expected, 0.0),

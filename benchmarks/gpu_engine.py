@@ -5,14 +5,20 @@ Weights are random, so answers are nonsense and speed is not. Times are those a 
 
 import random
 import time
+import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from promptcache_engine import Engine, EngineConfig, EngineError, SamplingParams, TokenDelta
+from promptcache_engine import Completion, Engine, EngineConfig, EngineError, SamplingParams, TokenDelta
+from promptcache_engine.choosing import draw_on_host
+from promptcache_engine.device_draw import DeviceDraw
+from promptcache_engine.kernels.triton import sample_tokens
 from promptcache_engine.models import DecoderModel, LoadedModel, ModelConfig
 from promptcache_engine.models.errors import ModelError
 from promptcache_engine.models.products import dense, logits_head
@@ -22,6 +28,8 @@ from promptcache_engine.models.weights import DecoderWeights, LayerWeights, Line
 from promptcache_engine.tokenizer.byte_level import CHATML, ByteTokenizer
 
 TTFT_TARGET = 1.3
+GREEDY = SamplingParams(temperature=0, ignore_eos=True)
+DRAWN = SamplingParams(temperature=0.8, top_k=50, top_p=0.95, seed=1, ignore_eos=True)
 
 
 @dataclass(frozen=True)
@@ -49,22 +57,49 @@ def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
     """Prefill, decoding, time to the first token, and warm answers beside cold ones."""
     sizes = TINY if tiny else Sizes()
     dtype = torch.float32 if device.type == "cpu" else torch.bfloat16
-    found: list[dict[str, Any]] = []
-    with _engine(sizes, device, dtype, deterministic=False) as engine:
-        numbers = random.Random(9)
-        _ask(engine, _prompt(numbers, sizes, sizes.decoded_prompt), 2)  # compiles what it needs
+    found, numbers = [_draws(device, sizes)], random.Random(9)
+    loaded = _model(sizes, device, dtype, deterministic=False)
+    with _engine(loaded, sizes) as engine:
+        found.append(_warm_up(engine))
+        _ask(engine, _prompt(numbers, sizes, sizes.decoded_prompt), 2)  # the allocator's first blocks
         found += [_first_token(engine, numbers, sizes, length) for length in sizes.prompts]
         found += [_decode(engine, numbers, sizes, batch) for batch in sizes.batches]
+        found.append(_decode(engine, numbers, sizes, sizes.batches[-1], DRAWN))
+        found.append(_waits(engine, numbers, sizes))
+    if device.type != "cpu":  # there are no graphs to do without
+        found += _without_graphs(loaded, numbers, sizes)
+    del loaded
     torch.set_num_threads(1)
     try:
-        with _engine(sizes, device, dtype, deterministic=True) as engine:
-            found.append(_warm_equals_cold(engine, random.Random(10), sizes))
+        loaded = _model(sizes, device, dtype, deterministic=True)
+        found += _deterministic(loaded, sizes)
     except (EngineError, ModelError) as error:
         found.append({"operation": "warm equals cold", "right": False, "because": str(error)})
     return found
 
 
-def _engine(sizes: Sizes, device: torch.device, dtype: torch.dtype, *, deterministic: bool) -> Engine:
+def _without_graphs(loaded: LoadedModel, numbers: random.Random, sizes: Sizes) -> list[dict[str, Any]]:
+    """Decoding, each step launched kernel by kernel."""
+    with _engine(loaded, sizes, cuda_graphs="off") as engine:
+        _ask(engine, _prompt(numbers, sizes, sizes.decoded_prompt), 2)
+        rows = [_decode(engine, numbers, sizes, batch) for batch in sizes.batches[:2]]
+    return [{**row, "operation": "decode without graphs"} for row in rows]
+
+
+def _deterministic(loaded: LoadedModel, sizes: Sizes) -> list[dict[str, Any]]:
+    """Warm beside cold, and replayed steps beside launched ones: to the bit."""
+    with _engine(loaded, sizes) as engine:
+        row, replayed = _warm_equals_cold(engine, random.Random(10), sizes)
+    if loaded.model.device.type == "cpu":
+        return [row]
+    with _engine(loaded, sizes, cuda_graphs="off") as engine:
+        tokens = min(32, sizes.decoded)
+        _, launched = _ask(engine, _prompt(random.Random(10), sizes, sizes.decoded_prompt), tokens)
+    same = replayed.token_ids == launched.token_ids and replayed.logprobs == launched.logprobs
+    return [row, {"operation": "replayed equals launched", "tokens": tokens, "right": same}]
+
+
+def _model(sizes: Sizes, device: torch.device, dtype: torch.dtype, *, deterministic: bool) -> LoadedModel:
     control = tuple(f"<|{number}|>" for number in range(256 + len(CHATML), sizes.vocabulary))
     tokenizer = ByteTokenizer((*CHATML, *control))
     config = ModelConfig(
@@ -79,12 +114,79 @@ def _engine(sizes: Sizes, device: torch.device, dtype: torch.dtype, *, determini
         deterministic=deterministic,
         operations=TritonOperations(),
     )
+    return LoadedModel(model, tokenizer, None, config)
+
+
+def _engine(loaded: LoadedModel, sizes: Sizes, cuda_graphs: str = "auto") -> Engine:
+    model = loaded.model
     settings = EngineConfig(
-        model="seeded", dtype=str(dtype).removeprefix("torch."), deterministic=deterministic,
+        model="seeded", dtype=str(model.dtype).removeprefix("torch."), deterministic=model.deterministic,
         kv_cache_tokens=sizes.room, max_batch_tokens=sizes.chunk, max_running=max(sizes.batches),
-        device=device.type,
+        device=model.device.type, cuda_graphs=cuda_graphs,
     )  # fmt: skip
-    return Engine.from_loaded(LoadedModel(model, tokenizer, None, config), settings)
+    return Engine.from_loaded(loaded, settings)
+
+
+def _draws(device: torch.device, sizes: Sizes) -> dict[str, Any]:
+    """The device's draws beside the host's from the same logits: equal, but where rounding decides a cut."""
+    rules = [{}, {"temperature": 0}, {"top_k": 50}, {"top_p": 0.9}, {"min_p": 0.05}, {"temperature": 1.7}]
+    params = [SamplingParams(**rule) for rule in rules] * (1 if sizes is TINY else 8)  # type: ignore[arg-type]
+    source = torch.Generator().manual_seed(4)
+    logits = torch.randn(len(params), sizes.vocabulary, generator=source) * 3
+    keys = [2**61 + 7 * row for row in range(len(params))]
+    there = logits.to(device)
+    found = [each.token for each in DeviceDraw(sample_tokens)(there, there, params, keys)]
+    expected = [each.token for each in draw_on_host(logits, logits, params, keys)]
+    pairs = [one == other for one, other in zip(found, expected, strict=True)]
+    whole = [
+        same for same, each in zip(pairs, params, strict=True) if each in (params[0], params[1], params[5])
+    ]
+    return {
+        "operation": "draws",
+        "equal": sum(pairs),
+        "of": len(pairs),
+        "right": all(whole) and sum(pairs) >= len(pairs) - 2,
+    }
+
+
+def _warm_up(engine: Engine) -> dict[str, Any]:
+    """What was compiled and recorded before the first request."""
+    report = engine.info.warm_up
+    if report is None:
+        return {"operation": "warm up", "graphs": 0, "right": engine.info.device == "cpu"}
+    return {
+        "operation": "warm up",
+        "compile_s": report.compile_seconds,
+        "graphs_s": report.graph_seconds,
+        "graphs": report.graphs,
+        "MiB": report.graph_bytes >> 20,
+        "right": report.graphs > 0 and not report.graphs_missing,
+    }
+
+
+@contextmanager
+def _sync_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Collects a warning for each time the host waits for the GPU."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield seen
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+
+def _waits(engine: Engine, numbers: random.Random, sizes: Sizes) -> dict[str, Any]:
+    """How often the host waits for the GPU in a step: once, for what was drawn."""
+    if engine.info.device == "cpu":
+        return {"operation": "waits", "right": True}
+    before = engine.stats().steps
+    with _sync_warnings() as seen:
+        _decode(engine, numbers, sizes, sizes.batches[1], DRAWN)
+    steps = engine.stats().steps - before
+    syncs = [each for each in seen if "called a synchronizing" in str(each.message)]
+    rate = len(syncs) / steps
+    return {"operation": "waits", "steps": steps, "a_step": rate, "target": 1.0, "target_met": rate <= 1.0}
 
 
 def _weights(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> DecoderWeights:
@@ -153,30 +255,36 @@ def _first_token(engine: Engine, numbers: random.Random, sizes: Sizes, length: i
     }
 
 
-def _decode(engine: Engine, numbers: random.Random, sizes: Sizes, batch: int) -> dict[str, Any]:
+def _decode(
+    engine: Engine, numbers: random.Random, sizes: Sizes, batch: int, params: SamplingParams = GREEDY
+) -> dict[str, Any]:
     """Tokens a second from when all of a batch have begun to when the first of them ends."""
     prompts = [_prompt(numbers, sizes, sizes.decoded_prompt) for _ in range(batch)]
     with ThreadPoolExecutor(batch) as pool:
-        times = list(pool.map(lambda prompt: _moments(engine, prompt, sizes.decoded), prompts))
+        asked = replace(params, max_tokens=sizes.decoded)
+        times = list(pool.map(lambda prompt: _moments(engine, prompt, asked), prompts))
     begin, end = max(each[0] for each in times), min(each[-1] for each in times)
     between = sum(begin < moment <= end for each in times for moment in each)
     return {
         "operation": "decode",
         "batch": batch,
+        "temperature": params.temperature,
         "tok/s": between / (end - begin) if end > begin else float("nan"),
         "right": all(len(each) == sizes.decoded for each in times),
     }
 
 
-def _moments(engine: Engine, prompt: list[int], tokens: int) -> list[float]:
+def _moments(engine: Engine, prompt: list[int], params: SamplingParams) -> list[float]:
     """When each token of an answer came."""
-    params = SamplingParams(temperature=0, max_tokens=tokens, ignore_eos=True)
     events = engine.stream(prompt, params)
     return [time.perf_counter() for event in events if isinstance(event, TokenDelta) for _ in event.token_ids]
 
 
-def _warm_equals_cold(engine: Engine, numbers: random.Random, sizes: Sizes) -> dict[str, Any]:
-    """One prompt cold, then from the cache beside others: tokens and their log-probabilities, to the bit."""
+def _warm_equals_cold(
+    engine: Engine, numbers: random.Random, sizes: Sizes
+) -> tuple[dict[str, Any], Completion]:
+    """One prompt cold, then from the cache beside others: tokens and their log-probabilities, to the bit; and
+    the cold answer."""
     prompt = _prompt(numbers, sizes, sizes.decoded_prompt)
     others = [
         _prompt(numbers, sizes, sizes.decoded_prompt // 2) for _ in range(min(3, max(sizes.batches) - 1))
@@ -187,7 +295,7 @@ def _warm_equals_cold(engine: Engine, numbers: random.Random, sizes: Sizes) -> d
         (_, warm), *_ = pool.map(lambda each: _ask(engine, each, tokens), [prompt, *others])
     # Interpreted, products are NumPy's, whose rows differ in the last bits by their place.
     exact = engine.info.device == "cpu" or cold.logprobs == warm.logprobs
-    return {
+    row = {
         "operation": "warm equals cold",
         "tokens": tokens,
         "cached": warm.cached_tokens,
@@ -196,3 +304,4 @@ def _warm_equals_cold(engine: Engine, numbers: random.Random, sizes: Sizes) -> d
         and cold.cached_tokens == 0
         and warm.cached_tokens == len(prompt) - 1,
     }
+    return row, cold

@@ -1,15 +1,18 @@
 """The next token of each row of a step, with what was asked to be known of it.
 
-Rows that ask for nothing go straight to ``sampling``. A row that goes wrong fails alone.
+Logits are shaped first, for the rows that ask for it; then they are drawn from, on the host here or on the
+device by ``device_draw``. A row that goes wrong fails alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from promptcache_engine.attempts import describe
+from promptcache_engine.config import SamplingParams
 from promptcache_engine.errors import GenerationError, GrammarError
 from promptcache_engine.events import TokenLogprob
 from promptcache_engine.generation import Generation
@@ -34,27 +37,58 @@ class Choice:
     complete: bool = False
 
 
-def choose(logits: Tensor, generations: Sequence[Generation]) -> list[Choice | GenerationError]:
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was drawn from one row.
+
+    Attributes:
+        token: its id; None where the row's largest logit is not finite.
+        logprob: how likely it was, where that was asked for.
+    """
+
+    token: int | None
+    logprob: TokenLogprob | None = None
+
+
+Draw: TypeAlias = Callable[[Tensor, Tensor, Sequence[SamplingParams], Sequence[int]], list[Drawn]]
+"""From the model's own logits and the shaped ones, each [rows, vocab] float32, of which none is changed, and
+for each row its parameters and the key of its noise, to what is drawn from it."""
+
+
+def choose(logits: Tensor, generations: Sequence[Generation], draw: Draw) -> list[Choice | GenerationError]:
     """Choose the next token of each generation.
 
     Args:
         logits: [rows, vocab] float32, a row for each generation; left unchanged.
         generations: whose rows they are.
+        draw: what draws.
 
     Returns:
         A choice each, or why there is none.
     """
     shaped, faults = _shaped(logits, generations)
-    tokens = _sampled(shaped, generations, [generation.draws.next() for generation in generations])
+    keys = [generation.draws.next() for generation in generations]
+    params = [generation.params for generation in generations]
     chosen: list[Choice | GenerationError] = []
-    logprobs = _logprobs(logits, generations, tokens)
-    for row, (generation, token) in enumerate(zip(generations, tokens, strict=True)):
-        found = faults.get(row) or (token if isinstance(token, GenerationError) else None)
-        if found is not None or isinstance(token, GenerationError):
-            chosen.append(found or GenerationError("its logits are not finite"))
+    for row, drawn in enumerate(_drawn(draw, logits, shaped, params, keys)):
+        if row in faults:
+            chosen.append(faults[row])
+        elif isinstance(drawn, GenerationError):
+            chosen.append(drawn)
+        elif drawn.token is None:
+            chosen.append(GenerationError("its logits are not finite"))
         else:
-            chosen.append(_accepted(generation, token, logprobs.get(row)))
+            chosen.append(_accepted(generations[row], drawn.token, drawn.logprob))
     return chosen
+
+
+def draw_on_host(
+    logits: Tensor, shaped: Tensor, params: Sequence[SamplingParams], keys: Sequence[int]
+) -> list[Drawn]:
+    """The ``Draw`` that works on any device, for which the host waits several times."""
+    tokens = sample(shaped, params, keys)
+    logprobs = _logprobs(logits, params, tokens)
+    return [Drawn(token, logprobs.get(row)) for row, token in enumerate(tokens)]
 
 
 def _shaped(logits: Tensor, generations: Sequence[Generation]) -> tuple[Tensor, dict[int, GenerationError]]:
@@ -76,20 +110,17 @@ def _shaped(logits: Tensor, generations: Sequence[Generation]) -> tuple[Tensor, 
     return shaped, faults
 
 
-def _sampled(
-    logits: Tensor, generations: Sequence[Generation], keys: Sequence[int]
-) -> list[int | GenerationError]:
-    """The next token of each row, or why there is none."""
+def _drawn(
+    draw: Draw, logits: Tensor, shaped: Tensor, params: Sequence[SamplingParams], keys: Sequence[int]
+) -> list[Drawn | GenerationError]:
+    """What is drawn from each row, or why nothing is."""
     try:
-        tokens = sample(logits, [generation.params for generation in generations], keys)
+        return [*draw(logits, shaped, params, keys)]
     except Exception as error:  # noqa: BLE001 - one row's parameters concern that row only
-        if len(generations) == 1:
+        if len(params) == 1:
             return [describe(error)]
-        return [
-            _sampled(logits[row : row + 1], generations[row : row + 1], keys[row : row + 1])[0]
-            for row in range(len(generations))
-        ]
-    return [GenerationError("its logits are not finite") if token is None else token for token in tokens]
+        parts = [slice(row, row + 1) for row in range(len(params))]
+        return [_drawn(draw, logits[part], shaped[part], params[part], keys[part])[0] for part in parts]
 
 
 def _accepted(generation: Generation, token: int, logprob: TokenLogprob | None) -> Choice | GenerationError:
@@ -105,13 +136,13 @@ def _accepted(generation: Generation, token: int, logprob: TokenLogprob | None) 
 
 
 def _logprobs(
-    logits: Tensor, generations: Sequence[Generation], tokens: Sequence[int | GenerationError]
+    logits: Tensor, params: Sequence[SamplingParams], tokens: Sequence[int | None]
 ) -> dict[int, TokenLogprob]:
     """By row, what was asked to be known: from the model's own logits, all such rows at once."""
     wanted = [
-        (row, generation.params.logprobs, token)
-        for row, (generation, token) in enumerate(zip(generations, tokens, strict=True))
-        if generation.params.logprobs is not None and isinstance(token, int)
+        (row, each.logprobs, token)
+        for row, (each, token) in enumerate(zip(params, tokens, strict=True))
+        if each.logprobs is not None and token is not None
     ]
     if not wanted:
         return {}
@@ -119,11 +150,17 @@ def _logprobs(
     scores = torch.log_softmax(rows, dim=-1)
     most = min(max(count or 0 for _, count, _ in wanted), logits.shape[-1])
     values, ids = scores.topk(most, dim=-1)
-    found: dict[int, TokenLogprob] = {}
-    for index, (row, count, token) in enumerate(wanted):
-        top = zip(ids[index, :count].tolist(), map(_finite, values[index, :count].tolist()), strict=True)
-        found[row] = TokenLogprob(token, _finite(float(scores[index, token])), tuple(top))
-    return found
+    return {
+        row: logprob_of(
+            token, float(scores[index, token]), ids[index, :count].tolist(), values[index, :count].tolist()
+        )
+        for index, (row, count, token) in enumerate(wanted)
+    }
+
+
+def logprob_of(token: int, own: float, ids: Sequence[int], values: Sequence[float]) -> TokenLogprob:
+    """A token's log-probability beside the likeliest ones', all finite."""
+    return TokenLogprob(token, _finite(own), tuple(zip(ids, map(_finite, values), strict=True)))
 
 
 def _finite(value: float) -> float:

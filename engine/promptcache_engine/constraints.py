@@ -42,17 +42,21 @@ class Constraint:
         return bool(self._matcher.is_stopped())
 
     def allowed(self, vocab_size: int) -> NDArray[np.bool_]:
-        """Which tokens may come next, end tokens where the text may end: [vocab] of bool.
+        """As ``allowed_bits``, as [vocab] of bool."""
+        allowed = np.zeros(vocab_size, np.bool_)
+        known = np.unpackbits(self.allowed_bits(), bitorder="little")[:vocab_size]
+        allowed[: len(known)] = known
+        return allowed
+
+    def allowed_bits(self) -> NDArray[np.uint8]:
+        """Which tokens may come next, end tokens where the text may end: a bit for each, the lowest first.
 
         Raises:
             GrammarError: the matcher gave up, for example on a grammar that is too ambiguous.
         """
-        bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
+        bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8).copy()
         self._check()
-        allowed = np.zeros(vocab_size, np.bool_)
-        known = np.unpackbits(bits, bitorder="little")[:vocab_size]
-        allowed[: len(known)] = known
-        return allowed
+        return bits
 
     def accept(self, token: int) -> None:
         """Take the token that was chosen; raise GrammarError for one that was not allowed."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from promptcache_engine.attempts import Lost, attempt, describe
-from promptcache_engine.choosing import Choice, choose
+from promptcache_engine.choosing import Choice, Draw, choose, draw_on_host
 from promptcache_engine.errors import DeadlineError, EngineError, GenerationError, ModelBrokenError
 from promptcache_engine.events import Admitted, Failed, Finished, FinishReason, GenerationEvent
 from promptcache_engine.generation import Generation
@@ -42,6 +42,7 @@ class EngineCore:
         scheduler: decides what a step computes.
         runner: computes it.
         eos_token_ids: tokens that end an answer.
+        draw: chooses tokens from logits.
         clock: seconds; deadlines are times on it.
     """
 
@@ -51,6 +52,7 @@ class EngineCore:
         runner: ModelRunner,
         *,
         eos_token_ids: Sequence[int],
+        draw: Draw = draw_on_host,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._scheduler = scheduler
@@ -59,6 +61,7 @@ class EngineCore:
         self._generations: dict[str, Generation] = {}
         self._outbox: list[tuple[Generation, GenerationEvent]] = []
         self._counters = _Counters()
+        self._draw = draw
         self._clock = clock
         self._lost_in_a_row = 0
 
@@ -169,7 +172,7 @@ class EngineCore:
         """Note what is computed and choose the next tokens."""
         sampling = [chunk for chunk in chunks if chunk.samples]
         generations = [self._generations[chunk.sequence.id] for chunk in sampling]
-        choices = choose(logits, generations)
+        choices = choose(logits, generations, self._draw)
         failed = {
             generation.id
             for generation, choice in zip(generations, choices, strict=True)

@@ -5,6 +5,7 @@ It checks requests and wires the parts; the work is the worker's.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +13,7 @@ from typing import Any, Self
 from promptcache_engine.cache import Hints
 from promptcache_engine.config import EngineConfig, SamplingParams
 from promptcache_engine.constraints import GrammarCompiler
+from promptcache_engine.device_setup import prepare
 from promptcache_engine.events import Completion, Failed, Finished, GenerationEvent
 from promptcache_engine.generation import Generation, OnEvent
 from promptcache_engine.grammars import Grammar
@@ -58,10 +60,13 @@ class Engine:
         use_threads(self._config)
         self._loaded = loaded or load(self._config, on_progress)
         self._prompts = PromptWriter(self._loaded, read_chat_template(self._config, self._loaded))
-        self._pool, self._info = make_pool(self._config, self._loaded)
+        self._pool, info = make_pool(self._config, self._loaded)
+        device, self._info = prepare(self._config, self._loaded, self._pool, info)
+        whole = self._config, self._loaded, self._pool, self._info
+        make = partial(make_worker, *whole, device=device)
         self._grammars = GrammarCompiler(self.tokenizer, self._info.vocab_size)
         self._intake = Intake(self._info, self.tokenizer, self._grammars)
-        self._supervisor = Supervisor(self._make_worker, max_restarts=self._config.max_restarts)
+        self._supervisor = Supervisor(make, max_restarts=self._config.max_restarts)
 
     @classmethod
     def from_loaded(cls, loaded: LoadedModel, config: EngineConfig | None = None) -> Self:
@@ -313,6 +318,3 @@ class Engine:
     @property
     def _worker(self) -> Worker:
         return self._supervisor.worker
-
-    def _make_worker(self, on_death: Callable[[], None]) -> Worker:
-        return make_worker(self._config, self._loaded, self._pool, self._info, on_death)

@@ -7,6 +7,29 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WarmUp:
+    """What an engine on a GPU did before its first request.
+
+    Attributes:
+        compile_seconds: for one step of each kind, which compiles the kernels or finds them compiled.
+        graph_seconds: for recording decode steps.
+        graphs: how many were recorded; other steps are launched kernel by kernel.
+        graphs_missing: how many could not be.
+        graph_batches: for how many sequences there are graphs.
+        graph_contexts: for contexts of up to how many tokens.
+        graph_bytes: memory of the device that all of them take.
+    """
+
+    compile_seconds: float = 0.0
+    graph_seconds: float = 0.0
+    graphs: int = 0
+    graphs_missing: int = 0
+    graph_batches: tuple[int, ...] = ()
+    graph_contexts: tuple[int, ...] = ()
+    graph_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineInfo:
     """The model an engine serves and the room it has.
 
@@ -24,6 +47,7 @@ class EngineInfo:
         decode_kernel: what computes the tokens of answers: ``torch``, or ``native`` and its instructions.
         window_pools: (window in tokens, pages) of the layers with a sliding window that have pages of their
             own beside ``num_pages``; empty where all layers share theirs.
+        warm_up: what was done before the first request; None where nothing was, as on a CPU.
     """
 
     model_name: str
@@ -38,6 +62,7 @@ class EngineInfo:
     attention_backend: str = "torch"
     decode_kernel: str = "torch"
     window_pools: tuple[tuple[int, int], ...] = ()
+    warm_up: WarmUp | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

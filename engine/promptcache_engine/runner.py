@@ -14,6 +14,7 @@ from torch import Tensor
 from promptcache_engine.cache import PageCopy, WindowPool
 from promptcache_engine.models import DecoderModel, ForwardBatch, KVPool, SequenceSlice
 from promptcache_engine.scheduler import Chunk, Sequence
+from promptcache_engine.transfers import indices
 
 
 @dataclass(slots=True)
@@ -163,4 +164,4 @@ class ModelRunner:
         return table.slots
 
     def _indices(self, values: list[int]) -> Tensor:
-        return torch.tensor(values, dtype=torch.int64, device=self._device)
+        return indices(values, self._device)

@@ -1,10 +1,10 @@
 """From logits to tokens: the likeliest, or a draw that is the sequence's own.
 
 Each sequence brings a random key for each step, from which every token of the vocabulary gets noise of its
-own: a seeded answer is the same alone and in a batch. The token of the greatest sum of logit and Gumbel noise
-is drawn, which is a draw from the softmax (Gumbel 1954; Maddison et al., A* Sampling, 2014). Where rounding
-moves a share of the distribution, the draw moves with at most about twice that probability, since no token's
-noise depends on another's.
+own (``kernels.noise``): a seeded answer is the same alone and in a batch. The token of the greatest sum of
+logit and noise is drawn. Where rounding moves a share of the distribution, the draw moves with at most about
+twice that probability, since no token's noise depends on another's. On a GPU ``device_draw`` draws the same
+tokens from the same logits.
 """
 
 import math
@@ -15,15 +15,14 @@ import torch
 from torch import Tensor
 
 from promptcache_engine.config import SamplingParams
+from promptcache_engine.kernels.noise import key_halves, loudest
 
 # Below this a token's weight is 0 in float32.
 _WEIGHTLESS = -110.0
 # The largest of runs of this length are looked for first.
 _RUN = 256
-# Beyond these a temperature changes no draw, but would leave what float32 can hold.
-_COLDEST, _HOTTEST = 1e-6, 1e6
-# A mixing of 32 bits with little bias (Wellons, Hash Function Prospector, 2018); int32 wraps around.
-_SPREAD, _FIRST, _SECOND = 0x9E3779B9 - 2**32, 0x7FEB352D, 0x846CA68B - 2**32
+COLDEST, HOTTEST = 1e-6, 1e6
+"""Beyond these a temperature changes no draw, but would leave what float32 can hold."""
 
 
 class Draws:
@@ -72,7 +71,7 @@ def sample(logits: Tensor, params: Sequence[SamplingParams], keys: Sequence[int]
 
 def _draw(logits: Tensor, params: Sequence[SamplingParams], keys: Sequence[int]) -> list[int]:
     """Draw from each row's tempered and truncated distribution."""
-    heats = [min(max(p.temperature, _COLDEST), _HOTTEST) for p in params]
+    heats = [min(max(p.temperature, COLDEST), HOTTEST) for p in params]
     heat = torch.tensor(heats, dtype=torch.float32, device=logits.device)
     # Shifted first: a temperature close to 0 then drives the others to -inf, and never anything to +inf.
     shifted = (logits - logits.amax(dim=-1, keepdim=True)).div_(heat.unsqueeze(-1))
@@ -81,35 +80,11 @@ def _draw(logits: Tensor, params: Sequence[SamplingParams], keys: Sequence[int])
     # Row by row, so that the noise stays in the processor's cache.
     for row, p, key in zip(shifted, params, keys, strict=True):
         if _keeps_all(p, len(row)):
-            best.append(row.add_(gumbel_noise(key, everything)).argmax())
+            best.append(loudest(row, everything, key_halves(key)))
         else:
-            weights, ids = kept_tokens(row, p)
-            best.append(ids[(weights.log() + gumbel_noise(key, ids.to(torch.int32))).argmax()])
+            ids = kept_tokens(row, p)[1].sort().values
+            best.append(ids[loudest(row[ids], ids.to(torch.int32), key_halves(key))])
     return torch.stack(best).tolist()
-
-
-def gumbel_noise(key: int, ids: Tensor) -> Tensor:
-    """Standard Gumbel noise for each token: of the key and that token's id alone.
-
-    Args:
-        key: from 0 to 2**63 - 1.
-        ids: [tokens] int32.
-
-    Returns:
-        [tokens] float32, finite.
-    """
-    # Multiplied up and down first: keys that are close to each other are far apart in both halves.
-    key = (key + 1) * 0xD6E8FEB86659FD93 % 2**64
-    key = (key ^ key >> 32) * 0xD6E8FEB86659FD93 % 2**64
-    low, high = (key & 0xFFFFFFFF) - 2**31, (key >> 32) - 2**31
-    mixed = (ids * _SPREAD).add_(low)
-    # Masked, for a shift repeats the sign.
-    mixed.bitwise_xor_((mixed >> 16).bitwise_and_(0xFFFF)).mul_(_FIRST)
-    mixed.bitwise_xor_((mixed >> 15).bitwise_and_(0x1FFFF)).bitwise_xor_(high).mul_(_SECOND)
-    mixed.bitwise_xor_((mixed >> 16).bitwise_and_(0xFFFF)).bitwise_and_(2**31 - 1)
-    # Above 0 and below 1; a float is finest close to 0, which is where the greatest noise comes from.
-    share = mixed.to(torch.float32).add_(0.5).mul_(2.0**-31)
-    return share.clamp_(max=1 - 2**-24).neg_().log1p_().neg_().log_().neg_()
 
 
 def _keeps_all(params: SamplingParams, vocab_size: int) -> bool:

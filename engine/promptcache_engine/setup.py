@@ -11,9 +11,11 @@ import torch
 
 from promptcache_engine import attention_backend, decode_kernel
 from promptcache_engine.cache import PrefixCache
+from promptcache_engine.choosing import draw_on_host
 from promptcache_engine.config import EngineConfig
 from promptcache_engine.core import EngineCore
 from promptcache_engine.cores import usable_cores
+from promptcache_engine.device_setup import Device
 from promptcache_engine.errors import ConfigError
 from promptcache_engine.hub import resolve_model
 from promptcache_engine.info import EngineInfo
@@ -143,9 +145,18 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
 
 
 def make_worker(
-    config: EngineConfig, loaded: LoadedModel, pool: KVPool, info: EngineInfo, on_death: Callable[[], None]
+    config: EngineConfig,
+    loaded: LoadedModel,
+    pool: KVPool,
+    info: EngineInfo,
+    on_death: Callable[[], None],
+    *,
+    device: Device | None,
 ) -> Worker:
-    """Put a worker together, with an empty cache over ``pool``; ``on_death`` is called if it dies."""
+    """Put a worker together, with an empty cache over ``pool``; ``on_death`` is called if it dies.
+
+    ``device`` computes and draws; None: the model does as it is, and the host.
+    """
     # Nobody reads the cache's event log yet; kept, it would only grow.
     sizes = [(keys.shape[1] - 1) // info.page_size for keys, _ in pool.windowed]
     cache = PrefixCache(
@@ -163,7 +174,8 @@ def make_worker(
         policy=config.scheduling_policy,
         keep_preempted=config.preemption == "keep",
     )
-    runner = ModelRunner(
+    make_runner = ModelRunner if device is None else device.make_runner
+    runner = make_runner(
         loaded.model,
         pool,
         page_size=info.page_size,
@@ -171,7 +183,8 @@ def make_worker(
         scratch_slot=info.num_pages * info.page_size,
         windows=cache.windows.pools,
     )
-    core = EngineCore(scheduler, runner, eos_token_ids=loaded.tokenizer.eos_token_ids)
+    draw = draw_on_host if device is None else device.draw
+    core = EngineCore(scheduler, runner, eos_token_ids=loaded.tokenizer.eos_token_ids, draw=draw)
     return Worker(core, max_running=config.max_running, max_waiting=config.max_waiting, on_death=on_death)
 
 

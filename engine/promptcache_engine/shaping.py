@@ -5,11 +5,14 @@ The order is that of ``SamplingParams``. A sequence that asks for none of it has
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from promptcache_engine.config import SamplingParams
 from promptcache_engine.constraints import Constraint
+from promptcache_engine.transfers import indices, to_device
 
 
 class Shaper:
@@ -51,18 +54,17 @@ class Shaper:
         self._penalize(row, tokens)
         self._add_biases(row)
         if len(tokens) - self._prompt_tokens < self._params.min_tokens and self.constraint is None:
-            row[self._ends] = -torch.inf
+            row.index_fill_(0, indices(self._ends, row.device), -torch.inf)
         if self.constraint is not None:
-            allowed = torch.from_numpy(self.constraint.allowed(len(row))).to(row.device)
-            row.masked_fill_(~allowed, -torch.inf)
+            row.masked_fill_(_excluded(self.constraint.allowed_bits(), row), -torch.inf)
 
     def _add_biases(self, row: Tensor) -> None:
         biases = self._params.logit_bias
         if not biases:
             return
         if self._biases is None:
-            ids = torch.tensor(list(biases), dtype=torch.int64, device=row.device)
-            self._biases = ids, torch.tensor(list(biases.values()), dtype=row.dtype, device=row.device)
+            added = np.array(list(biases.values()), dtype=np.float32)
+            self._biases = indices(list(biases), row.device), to_device(added, row.device)
         row.index_add_(0, *self._biases)
 
     def _penalize(self, row: Tensor, tokens: Sequence[int]) -> None:
@@ -89,9 +91,20 @@ class Shaper:
             self._counts = torch.zeros_like(row)
         new = tokens[self._noted :]
         if new:
-            self._seen[torch.tensor(new, device=row.device)] = True
+            self._seen.index_fill_(0, indices(new, row.device), value=True)
             answer = tokens[max(self._noted, self._prompt_tokens) :]
             ones = torch.ones(len(answer), device=row.device)
-            self._counts.index_add_(0, torch.tensor(answer, dtype=torch.int64, device=row.device), ones)
+            self._counts.index_add_(0, indices(answer, row.device), ones)
             self._noted = len(tokens)
         return self._seen, self._counts
+
+
+def _excluded(bits: NDArray[np.uint8], row: Tensor) -> Tensor:
+    """Which of a row's tokens a mask leaves out, [vocab] of bool: those whose bit is 0, the lowest first, or
+    that have none. The mask travels as bits."""
+    moved = to_device(bits, row.device).unsqueeze(-1)
+    allowed = (moved >> torch.arange(8, dtype=torch.uint8, device=row.device)).bitwise_and_(1).flatten()
+    excluded = torch.ones(len(row), dtype=torch.bool, device=row.device)
+    known = min(len(allowed), len(row))
+    excluded[:known] = allowed[:known] == 0
+    return excluded

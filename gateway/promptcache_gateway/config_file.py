@@ -74,6 +74,7 @@ KEYS: dict[str, dict[str, type]] = {
         "threads": int,
         "attention_backend": str,
         "decode_kernel": str,
+        "cuda_graphs": str,
         "deterministic": bool,
         "chat_template": str,
     },

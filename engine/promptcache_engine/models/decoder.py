@@ -16,7 +16,7 @@ from promptcache_engine.models.config import ModelConfig
 from promptcache_engine.models.determinism import RowRule, find_row_rule
 from promptcache_engine.models.kv_pool import KVPool
 from promptcache_engine.models.native_decode import NativeDecoder
-from promptcache_engine.models.operations import Angles, Operations, Step
+from promptcache_engine.models.operations import Angles, Operations, PagedStep, Step
 from promptcache_engine.models.rope import RotaryTable
 from promptcache_engine.models.torch_operations import TorchOperations
 from promptcache_engine.models.weights import DecoderWeights, Linear
@@ -99,6 +99,20 @@ class DecoderModel:
         """As ``forward``, with torch's products and the backend's operations."""
         step, angles = self.operations.begin(batch), self._angles(batch)
         return self._logits(self._rows(batch.token_ids, angles, step, pool)[batch.logit_rows])
+
+    @torch.inference_mode()
+    def forward_paged(self, step: PagedStep, pool: KVPool) -> Tensor:
+        """As ``forward``, of a step that lies on the device; the host neither reads nor waits."""
+        angles = [table.at(step.positions, step.limit) for table in self._tables]
+        rows = self._rows(step.token_ids, angles, step.attention, pool)
+        wanted = rows[: step.token_ids.shape[0]] if step.logit_rows is None else rows[step.logit_rows]
+        return self._logits(wanted)
+
+    def prepare_angles(self, limit: int) -> None:
+        """Compute the angles of all positions below ``limit``, so that none is computed in a step."""
+        nowhere = torch.zeros(0, dtype=torch.int64, device=self.device)
+        for table in self._tables:
+            table.at(nowhere, limit)
 
     @torch.inference_mode()
     def forward_native(self, native: NativeDecoder, batch: ForwardBatch, pool: KVPool) -> Tensor:

@@ -61,6 +61,21 @@ class Step(Protocol):
         """
 
 
+@dataclass(frozen=True, eq=False)
+class PagedStep:
+    """The input of a forward pass over T rows, all of it on the device; ``paged_step`` makes it.
+
+    ``token_ids`` and ``positions`` are int64 [T]. ``logit_rows``, int64, are the rows whose logits are
+    wanted; None: all. No position reaches ``limit``.
+    """
+
+    token_ids: Tensor
+    positions: Tensor
+    logit_rows: Tensor | None
+    attention: Step
+    limit: int
+
+
 class Operations(Protocol):
     """The operations of one backend; signatures are those of ``kernels.reference``."""
 

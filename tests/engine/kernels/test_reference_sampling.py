@@ -1,4 +1,4 @@
-"""Sampling from tensors in plain torch: a draw from what the engine's own sampler draws from."""
+"""Sampling from tensors in plain torch: the draws of the engine's own sampler."""
 
 import pytest
 import torch
@@ -6,8 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptcache_engine.config import SamplingParams
+from promptcache_engine.kernels.noise import key_halves
 from promptcache_engine.kernels.reference_sampling import sample_tokens
-from tests.engine.kernels.drawing import drawn_at
+from promptcache_engine.sampling import sample
+
+
+def halves(*keys: int) -> torch.Tensor:
+    return torch.tensor([key_halves(key) for key in keys], dtype=torch.int32)
 
 
 @settings(max_examples=60, deadline=None)
@@ -19,25 +24,25 @@ from tests.engine.kernels.drawing import drawn_at
     coarse=st.booleans(),
     seed=st.integers(0, 10_000),
 )
-def test_it_draws_from_what_the_engine_draws_from(
+def test_it_draws_what_the_engine_draws(
     heat: float, top_k: int, top_p: float, min_p: float, coarse: bool, seed: int
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(4, 300, generator=generator) * 3
     logits = logits.round() if coarse else logits
-    points = torch.rand(4, generator=generator)
+    keys = [seed, seed + 1, 2**62 + seed, 2**63 - 1 - seed]
 
     def column(value: float) -> torch.Tensor:
         return torch.full((4,), value)
 
     heats, shares, least = column(heat), column(top_p), column(min_p)
     found = sample_tokens(
-        logits, heats=heats, top_k=column(top_k).int(), top_p=shares, min_p=least, points=points
+        logits, heats=heats, top_k=column(top_k).int(), top_p=shares, min_p=least, keys=halves(*keys)
     )
     params = SamplingParams(
         temperature=float(heats[0]), top_k=top_k, top_p=float(shares[0]), min_p=float(least[0])
     )
-    assert found.tolist() == drawn_at(logits, params, points.tolist())
+    assert found.tolist() == sample(logits, [params] * 4, keys)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -45,5 +50,6 @@ def test_a_row_whose_largest_is_not_finite_has_no_token(bad: float) -> None:
     logits = torch.zeros(2, 10)
     logits[0, 4] = bad
     one, none = torch.ones(2), torch.zeros(2)
-    found = sample_tokens(logits, heats=one, top_k=none.int(), top_p=one, min_p=none, points=none)
-    assert found.tolist() == [-1, 0]
+    found = sample_tokens(logits, heats=one, top_k=none.int(), top_p=one, min_p=none, keys=halves(1, 2))
+    assert found[0] == -1
+    assert found[1] >= 0

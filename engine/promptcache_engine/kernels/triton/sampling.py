@@ -1,27 +1,37 @@
 """One token a row, drawn on the device; one program a row, and no sort.
 
-What truncation keeps is a beginning of the tokens in order of likelihood, so each limit, and the draw itself,
-is found by bisection: how many tokens, or how much weight, lie above a value? Values are compared as
-integers, two bits at a time. Specification: ``reference_sampling.sample_tokens``.
+What truncation keeps is a beginning of the tokens in order of likelihood, so each limit is found by
+bisection: how many tokens, or how much weight, lie above a value? Values are compared as integers, two bits
+at a time.
+The draw is the greatest sum of logit and noise among what is kept: found in float32 first, then exactly among
+those that come close (``kernels.noise``). Specification: ``reference_sampling.sample_tokens``.
 """
 
 import torch
 import triton.language as tl
 from torch import Tensor
 
+from promptcache_engine.kernels import noise
 from promptcache_engine.kernels.triton.launch import Launch, Options, jit, target_of
 
 _TILE = 4096
 _INTERPRETED_TILE = 128
+_NONE = tl.constexpr(2147483647)
+_SPREAD = tl.constexpr(noise.SPREAD)
+_FIRST = tl.constexpr(noise.FIRST)
+_SECOND = tl.constexpr(noise.SECOND)
+_SIEVE = tl.constexpr(noise.SIEVE)
+_LARGEST_SHARE = tl.constexpr(noise.LARGEST_SHARE)
+_UNIT = tl.constexpr(2.0**-31)
 
 
 def sample_tokens(
-    logits: Tensor, *, heats: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, points: Tensor
+    logits: Tensor, *, heats: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, keys: Tensor
 ) -> Tensor:
     """As ``reference_sampling.sample_tokens``."""
     out = torch.empty(logits.shape[0], dtype=torch.int64, device=logits.device)
     tile = _INTERPRETED_TILE if target_of(logits).kind == "cpu" else _TILE
-    plan(logits, heats, top_k, top_p, min_p, points, out, tile).run()
+    plan(logits, heats, top_k, top_p, min_p, keys, out, tile).run()
     return out
 
 
@@ -31,7 +41,7 @@ def plan(
     top_k: Tensor,
     top_p: Tensor,
     min_p: Tensor,
-    points: Tensor,
+    keys: Tensor,
     out: Tensor,
     tile: int = _TILE,
 ) -> Launch:
@@ -39,7 +49,7 @@ def plan(
     return Launch(
         _sample_row,
         (logits.shape[0],),
-        (logits, heats, top_k, top_p, min_p, points, out, logits.shape[1], logits.stride(0)),
+        (logits, heats, top_k, top_p, min_p, keys, out, logits.shape[1], logits.stride(0)),
         {"tile": tile},
         Options(warps=16),
     )
@@ -52,7 +62,7 @@ def _sample_row(
     top_k: tl.tensor,
     top_p: tl.tensor,
     min_p: tl.tensor,
-    points: tl.tensor,
+    keys: tl.tensor,
     out: tl.tensor,
     vocab: tl.tensor,
     stride: tl.tensor,
@@ -65,17 +75,18 @@ def _sample_row(
     count = tl.load(top_k + row)
     share = tl.load(top_p + row)
     least = tl.load(min_p + row)
-    point = tl.load(points + row)
     top, first, spoiled = _likeliest(values, vocab, tile)
     token = first
     if spoiled:
         token = -1
     elif heat > 0.0:
-        narrowed = ((count > 0) & (count < vocab)) | (share < 1.0) | (least > 0.0)
-        if narrowed:
-            token = _draw_likeliest(values, vocab, top, heat, count, share, least, point, tile)
-        else:
-            token = _draw_in_order(values, vocab, top, heat, point, tile)
+        last = 2147483646
+        edge = 2147483647
+        if ((count > 0) & (count < vocab)) | (share < 1.0) | (least > 0.0):
+            last, edge = _cut(values, vocab, top, heat, count, share, least, tile)
+        low = tl.load(keys + 2 * row)
+        high = tl.load(keys + 2 * row + 1)
+        token = _loudest(values, vocab, top, heat, low, high, last, edge, tile)
     tl.store(out + row, token.to(tl.int64))
 
 
@@ -105,7 +116,8 @@ def _weights(
 ) -> tl.tensor:
     """Weights of tokens, the largest 1, and keys that grow as they shrink; keys of none are the largest."""
     found = tl.load(values + at, mask=at < vocab, other=float("-inf"))
-    below = (top - found) / heat
+    # Rounded as the host rounds it: the noise then decides alike.
+    below = tl.div_rn(top - found, heat)
     key = tl.where(at < vocab, tl.abs(below).to(tl.int32, bitcast=True), 2147483647)
     return tl.exp(-below), key
 
@@ -169,7 +181,7 @@ def _search(
 
 
 @jit()
-def _draw_likeliest(
+def _cut(
     values: tl.tensor,
     vocab: tl.tensor,
     top: tl.tensor,
@@ -177,11 +189,10 @@ def _draw_likeliest(
     count: tl.tensor,
     share: tl.tensor,
     least: tl.tensor,
-    point: tl.tensor,
     tile: tl.constexpr,
 ) -> tl.tensor:
-    """Draw from the likeliest tokens: first limited in number or likelihood, then in weight."""
-    # No draw may fall behind the last token that is kept, whatever sums round to.
+    """What is kept of a row, limited in likelihood, then in number, then in weight: the key of the last token
+    that is, and of those that have this key the last that is."""
     last = 2147483646
     if least > 0.0:
         last = _last_reaching(values, vocab, top, heat, least, tile)
@@ -198,14 +209,9 @@ def _draw_likeliest(
         before, mass_before = _above(values, vocab, top, heat, last, tile)
         more = tl.maximum(tl.ceil((wanted - mass_before) / _weight_of(last)), 1.0)
         more = tl.minimum(more, (kept - before).to(tl.float32))
-        mass = mass_before + more * _weight_of(last)
         kept = before + more.to(tl.int32)
-    wanted = point * mass
-    key = tl.minimum(last, _search(values, vocab, top, heat, wanted, tile, False))
-    before, mass_before = _above(values, vocab, top, heat, key, tile)
-    rank = tl.maximum(tl.floor((wanted - mass_before) / _weight_of(key)), 0.0)
-    rank = tl.minimum(rank, (kept - 1 - before).to(tl.float32)).to(tl.int32)
-    return _ranked(values, vocab, top, heat, key, rank, tile)
+    before, _ = _above(values, vocab, top, heat, last, tile)
+    return last, _ranked(values, vocab, top, heat, last, kept - before - 1, tile)
 
 
 @jit()
@@ -250,28 +256,58 @@ def _ranked(
 
 
 @jit()
-def _draw_in_order(
+def _noisy(
+    values: tl.tensor,
+    at: tl.tensor,
+    vocab: tl.tensor,
+    top: tl.tensor,
+    heat: tl.tensor,
+    low: tl.tensor,
+    high: tl.tensor,
+    last: tl.tensor,
+    edge: tl.tensor,
+) -> tl.tensor:
+    """Sums of logit and noise in float32, -inf for tokens that are not kept; logits, negated; hashes."""
+    found = tl.load(values + at, mask=at < vocab, other=float("-inf"))
+    below = tl.div_rn(top - found, heat)
+    key = tl.where(at < vocab, tl.abs(below).to(tl.int32, bitcast=True), _NONE)
+    mixed = at * _SPREAD + low
+    mixed = (mixed ^ ((mixed >> 16) & 0xFFFF)) * _FIRST
+    mixed = (mixed ^ ((mixed >> 15) & 0x1FFFF) ^ high) * _SECOND
+    mixed = (mixed ^ ((mixed >> 16) & 0xFFFF)) & _NONE
+    share = tl.minimum((mixed.to(tl.float32) + 0.5) * _UNIT, _LARGEST_SHARE)
+    wait = tl.where(share < 0.001, share * (1.0 + 0.5 * share), -tl.log(1.0 - share))
+    kept = (key < last) | ((key == last) & (at <= edge))
+    return tl.where(kept, -tl.log(wait) - below, float("-inf")), below, mixed
+
+
+@jit()
+def _loudest(
     values: tl.tensor,
     vocab: tl.tensor,
     top: tl.tensor,
     heat: tl.tensor,
-    point: tl.tensor,
+    low: tl.tensor,
+    high: tl.tensor,
+    last: tl.tensor,
+    edge: tl.tensor,
     tile: tl.constexpr,
 ) -> tl.tensor:
-    """The first token up to which the weights, in order of ids, exceed the point's share of them all."""
-    mass = 0.0
+    """The first token of those that have the greatest sum of logit and noise."""
+    peak = tl.full([tile], float("-inf"), tl.float32)
     for start in tl.range(0, vocab, tile):
-        weight, _ = _weights(values, start + tl.arange(0, tile), vocab, top, heat)
-        mass += tl.sum(weight, 0)
-    wanted = point * mass
-    passed = 0.0
-    token = 2147483647
-    last = -1
+        rough, _, _ = _noisy(values, start + tl.arange(0, tile), vocab, top, heat, low, high, last, edge)
+        peak = tl.maximum(peak, rough)
+    close = tl.max(peak, 0) - _SIEVE
+    best = tl.full([tile], float("-inf"), tl.float64)
+    token = tl.full([tile], _NONE, tl.int32)
     for start in tl.range(0, vocab, tile):
         at = start + tl.arange(0, tile)
-        weight, _ = _weights(values, at, vocab, top, heat)
-        upto = passed + tl.cumsum(weight, 0)
-        token = tl.minimum(token, tl.min(tl.where((upto > wanted) & (weight > 0.0), at, 2147483647), 0))
-        last = tl.maximum(last, tl.max(tl.where(weight > 0.0, at, -1), 0))
-        passed += tl.sum(weight, 0)
-    return tl.minimum(token, last)
+        rough, below, mixed = _noisy(values, at, vocab, top, heat, low, high, last, edge)
+        if tl.max(rough, 0) >= close:
+            share = (mixed.to(tl.float64) + 0.5) * _UNIT
+            exact = -tl.log(-tl.log(1.0 - share)) - below.to(tl.float64)
+            exact = tl.where(rough >= close, exact, float("-inf"))
+            token = tl.where(exact > best, at, token)
+            best = tl.maximum(best, exact)
+    return tl.min(tl.where(best == tl.max(best, 0), token, _NONE), 0)

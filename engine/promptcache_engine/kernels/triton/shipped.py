@@ -84,11 +84,11 @@ def other_launches(dtype: torch.dtype) -> Iterator[Shipped]:
     yield Shipped("gather_slots", "any", slots.plan(pool, pool[:, :_ROWS], places, None))
     yield Shipped("scatter_slots", "any", slots.plan(pool[:, :_ROWS], pool, None, places))
     each, found = _meta(_SEQUENCES), _meta(_SEQUENCES, dtype=torch.int64)
-    counts = _meta(_SEQUENCES, dtype=torch.int32)
+    counts, keys = _meta(_SEQUENCES, dtype=torch.int32), _meta(_SEQUENCES, 2, dtype=torch.int32)
     yield Shipped(
         "sample_tokens",
         "any",
-        sampling.plan(_meta(_SEQUENCES, _VOCAB), each, counts, each, each, each, found),
+        sampling.plan(_meta(_SEQUENCES, _VOCAB), each, counts, each, each, keys, found),
     )
 
 

@@ -44,7 +44,7 @@ def test_kernels_refuse_a_device_they_do_not_run_on() -> None:
         "import torch\n"
         "from promptcache_engine.kernels import triton\n"
         "try: triton.sample_tokens(torch.ones(1, 2), **{name: torch.ones(1) for name in"
-        " ('heats', 'top_k', 'top_p', 'min_p', 'points')})\n"
+        " ('heats', 'top_k', 'top_p', 'min_p', 'keys')})\n"
         "except ValueError as error: print(error)\n"
     )
     env = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}

@@ -1,4 +1,4 @@
-"""Sampling on the device, interpreted, against its specification and against what the engine draws from."""
+"""Sampling on the device, interpreted, against its specification and the engine's own draws."""
 
 import math
 
@@ -8,13 +8,18 @@ from torch import Tensor
 
 from promptcache_engine.config import SamplingParams
 from promptcache_engine.kernels import reference_sampling, triton
-from tests.engine.kernels.drawing import drawn_at
+from promptcache_engine.kernels.noise import key_halves
+from promptcache_engine.sampling import sample
 
 VOCAB = 150
 
 
 def logits(rows: int, seed: int = 0) -> Tensor:
     return torch.randn(rows, VOCAB, generator=torch.Generator().manual_seed(seed)) * 3
+
+
+def halves(*keys: int) -> Tensor:
+    return torch.tensor([key_halves(key) for key in keys], dtype=torch.int32)
 
 
 def column(*values: float) -> Tensor:
@@ -33,24 +38,21 @@ RULES = [
 
 
 @pytest.mark.parametrize(("heat", "top_k", "top_p", "min_p"), RULES)
-def test_a_row_is_drawn_from_what_the_engine_draws_from(
-    heat: float, top_k: int, top_p: float, min_p: float
-) -> None:
-    """Random logits, and rounded ones of which many are equal."""
+def test_a_row_is_drawn_as_the_engine_draws_it(heat: float, top_k: int, top_p: float, min_p: float) -> None:
+    """Random logits, and rounded ones of which many are equal: the same tokens for the same keys."""
     rows = torch.cat((logits(2), logits(2, seed=1).round()))
-    points = column(0.03, 0.71, 0.4, 0.999)
-    count = len(rows)
+    keys = [3, 2**62 + 11, 77_777, 2**63 - 1]
     limits = {
-        "heats": column(*[heat] * count),
-        "top_k": torch.tensor([top_k] * count, dtype=torch.int32),
-        "top_p": column(*[top_p] * count),
-        "min_p": column(*[min_p] * count),
-        "points": points,
+        "heats": column(*[heat] * 4),
+        "top_k": torch.tensor([top_k] * 4, dtype=torch.int32),
+        "top_p": column(*[top_p] * 4),
+        "min_p": column(*[min_p] * 4),
+        "keys": halves(*keys),
     }
     found = triton.sample_tokens(rows, **limits)
     assert torch.equal(found, reference_sampling.sample_tokens(rows, **limits))
     params = SamplingParams(temperature=heat, top_k=top_k, top_p=top_p, min_p=min_p)
-    assert found.tolist() == drawn_at(rows, params, points.tolist())
+    assert found.tolist() == sample(rows, [params] * 4, keys)
 
 
 def test_rows_that_leave_nothing_to_choose() -> None:
@@ -64,7 +66,7 @@ def test_rows_that_leave_nothing_to_choose() -> None:
         "top_k": torch.zeros(4, dtype=torch.int32),
         "top_p": column(1, 1, 1, 0.5),
         "min_p": torch.zeros(4),
-        "points": column(0.5, 0.5, 0.5, 0.999),
+        "keys": halves(1, 2, 3, 4),
     }
     assert triton.sample_tokens(rows, **limits).tolist() == [-1, -1, -1, 0]
     assert reference_sampling.sample_tokens(rows, **limits).tolist() == [-1, -1, -1, 0]
@@ -75,6 +77,11 @@ def test_no_rows() -> None:
     counts = torch.empty(0, dtype=torch.int32)
     for operation in (triton.sample_tokens, reference_sampling.sample_tokens):
         found = operation(
-            torch.empty(0, VOCAB), heats=none, top_k=counts, top_p=none, min_p=none, points=none
+            torch.empty(0, VOCAB),
+            heats=none,
+            top_k=counts,
+            top_p=none,
+            min_p=none,
+            keys=counts.view(0, 2),
         )
         assert found.shape == (0,)
