@@ -4,27 +4,26 @@ The environment is the one Hugging Face's tokenizers use, so a template written 
 here: sandboxed, blocks trimmed, ``tojson`` that keeps Unicode. Some differences are deliberate. There is no
 clock unless the caller gives one: templates guard ``strftime_now`` with ``is defined`` and then write a fixed
 date, and a prompt that starts with today's date cannot be reused tomorrow. A value that says how it was
-written (``json_text``) is written so by ``tojson``. And every failure is one error.
+written (``json_text``) is written so by ``tojson``. A rendering has a budget, for templates come with files
+that nobody vouches for. And every failure is one error.
 """
 
 import json
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from jinja2 import Environment, TemplateError, TemplateRuntimeError, nodes
-from jinja2.ext import Extension
-from jinja2.parser import Parser
-from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import TemplateError
 
 from promptcache_engine.models.errors import ChatTemplateError
+from promptcache_engine.models.template_budget import Budget, BudgetExceededError
+from promptcache_engine.models.template_sandbox import BUDGET, TemplateSandbox
 
-_FAULTS = (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+_FAULTS = (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 """What a template's own expressions can raise on messages they do not expect."""
-_LONGEST = 10_000_000
-"""Characters or items that a template's ``*`` may make: more than any prompt holds."""
-_WIDEST = 4096
-"""Bits of the largest whole number that a template's ``*`` and ``**`` may make."""
+_ENDLESS = (BudgetExceededError, RecursionError, MemoryError)
+_FILE = "<template>"
+"""How Jinja calls the file of a template that has none, in tracebacks."""
 
 
 class ChatTemplate:
@@ -48,7 +47,7 @@ class ChatTemplate:
             environment.globals["strftime_now"] = strftime_now
         try:
             self._template = environment.from_string(source)
-        except (*_FAULTS, SyntaxError, MemoryError) as error:  # numbers too long, brackets too deep
+        except (*_FAULTS, *_ENDLESS, SyntaxError) as error:  # numbers too long, brackets too deep
             line = f" (line {lineno})" if (lineno := getattr(error, "lineno", None)) else ""
             raise ChatTemplateError(
                 f"the chat template does not compile{line}: {error}",
@@ -68,57 +67,30 @@ class ChatTemplate:
         the template. Raises ChatTemplateError when the template refuses the messages or cannot handle them.
         """
         names = {**self._tokens, **extra, "messages": messages, "tools": tools, "documents": None}
+        names["add_generation_prompt"] = add_generation_prompt
         try:
-            return self._template.render(names, add_generation_prompt=add_generation_prompt)
+            return self._template.render({**names, BUDGET: Budget.for_names(names)})
+        except _ENDLESS as error:
+            raise ChatTemplateError(
+                f"the chat template{_line(error)} takes more steps or memory than any prompt needs",
+                "Give another with --chat-template FILE",
+            ) from error
         except _FAULTS as error:
             raise ChatTemplateError(f"the chat template refuses these messages: {error}") from error
 
 
-class _GenerationTag(Extension):
-    """``{% generation %}`` marks the assistant's tokens for training; here only its body counts."""
-
-    tags = {"generation"}  # noqa: RUF012 - declared so by jinja2
-
-    def parse(self, parser: Parser) -> list[nodes.Node]:
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
-class _Sandbox(ImmutableSandboxedEnvironment):
-    """The sandbox, in which no product is huge: not of a template that runs, and not while it is compiled."""
-
-    intercepted_binops = frozenset({"*", "**"})
-
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Multiply, or raise to a power, what makes no huge value. Raises TemplateRuntimeError for others."""
-        if operator == "**":
-            wide = _bits(left) * abs(right) if isinstance(right, int) else 0
-        else:
-            wide = _bits(left) + _bits(right)
-        if wide > _WIDEST or (operator == "*" and max(_copied(left, right), _copied(right, left)) > _LONGEST):
-            raise TemplateRuntimeError(f"the result of {operator} is larger than any prompt needs")
-        return super().call_binop(context, operator, left, right)
-
-
-def _bits(value: Any) -> int:
-    return value.bit_length() if isinstance(value, int) else 0
-
-
-def _copied(sequence: Any, times: Any) -> int:
-    """How long a text or list is when it is repeated; 0 for anything else."""
-    return len(sequence) * times if isinstance(sequence, str | list | tuple) and isinstance(times, int) else 0
-
-
-def _environment() -> Environment:
-    environment = _Sandbox(
-        trim_blocks=True,
-        lstrip_blocks=True,
-        optimized=False,
-        extensions=[_GenerationTag, "jinja2.ext.loopcontrols"],
-    )
-    environment.filters["tojson"] = _tojson
+def _environment() -> TemplateSandbox:
+    environment = TemplateSandbox()
+    environment.add_filter("tojson", _tojson)
     environment.globals["raise_exception"] = _raise_exception
     return environment
+
+
+def _line(error: BaseException) -> str:
+    """Where in the template an error came from: `` (line 7)``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    line = next((frame.lineno for frame in reversed(frames) if frame.filename == _FILE), None)
+    return "" if line is None else f" (line {line})"
 
 
 def _raise_exception(message: str) -> NoReturn:
