@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from promptcache_engine.errors import (
         ConfigError,
         ContextLengthError,
+        DeadEndError,
         DeadlineError,
         EmptyPromptError,
         EngineError,
@@ -44,6 +45,7 @@ _HOMES = {
     "errors": (
         "ConfigError",
         "ContextLengthError",
+        "DeadEndError",
         "DeadlineError",
         "EmptyPromptError",
         "EngineError",
@@ -75,6 +77,7 @@ __all__ = [
     "Completion",
     "ConfigError",
     "ContextLengthError",
+    "DeadEndError",
     "DeadlineError",
     "EmptyPromptError",
     "Engine",

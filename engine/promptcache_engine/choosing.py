@@ -13,7 +13,7 @@ from torch import Tensor
 
 from promptcache_engine.attempts import describe
 from promptcache_engine.config import SamplingParams
-from promptcache_engine.errors import GenerationError, GrammarError
+from promptcache_engine.errors import DeadEndError, GenerationError, GrammarError
 from promptcache_engine.events import TokenLogprob
 from promptcache_engine.generation import Generation
 from promptcache_engine.sampling import sample
@@ -104,7 +104,7 @@ def _shaped(logits: Tensor, generations: Sequence[Generation]) -> tuple[Tensor, 
         try:
             shaper.shape(shaped[row], generations[row].sequence.tokens)
         except GrammarError as error:
-            faults[row] = GenerationError(error.problem, error.remedy)
+            faults[row] = DeadEndError(error.problem, error.remedy)
         except Exception as error:  # noqa: BLE001 - one row's parameters concern that row only
             faults[row] = describe(error)
     return shaped, faults
@@ -131,7 +131,7 @@ def _accepted(generation: Generation, token: int, logprob: TokenLogprob | None) 
     try:
         constraint.accept(token)
     except GrammarError as error:
-        return GenerationError(error.problem, error.remedy)
+        return DeadEndError(error.problem, error.remedy)
     return Choice(token, logprob, constraint.complete)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from promptcache_engine.errors import GrammarError
+from promptcache_engine.grammar_endings import find_endless
 from promptcache_engine.grammars import Grammar
 from promptcache_engine.schema_faults import locate
 from promptcache_engine.schema_limits import find_limit, inline_schemas
@@ -21,6 +22,10 @@ from promptcache_engine.tokenizer import Tokenizer
 
 KEPT_GRAMMARS = 64
 """Compiled grammars kept for the next request that brings the same."""
+
+_STUCK = "NoExtensionBias"
+"""The library's word for a text that no token can follow."""
+_NOTHING_FOLLOWS = "nothing can follow the text that it admitted so far"
 
 # As Python's json module writes by default and chat templates read back: a replayed answer keeps its tokens.
 _JSON_OPTIONS = {"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": False}
@@ -65,7 +70,8 @@ class Constraint:
 
     def _check(self) -> None:
         if self._matcher.is_error():
-            raise GrammarError(_first_line(self._matcher.get_error()))
+            told = _first_line(self._matcher.get_error())
+            raise GrammarError(_NOTHING_FOLLOWS if told == _STUCK else told)
 
 
 class GrammarCompiler:
@@ -124,6 +130,8 @@ class GrammarCompiler:
                     eos_token=list(self._tokenizer.eos_token_ids) or None,
                 )
         matcher, fault = self._try(library, grammar)
+        if fault is None and grammar.kind == "lark" and (rule := find_endless(grammar.source)) is not None:
+            fault = f"the rule '{rule}' is never complete: whichever way it is written, it holds itself"
         if fault is None:
             return matcher
         place = ""

@@ -13,7 +13,13 @@ from torch import Tensor
 
 from promptcache_engine.attempts import Lost, attempt, describe
 from promptcache_engine.choosing import Choice, Draw, choose, draw_on_host
-from promptcache_engine.errors import DeadlineError, EngineError, GenerationError, ModelBrokenError
+from promptcache_engine.errors import (
+    DeadEndError,
+    DeadlineError,
+    EngineError,
+    GenerationError,
+    ModelBrokenError,
+)
 from promptcache_engine.events import Admitted, Failed, Finished, FinishReason, GenerationEvent
 from promptcache_engine.generation import Generation
 from promptcache_engine.info import EngineStats
@@ -245,7 +251,7 @@ class EngineCore:
 
     def _lose(self, generation: Generation, error: GenerationError) -> None:
         """Fail a sequence that the model could not compute."""
-        self._lost_in_a_row += 1
+        self._lost_in_a_row += not isinstance(error, DeadEndError)
         self._fail(generation, error)
 
     def _fail(self, generation: Generation, error: EngineError) -> None:

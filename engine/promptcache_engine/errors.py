@@ -11,6 +11,7 @@
     ├── DeadlineError          the request's time was over before its answer was complete
     ├── ModelBrokenError       nothing can be computed any more; the worker ends with it
     ├── GenerationError        this one sequence could not be computed; the others go on
+    │   └── DeadEndError       its grammar, or schema, lets it go no further
     ├── ModelUnavailableError  the hub cannot provide the model's file (``hub.errors``)
     └── ModelError             a file, tokenizer or chat template at fault: the tree of ``models.errors``
 
@@ -144,6 +145,10 @@ class GenerationError(EngineError):
     ) -> None:
         super().__init__(f"generation failed: {reason}", remedy)
         self.reason = reason
+
+
+class DeadEndError(GenerationError):
+    """An answer that the grammar it is kept to lets go no further: the grammar's fault, not the engine's."""
 
 
 class DeadlineError(EngineError):

@@ -1,8 +1,8 @@
 """What a JSON schema may not say though it compiles: references in a circle, and bounds out of reach.
 
-The compiler takes both in silence: of the one no answer can begin; of the other the answer lies outside the
-bounds, or the compiler overflows its stack and the process ends. Other faults are its own to find, and where
-they lie is ``schema_faults``' business.
+The compiler takes both in silence: of the one no answer is ever complete; of the other the answer lies
+outside the bounds, or the compiler overflows its stack and the process ends. Other faults are its own to
+find, and where they lie is ``schema_faults``' business.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ def _circle(schema: object) -> tuple[str, str] | None:
             continue
         seen.add(id(part))
         if _is_circle(schema, part):
-            return place, "a reference leads back to itself, so that no answer can begin"
+            return place, "a reference leads back to itself, so that no answer can be complete"
         target = _target(schema, part)
         if target is not None:
             waiting.append((place, target))  # named by who uses it
@@ -53,16 +53,32 @@ def _circle(schema: object) -> tuple[str, str] | None:
 
 
 def _is_circle(schema: object, part: Mapping[str, Any]) -> bool:
-    """Whether what a part stands for, before any character is written, is the part itself."""
-    waiting, seen = list(_same(schema, part)), {id(part)}
+    """Whether what fits a part must hold, or be, what fits the part itself."""
+    waiting, seen = list(_needed(schema, part)), {id(part)}
     while waiting:
         each = waiting.pop()
         if each is part:
             return True
         if id(each) not in seen:
             seen.add(id(each))
-            waiting.extend(_same(schema, each))
+            waiting.extend(_needed(schema, each))
     return False
+
+
+def _needed(schema: object, part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schemas that an answer to ``part``, or what it must hold, has to fit."""
+    yield from _same(schema, part)
+    kind, properties, least = part.get("type"), part.get("properties"), part.get("minItems")
+    if "enum" in part or "const" in part:
+        return
+    if kind == "object" and isinstance(properties, Mapping) and _listed(part.get("required")):
+        held = [properties.get(name) for name in part["required"] if isinstance(name, str)]
+    elif kind == "array" and isinstance(least, int) and least > 0:
+        first = part.get("prefixItems")
+        held = first[:least] if _listed(first) else [part.get("items")]
+    else:
+        return
+    yield from (each for each in held if isinstance(each, Mapping))
 
 
 def _same(schema: object, part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from promptcache_engine import EngineConfig, Grammar, GrammarError, SamplingParams
+from promptcache_engine import DeadEndError, EngineConfig, Grammar, GrammarError, SamplingParams
 from promptcache_engine.constraints import KEPT_GRAMMARS, GrammarCompiler
 from promptcache_engine.engine import Engine
 from promptcache_engine.models.testing import tiny_model
@@ -94,6 +94,24 @@ def test_ignoring_end_tokens_does_not_go_on_after_the_grammar(make_engine) -> No
             "back to itself",
         ),
         ({"properties": {"k": {"anyOf": [{"$ref": "#/properties/k"}]}}}, "/properties/k", "back to itself"),
+        (
+            {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]},
+            "",
+            "back to itself",
+        ),
+        (
+            {"items": {"type": "array", "items": {"$ref": "#/items"}, "minItems": 2}},
+            "/items",
+            "back to itself",
+        ),
+        (
+            {
+                "$ref": "#/$defs/a",
+                "$defs": {"a": {"type": "array", "minItems": 1, "prefixItems": [{"$ref": "#"}]}},
+            },
+            "",
+            "back to itself",
+        ),
         ({"type": "integer", "minimum": 10**40, "maximum": 10**40 + 1}, "", "'minimum'"),
         ({"type": "integer", "minimum": 1e40, "maximum": 1e41}, "", "'minimum'"),
         ({"items": {"type": "integer", "minimum": 2**53 + 1, "maximum": 2**54}}, "/items", "'minimum'"),
@@ -139,6 +157,9 @@ def test_other_faults_are_one_line(make_engine, grammar: Grammar) -> None:
             "type": "object",
             "properties": {"minimum": {"type": "string"}, "a": {"enum": [{"minimum": -1e40}]}},
         },
+        {"type": "object", "required": ["next"], "properties": {"next": {"anyOf": [{"$ref": "#"}, {}]}}},
+        {"type": "array", "items": {"$ref": "#"}, "minItems": 0},
+        {"type": "array", "items": {"$ref": "#"}, "prefixItems": [{"type": "null"}], "minItems": 1},
         {"type": "integer", "maximum": 2**63 - 1},
         {"type": "number", "minimum": -(2**53), "maximum": 1.1},
     ],
@@ -186,6 +207,15 @@ def test_a_matcher_that_fails_fails_its_own_request(make_engine, monkeypatch: py
         answer(engine, Grammar.regex("[a-c]{9}"))
     assert "".join(event.text for event in good if hasattr(event, "text")) == "fine"
     assert engine.healthy
+
+
+def test_a_grammar_that_leads_nowhere_fails_its_own_request(make_engine) -> None:
+    engine = make_engine()
+    for _ in range(12):  # and it is not taken for a model that computes nothing any more
+        with pytest.raises(DeadEndError, match="nothing can follow"):
+            answer(engine, Grammar.lark('start: "a" B\nB: /x/ & /y/'))
+    assert engine.healthy
+    assert answer(engine, Grammar.choice(["fine"])).text == "fine"
 
 
 def test_without_the_library_the_error_says_what_to_install(make_engine, monkeypatch) -> None:

@@ -15,6 +15,7 @@ _ERRORS: dict[str, tuple[int, str, str]] = {
     "EmptyPromptError": (400, _REQUEST, "invalid_value"),
     "InvalidTokenError": (400, _REQUEST, "invalid_value"),
     "QueueFullError": (429, "rate_limit_error", "queue_full"),
+    "DeadEndError": (400, _REQUEST, "invalid_schema"),
     "DeadlineError": (504, _SERVER, "deadline_exceeded"),
     "EngineStoppedError": (503, _SERVER, "engine_unavailable"),
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from promptcache_engine import (
     Admitted,
     ContextLengthError,
+    DeadEndError,
     EngineConfig,
     EngineError,
     Failed,
@@ -245,6 +246,7 @@ class LocalUpstream:
         self, call: Call, tokens: list[int], parameters: Parameters, params: SamplingParams
     ) -> EngineRun:
         field = prompt_field(call)
+        shape = "tools" if parameters.shape is None else parameters.shape.path
         limit = self.engine.info.context_length
         if parameters.wants_exactly and len(tokens) + (parameters.max_tokens or 0) > limit:
             raise too_many_tokens(len(tokens), parameters.max_tokens or 0, limit, field)
@@ -258,7 +260,7 @@ class LocalUpstream:
                 namespace=space,
                 use_cache=call.use_cache,
                 hints=Hints(**hints_of(call)),
-                on_event=lambda choice, event: run.put(_translated(event, choice, self.engine, field)),
+                on_event=lambda choice, event: run.put(_translated(event, choice, self.engine, field, shape)),
             )
         except EngineError as error:
             raise api_error(error, field) from error
@@ -268,9 +270,9 @@ class LocalUpstream:
 
 
 def _translated(
-    event: GenerationEvent, choice: int, engine: Engine, field: str
+    event: GenerationEvent, choice: int, engine: Engine, field: str, shape: str
 ) -> EngineFacts | Piece | End | ApiError:
-    """One of the engine's events in the gateway's words."""
+    """One of the engine's events in the gateway's words; ``field`` and ``shape`` may be at fault."""
     match event:
         case TokenDelta():
             return Piece(choice, event.text, event.token_ids, chances_of(engine.tokenizer, event.logprobs))
@@ -280,7 +282,7 @@ def _translated(
             counts = (event.prompt_tokens, event.cached_tokens, event.output_tokens)
             return End(choice, event.finish_reason, *counts, stop=event.stop)
         case Failed():
-            return api_error(event.error, field)
+            return api_error(event.error, shape if isinstance(event.error, DeadEndError) else field)
 
 
 def check(settings: EngineSettings) -> None:
