@@ -138,10 +138,9 @@ class GGUFFile:
     def _read_tensors(self, cursor: _Cursor, count: int) -> dict[str, TensorInfo]:
         entries = [_read_tensor_entry(cursor, index) for index in range(count)]
         alignment = self.metadata.integer("general.alignment", 32)
-        if alignment < 1:
-            raise ModelFileError(
-                self.path, f"impossible alignment {alignment}", where="key general.alignment"
-            )
+        if alignment < 8 or alignment & (alignment - 1):
+            problem = f"the alignment is {alignment}, which is no power of two from 8 on"
+            raise ModelFileError(self.path, problem, where="key general.alignment")
         base = cursor.at + -cursor.at % alignment
         tensors: dict[str, TensorInfo] = {}
         for name, shape, type_number, offset in entries:
@@ -154,6 +153,9 @@ class GGUFFile:
                     f"the file is truncated: it ends at byte {len(self._data)}, but the tensor's data "
                     f"end at {base + offset + size}"
                 )
+                raise ModelFileError(self.path, problem, where=f"tensor {name}")
+            if offset % alignment:
+                problem = f"the tensor's data begin at {offset}, which is no multiple of {alignment}"
                 raise ModelFileError(self.path, problem, where=f"tensor {name}")
             if name in tensors:
                 raise ModelFileError(self.path, "a tensor is described twice", where=f"tensor {name}")

@@ -3,6 +3,7 @@
 It is the same for all formats: a ``TensorSource`` answers to llama.cpp's names whatever its file calls them.
 """
 
+import math
 from collections.abc import Collection
 from typing import Protocol
 
@@ -56,7 +57,7 @@ def assemble(
     """Read all weights of a model; with ``library`` also in the bits of its file, for the native decode step.
 
     Raises:
-        ModelFileError: a tensor is missing or has the wrong shape.
+        ModelFileError: a tensor is missing, has the wrong shape, or holds a NaN or an infinity.
         UnsupportedModelError: a tensor has an unknown type, or belongs to no part of the model.
     """
     reader = _Reader(source, config, family, dtype, device, library=library)
@@ -164,7 +165,11 @@ class _Reader:
             problem = f"the shape is {found}, but the model's numbers demand {shape}"
             raise ModelFileError(self._source.path, problem, where=f"tensor {self._source.label(name)}")
         self._unused.discard(name)
-        return self._source.read(name)
+        values = self._source.read(name)
+        if not all(map(math.isfinite, torch.stack(values.aminmax()).tolist())):
+            problem = "holds values that are no finite numbers"
+            raise ModelFileError(self._source.path, problem, where=f"tensor {self._source.label(name)}")
+        return values
 
     def _place(self, values: Tensor) -> Tensor:
         return values.to(device=self._device, dtype=self._dtype)

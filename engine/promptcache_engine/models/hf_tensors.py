@@ -154,5 +154,5 @@ def _shards(index: Path) -> list[str]:
     try:
         files = set(json.loads(index.read_bytes())["weight_map"].values())
         return sorted(Path(str(name)).name for name in files)
-    except (ValueError, KeyError, AttributeError, TypeError, OSError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError, OSError, RecursionError) as error:
         raise ModelFileError(str(index), "is not an index of tensors", where="key weight_map") from error

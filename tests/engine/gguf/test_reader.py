@@ -143,7 +143,9 @@ def test_truncation_anywhere_is_one_clear_error(path: Path) -> None:
         ({"k": struct.pack("<IIQ", 9, 8, 2**64 - 1)}, "truncated"),
         ({"k": struct.pack("<IQ", 8, 2) + b"\xff\xfe"}, "not UTF-8"),
         ({"k": b"\x09\0\0\0" * 200 + bytes(200)}, "key k"),
-        ({"general.alignment": 0}, "impossible alignment 0"),
+        ({"general.alignment": 0}, "the alignment is 0"),
+        ({"general.alignment": 4}, "no power of two from 8 on"),
+        ({"general.alignment": 24}, "no power of two from 8 on"),
         ({"general.alignment": "x"}, "expected a whole number"),
     ],
     ids=lambda item: item if isinstance(item, str) else "",
@@ -170,6 +172,7 @@ def test_key_given_twice(path: Path) -> None:
         (string("t") + struct.pack("<IQIQ", 1, 31, 3, 0), "do not divide"),
         (string("t") + struct.pack("<IQQIQ", 2, 2**40, 2**40, 0, 0), "truncated"),
         (string("t") + struct.pack("<IQIQ", 1, 1, 0, 2**63), "truncated"),
+        (string("t") + struct.pack("<IQIQ", 1, 1, 0, 8), "begin at 8, which is no multiple of 32"),
     ],
 )
 def test_broken_tensor_descriptions(path: Path, entry: bytes, says: str) -> None:

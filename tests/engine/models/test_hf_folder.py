@@ -209,6 +209,10 @@ def test_missing_surplus_and_misshapen_tensors_are_named(tmp_path: Path) -> None
     error = refusal(folder)
     assert isinstance(error, UnsupportedModelError)
     assert error.where == f"tensor {surplus}"
+    for value, dtype in ((torch.nan, torch.float32), (torch.inf, torch.bfloat16)):
+        write_tensors(folder, {**tensors, "model.norm.weight": torch.full((32,), value, dtype=dtype)})
+        error = refusal(folder)
+        assert (error.where, "no finite numbers" in str(error)) == ("tensor model.norm.weight", True)
     write_tensors(folder, {**tensors, "model.norm.weight": torch.zeros(32, dtype=torch.int8)})
     assert "int8" in str(refusal(folder))
 
@@ -235,8 +239,9 @@ def test_broken_and_missing_files_are_named(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "c", "llama", shards=2)
     (folder / "model-00002-of-00002.safetensors").unlink()
     assert "model-00002-of-00002.safetensors" in str(refusal(folder))
-    (folder / "model.safetensors.index.json").write_text("[]")
-    assert refusal(folder).where == "key weight_map"
+    for text in ("[]", "[" * 100_000):
+        (folder / "model.safetensors.index.json").write_text(text)
+        assert refusal(folder).where == "key weight_map"
     (folder / "config.json").write_text("{")
     assert "not JSON" in str(refusal(folder))
     (folder / "config.json").unlink()

@@ -87,6 +87,17 @@ def test_numbers_come_from_the_file(path: Path) -> None:
     assert config.rms_eps == pytest.approx(1e-5)
 
 
+@pytest.mark.parametrize("name", ["token_embd.weight", "blk.1.attn_q.weight", "blk.0.ffn_norm.weight"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers_are_refused_by_name(path: Path, name: str, value: float) -> None:
+    shape, _, raw = llama_tensors()[name]
+    values = np.frombuffer(raw, np.float32).reshape(shape).copy()
+    values.flat[-1] = value
+    error = refusal(path, tensors={name: f32(values)})
+    assert "no finite numbers" in str(error)
+    assert error.where == f"tensor {name}"
+
+
 def test_an_untied_head_is_used(path: Path) -> None:
     shape = llama_tensors()["token_embd.weight"][0]
     loaded = load_model(write_llama(path, tensors={"output.weight": f32(np.zeros(shape))}))
