@@ -104,6 +104,8 @@ def _tool(tool: object, path: str) -> Tool:
     parameters, strict = function.get("parameters"), function.get("strict")
     if parameters is not None:
         parameters = json_schema(parameters, f"{path}.function.parameters")
+        if parameters.get("type", "object") != "object":
+            raise wrong(f"{path}.function.parameters.type", "'object', for a call's arguments have names")
     if strict is not None and not isinstance(strict, bool):
         raise wrong(f"{path}.function.strict", "true or false")
     schema = {"type": "object", **(parameters or {"properties": {}, "additionalProperties": False})}

@@ -225,6 +225,11 @@ def test_an_unknown_parameter_is_refused_by_name() -> None:
             [{"type": "function", "function": {"name": "a", "parameters": "x"}}],
             "tools[0].function.parameters",
         ),
+        (
+            "tools",
+            [{"type": "function", "function": {"name": "a", "parameters": {"type": "string"}}}],
+            "tools[0].function.parameters.type",
+        ),
         ("tools", [{"type": "function", "function": {"name": "a"}}] * 2, "tools[1].function.name"),
         ("tool_choice", "required", "tool_choice"),
         ("tool_choice", "maybe", "tool_choice"),
