@@ -49,6 +49,7 @@ class DeviceSteps:
         )
         self._inputs = torch.zeros(4, max_running + -max_running % 4, dtype=torch.int32, device=self.device)
         self._logits = torch.empty(0, device=self.device)
+        self._angles = model.prepare_angles(0)  # kept: graphs read them when the model has longer ones, too
         self._graphs: StepGraphs | None = None
 
     def compute(self, shares: Sequence[Share]) -> Tensor:
@@ -78,11 +79,8 @@ class DeviceSteps:
         self._inputs[:, :size].copy_(to_device(values, self.device))
 
     def warm_up(self, max_batch_tokens: int, draw: Callable[[Tensor, Tensor], object]) -> WarmUp:
-        """Compute a step of each kind and draw from two rows, before anything is cached: the pool's first
-        page is written to.
-
-        All positions' angles are computed, and what a step needs is compiled.
-        """
+        """Compute a step of each kind and draw from two rows, which compiles what they need, before anything
+        is cached: the pool's first page is written to."""
         begun = time.perf_counter()
         self._model.prepare_angles(self._max_length)
         longest = max(1, min(max_batch_tokens, self._max_length))
@@ -100,6 +98,7 @@ class DeviceSteps:
 
     def record(self, recorder: Recorder) -> WarmUp:
         """Record decode steps, which are replayed from then on."""
+        self._angles = self._model.prepare_angles(self._max_length)
         vocabulary = self._model.config.vocab_size
         self._logits = torch.empty(self._seats, vocabulary, dtype=torch.float32, device=self.device)
         graphs = StepGraphs(

@@ -240,6 +240,7 @@ REFUSED = [
     ("--scheduling-policy foo", "fewest-missing, fcfs"),
     ("--deterministic --decode-kernel native", "decode_kernel='native'"),
     ("--attention-backend flash", "auto, triton, torch"),
+    ("--cuda-graphs always", "auto, on, off"),
     ("--attention-backend triton --decode-kernel native", "decode_kernel='native'"),
     ("--model none.gguf", "no such file"),
     ("--model ~no-such-user-here/none.gguf", "cannot start"),

@@ -98,6 +98,19 @@ def test_every_spelling_of_no_reuse(spelling: str) -> None:
     assert not settings(spelling).engine.enable_prefix_caching
 
 
+@pytest.mark.parametrize(
+    ("options", "graphs"),
+    [
+        ([], "auto"),
+        (["--cuda-graphs", "on"], "on"),
+        (["--no-cuda-graphs"], "off"),
+        (["--enforce-eager"], "off"),
+    ],
+)
+def test_whether_decode_steps_are_recorded(options: list[str], graphs: str) -> None:
+    assert settings(*options).engine.cuda_graphs == graphs
+
+
 def test_the_linter_s_table_in_the_same_file_is_none_of_the_gateway_s(tmp_path: Path) -> None:
     file = tmp_path / "promptcache.toml"
     file.write_text('[lint]\nselect = ["PC1"]\n[serve]\nport = 9002\n', encoding="utf-8")

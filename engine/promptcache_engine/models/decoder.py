@@ -108,11 +108,13 @@ class DecoderModel:
         wanted = rows[: step.token_ids.shape[0]] if step.logit_rows is None else rows[step.logit_rows]
         return self._logits(wanted)
 
-    def prepare_angles(self, limit: int) -> None:
-        """Compute the angles of all positions below ``limit``, so that none is computed in a step."""
-        nowhere = torch.zeros(0, dtype=torch.int64, device=self.device)
-        for table in self._tables:
-            table.at(nowhere, limit)
+    def prepare_angles(self, limit: int) -> list[Angles]:
+        """Compute the angles of all positions below ``limit``, so that none is computed in a step.
+
+        Returns:
+            What steps read from then on, until longer ones are prepared: who records steps keeps it.
+        """
+        return [table.upto(limit) for table in self._tables]
 
     @torch.inference_mode()
     def forward_native(self, native: NativeDecoder, batch: ForwardBatch, pool: KVPool) -> Tensor:

@@ -36,9 +36,14 @@ class RotaryTable:
 
     def at(self, positions: Tensor, limit: int) -> tuple[Tensor, Tensor]:
         """Cosines and sines, float32 [T, head_dim / 2], for positions that are all below ``limit``."""
+        cos, sin = self.upto(limit)
+        return cos[positions], sin[positions]
+
+    def upto(self, limit: int) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of all positions below ``limit``, and maybe more."""
         while self._cos.shape[0] < limit:
             self._grow()
-        return self._cos[positions], self._sin[positions]
+        return self._cos, self._sin
 
     def _grow(self) -> None:
         begin = self._cos.shape[0]
