@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import Access
-from promptcache_gateway.control import TrackedResponse, create_control_plane
+from promptcache_gateway.control import TrackedResponse, brief_health, create_control_plane
 from promptcache_gateway.cors import Cors
 from promptcache_gateway.errors import (
     GatewayError,
@@ -236,12 +236,15 @@ class Gateway:
             self._plane_tasks.discard(task)
 
     async def _answer_control(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] != "/health":
-            caller = self._access.caller(scope["headers"])
+        caller = self._access.caller(scope["headers"])
+        if caller is None or not caller.admin:
+            if scope["path"] == "/health" and scope["method"] in {"GET", "HEAD"}:
+                await send_whole(send, *brief_health(self.upstreams))
+                return
             if caller is None:
                 await send_error(send, unauthorized(), [_BASIC])
                 return
-            own = scope if caller.admin else own_scope(scope, caller.tenant)
+            own = own_scope(scope, caller.tenant)
             if own is None:
                 await send_error(send, needs_admin())
                 return

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.settings import Settings
     from promptcache_gateway.template_sources import SourceSettings
-    from promptcache_gateway.upstreams.base import Upstream
+    from promptcache_gateway.upstreams.base import RawHeaders, Upstream
 
 
 class ControlPlane:
@@ -102,6 +102,13 @@ def health_report(upstreams: Sequence[Upstream]) -> tuple[int, dict[str, Any]]:
     status = "unavailable" if len(failing) == len(report) else "degraded" if failing else "ok"
     body = {"status": status, "version": __version__, "upstreams": report}
     return 503 if status == "unavailable" else 200, body
+
+
+def brief_health(upstreams: Sequence[Upstream]) -> tuple[int, RawHeaders, bytes]:
+    """Status, headers and body of ``/health`` for those who may not know where requests go."""
+    status, report = health_report(upstreams)
+    shown = {name: report[name] for name in ("status", "version")}
+    return status, [(b"content-type", b"application/json")], orjson.dumps(shown)
 
 
 def create_control_plane(

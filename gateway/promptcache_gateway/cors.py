@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.settings import Settings
     from promptcache_gateway.upstreams.base import RawHeaders
 
-_METHODS = b"GET, POST, OPTIONS"
+_METHODS = b"GET, POST, DELETE, OPTIONS"
 _EXPOSED = (
     b", ".join(
         b"x-promptcache-" + name

@@ -136,6 +136,13 @@ def header_too_large(limit: int) -> ApiError:
     )
 
 
+def too_slow(what: str, seconds: float) -> ApiError:
+    """408: a part of the request did not come in time."""
+    return ApiError(
+        408, f"The request's {what} did not arrive within {seconds:g} seconds.", code="request_timeout"
+    )
+
+
 def unauthorized() -> ApiError:
     """401: no key, or a key this gateway does not know."""
     return ApiError(

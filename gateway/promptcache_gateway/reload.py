@@ -23,6 +23,8 @@ NEEDS_RESTART = (
     "workers",
     "engine",
     "max_header_bytes",
+    "head_timeout_s",
+    "body_timeout_s",
     "shutdown_grace_s",
     "data_dir",
     "database",

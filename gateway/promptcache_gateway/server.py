@@ -16,16 +16,16 @@ import socket
 from typing import TYPE_CHECKING
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from promptcache_gateway.errors import GatewayError, PortBusyError, header_too_large, invalid_request
+from promptcache_gateway.bounded_protocol import BoundedProtocol
+from promptcache_gateway.errors import GatewayError, PortBusyError
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.plane.hangup import EXTENSION, HangUps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from promptcache_gateway.app import Gateway
-    from promptcache_gateway.errors import ApiError
     from promptcache_gateway.settings import Settings
 
 logger = logging.getLogger("promptcache.gateway")
@@ -55,44 +55,23 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
-class ApiProtocol(HttpToolsProtocol):
-    """uvicorn's protocol; what is no HTTP at all, or has too large a head, is refused in the API's shape too.
+class ApiProtocol(BoundedProtocol):
+    """The gateway's protocol: within bounds, and it tells of hang-ups unasked (`plane.hangup`)."""
 
-    Attributes:
-        max_header_bytes: the most bytes of a head that is not complete yet.
-    """
+    _hang_ups: HangUps | None = None
 
-    max_header_bytes = 64 * 1024
-    _head_bytes = 0
-    _in_head = True
+    def on_message_begin(self) -> None:
+        """A request begins; whoever answers it may ask to be told that its caller hangs up."""
+        super().on_message_begin()
+        if self._hang_ups is None:
+            self._hang_ups = HangUps()
+        self.scope["extensions"] = {EXTENSION: self._hang_ups}  # type: ignore[dict-item]
 
-    def data_received(self, data: bytes) -> None:
-        """Take bytes from the network, unless the head they belong to does not end."""
-        self._head_bytes += len(data) if self._in_head else 0
-        super().data_received(data)
-        if self._in_head and self._head_bytes > self.max_header_bytes and not self.transport.is_closing():
-            self._refuse(b"431 Request Header Fields Too Large", header_too_large(self.max_header_bytes))
-
-    def on_headers_complete(self) -> None:
-        """The head has ended; what follows is a body."""
-        self._in_head = False
-        self._head_bytes = 0
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """The request has ended; what follows is another's head."""
-        self._in_head = True
-        super().on_message_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer bytes that are no request, and hang up."""
-        self._refuse(b"400 Bad Request", invalid_request(msg, code="invalid_http"))
-
-    def _refuse(self, status: bytes, error: ApiError) -> None:
-        body = error.to_json()
-        head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\nconnection: close\r\n" % status
-        self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
-        self.transport.close()
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell them."""
+        super().connection_lost(exc)
+        if self._hang_ups is not None:
+            self._hang_ups.happened()
 
 
 class GatewayServer(uvicorn.Server):
@@ -114,6 +93,15 @@ class GatewayServer(uvicorn.Server):
         if self.started and self.announce is not None:
             self.announce()
 
+    async def on_tick(self, counter: int) -> bool:
+        """Say whether it is time to stop; once a second, refuse requests that do not come."""
+        if counter % 10 == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in tuple(self.server_state.connections):
+                if isinstance(connection, BoundedProtocol):
+                    connection.lose_patience(now)
+        return await super().on_tick(counter)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for running requests, but not for ever."""
         patience = asyncio.get_running_loop().call_later(self.grace_s, self._lose_patience)
@@ -133,8 +121,9 @@ class GatewayServer(uvicorn.Server):
         yield
 
 
-def _protocol(max_header_bytes: int) -> type[ApiProtocol]:
-    return type("ApiProtocol", (ApiProtocol,), {"max_header_bytes": max_header_bytes})
+def _protocol(settings: Settings) -> type[ApiProtocol]:
+    names = ("max_header_bytes", "head_timeout_s", "body_timeout_s")
+    return type("ApiProtocol", (ApiProtocol,), {name: getattr(settings, name) for name in names})
 
 
 def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
@@ -143,7 +132,7 @@ def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
         uvicorn.Config(
             gateway,
             loop="none",
-            http=_protocol(settings.max_header_bytes),
+            http=_protocol(settings),
             ws="none",
             lifespan="off",
             log_config=None,

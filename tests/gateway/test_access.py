@@ -1,11 +1,13 @@
 """Keys: who shows one gets in, on every route, and a key of ours never reaches an upstream."""
 
 import base64
+from pathlib import Path
 
 import pytest
 
 from promptcache_gateway.settings import Settings, UpstreamSettings
-from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream
+from promptcache_gateway.tenancy.key_file import KeyFile
+from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream, wait_until
 from tests.gateway.serving import Served, serve
 
 KEY = "pc-0123456789abcdef"
@@ -61,6 +63,19 @@ def test_every_route_but_health_asks_for_a_key(guarded: Served, path: str) -> No
     assert guarded.get(path).status_code == 401
     assert guarded.http.get(path, headers={"x-api-key": KEY}).status_code == 200
     assert guarded.get("/health").status_code == 200
+
+
+def test_health_names_upstreams_to_admins_only(guarded: Served, mock: MockUpstream, tmp_path: Path) -> None:
+    key, _ = KeyFile(tmp_path / "keys.json").create("team")
+    wait_until(lambda: guarded.http.get("/v1/models", headers={"x-api-key": key}).status_code == 200)
+    for headers in ({}, {"x-api-key": "wrong" * 5}, {"x-api-key": key}):
+        answer = guarded.http.get("/health", headers=headers)
+        assert (answer.status_code, set(answer.json())) == (200, {"status", "version"})
+        assert mock.url not in answer.text
+    shown = guarded.http.get("/health", headers={"x-api-key": KEY}).json()
+    assert mock.url in str(shown["upstreams"])
+    assert guarded.http.head("/health").status_code == 200
+    assert guarded.http.delete("/health").status_code == 401
 
 
 def test_a_browser_is_asked_for_a_password(guarded: Served) -> None:

@@ -76,7 +76,9 @@ async def continued(call: Call, shelf: Shelf, limit: int, *, native: bool) -> Ca
     keeps = shelf.keeps and call.payload.get("store") is not False
     turn = Continuation(call.tenant, None, orjson.dumps(own), call.received_at, shelf if keeps else None)
     if named is None:
-        return replace(call, continuation=turn)
+        # As the next turn will show it: a text and a message of that text are one to an upstream.
+        payload = call.payload if native else {**call.payload, "input": own}
+        return replace(call, payload=payload, continuation=turn)
     if not isinstance(named, str):
         raise invalid_request(f"Invalid value for '{PREVIOUS}': expected a string.", PREVIOUS, "invalid_type")
     chain = await shelf.chain(call.tenant, named)

@@ -31,7 +31,7 @@ class KeptSettings:
 
     keep: Place = "memory"
     keep_hours: float = 24.0
-    max_mib: int = 32
+    max_mib: int = 64
     per_tenant: int = 10_000
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from promptcache.causes import get_cause
 from promptcache_gateway.observe.regressions import Regressions
 from promptcache_gateway.observe.templates import OVERFLOW
 from promptcache_gateway.observe.webhook import Webhook
+from promptcache_gateway.tenancy.budgets import dollars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -174,7 +175,7 @@ class Alerts:
             if len(self._lost) > _MAX_WATCHED:
                 self._lost.popitem(last=False)
         if lost >= limit and not told:
-            message = f"lost ${lost:.2f} since the hour began; {limit:g} is what [alerts] allows"
+            message = f"lost {dollars(lost)} since the hour began; [alerts] allows {dollars(limit)}"
             self._tell_of(record, "loss", "", message, lost_usd=lost, cause=record.diagnosis.cause)
 
     def _tell_of(self, record: RequestRecord, kind: str, about: str, message: str, **more: Any) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from promptcache.prices import effective_prices, price_usage
 
 if TYPE_CHECKING:
+    from promptcache.prices import Cost
     from promptcache.usage import Usage
     from promptcache_gateway.observe.diagnosis import Diagnosis
 
@@ -22,6 +23,8 @@ PriceList = Callable[[str], Mapping[str, Any] | None]
 
 _MILLION = 1_000_000.0
 _KNOWN_MODELS = 512
+_DEAREST_WRITE = 2.0
+"""What a written token costs at most, in input tokens: Anthropic's, for an hour."""
 
 
 class Money:
@@ -53,8 +56,8 @@ class Money:
     def cost(self, usage: Usage, model: str, *, answers: bool = True) -> float | None:
         """What the request cost; None where the price of input or output is not known, or no count.
 
-        Where it is not known how much was read or written, or what that costs, all of the input has the price
-        of input: for reading, more than it can have cost.
+        Where it is not known how much was read, or what that costs, all of the input has the price of input:
+        more than it can have cost. What was written costs more than that: without its price the cost is None.
 
         Args:
             usage: the upstream's counts.
@@ -67,7 +70,24 @@ class Money:
         if usage.output is None and not answers:
             usage = replace(usage, output=0)
         cost = price_usage(usage, prices)
+        if _lacks_write_price(cost):
+            return None
         return cost.upper_usd if cost.usd is None else cost.usd
+
+    def most(self, usage: Usage, model: str) -> float | None:
+        """The most a request can have cost whose cost is None for want of a price of writes; else None."""
+        prices = self._prices(model)
+        if prices is None or usage.total_input is None:
+            return None
+        cost = price_usage(usage, prices)
+        if cost.upper_usd is None or not _lacks_write_price(cost):
+            return None
+        dearer = (usage.cache_write or 0) * (_DEAREST_WRITE - 1.0)
+        return cost.upper_usd + dearer * effective_prices(prices, usage.total_input)["input"] / _MILLION
 
     def _prices(self, model: str) -> Mapping[str, Any] | None:
         return None if self._price_list is None else self._price_list(model)
+
+
+def _lacks_write_price(cost: Cost) -> bool:
+    return cost.usd is None and any(name.startswith("cache_write") for name in cost.missing)

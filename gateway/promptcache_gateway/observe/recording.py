@@ -31,6 +31,11 @@ def make_record(
     sight = observation.sight
     ours = sight.rules.reports_exactly  # the built-in engine charges nothing
     estimate = None if ours else outcome.estimate
+    cost = None if ours else money.cost(usage, call.model, answers=call.dialect != "openai.embeddings")
+    charged = None if estimate is None else money.cost(estimate, call.model)
+    if cost is None and estimate is None and not ours:
+        charged = money.most(usage, call.model)
+        estimate = None if charged is None else usage
     return RequestRecord(
         id=call.id,
         time=call.received_at,
@@ -52,7 +57,7 @@ def make_record(
         duration_ms=outcome.duration_ms,
         response_id=outcome.response_id,
         saved_usd=None if ours else money.saved(usage, call.model),
-        cost_usd=None if ours else money.cost(usage, call.model, answers=call.dialect != "openai.embeddings"),
+        cost_usd=cost,
         key_id=call.key_id,
         trace=call.trace,
         changes=outcome.changes,
@@ -62,5 +67,5 @@ def make_record(
         provider_verdict=verdict,
         placement=outcome.placement,
         estimated_tokens=None if estimate is None else (estimate.total_input or 0) + (estimate.output or 0),
-        estimated_usd=None if estimate is None else money.cost(estimate, call.model),
+        estimated_usd=charged,
     )

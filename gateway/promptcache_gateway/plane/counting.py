@@ -1,6 +1,7 @@
 """``POST /v1/messages/count_tokens``: how long a prompt is, without an answer.
 
-It costs nothing at the provider and reuses nothing, so that it is neither observed nor recorded.
+It costs nothing at the provider and reuses nothing, so that it is neither observed nor recorded. What was
+changed of it, so that the count is that of what would be sent, is named in the answer's headers.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.errors import ApiError, internal_error
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.mutations import MUTATIONS
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
 from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
 from promptcache_gateway.plane.dispatch import at
@@ -43,7 +45,7 @@ class CountEndpoint:
         request_id = self._ids.next()
         own = as_headers({"request_id": request_id})
         try:
-            reply = await self._count(scope, receive, request_id)
+            reply, changed = await self._count(scope, receive, request_id)
         except CallerGoneError:
             return
         except ApiError as error:
@@ -53,9 +55,11 @@ class CountEndpoint:
             log_failure(f"request {request_id}", error)
             await send_error(send, internal_error(request_id), own, "anthropic.messages", request_id)
             return
+        own += as_headers({"mutations": changed}) if changed else []
         await send_whole(send, reply.status, [*reply.headers, *own], reply.body)
 
-    async def _count(self, scope: Scope, receive: Receive, request_id: str) -> WholeReply:
+    async def _count(self, scope: Scope, receive: Receive, request_id: str) -> tuple[WholeReply, list[str]]:
+        """The count, and the names of the changes that were asked for."""
         body = await read_body(scope["headers"], receive, self._max_body_bytes)
         payload = decode_object(body)
         hop = self._switchboard.route(model_of(payload))[0]
@@ -76,4 +80,5 @@ class CountEndpoint:
         call = self._mutator.prepare(at(call, hop), hop.line)
         if "anthropic.messages" not in upstream.dialects:
             call = across(upstream, call)
-        return await upstream.count_prompt(call, inbound)
+        changed = [change.name for change in call.changes if change.name in MUTATIONS and change.paths]
+        return await upstream.count_prompt(call, inbound), changed

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _FAILURES = frozenset(
     {"upstream_unreachable", "upstream_timeout", "upstream_disconnected", "engine_unavailable"}
 )
-_FAILED_STATUS = frozenset({502, 503, 504, 529})
-_ELSEWHERE_STATUS = _FAILED_STATUS | {429, 500}
+_FAILED_STATUS = frozenset({500, 502, 503, 504, 529})
+_ELSEWHERE_STATUS = _FAILED_STATUS | {429}
 _RETRIED_STATUS = frozenset({429, 503, 529})
 _FIRST_PAUSE_S = 0.05
 

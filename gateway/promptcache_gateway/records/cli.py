@@ -45,9 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from promptcache_gateway.store.exporting import Selection, exported  # noqa: PLC0415 - needs the extra
+    from promptcache_gateway.store import exporting  # noqa: PLC0415 - needs the extra
 
-    selection = Selection(
+    selection = exporting.Selection(
         arguments.tenant,
         arguments.template,
         _moment(arguments.since, "--since"),
@@ -56,9 +56,13 @@ def _export(arguments: argparse.Namespace) -> None:
     write = write_parquet if arguments.format == "parquet" else write_jsonl
     if arguments.output is None and arguments.format == "parquet":
         raise SettingsError("--output", "is missing: Parquet is not for a terminal.")
+    if arguments.responses and (arguments.format == "parquet" or arguments.template is not None):
+        raise SettingsError("--responses", "are JSON Lines, and belong to no template.")
+    what = "responses" if arguments.responses else "requests"
     engine = _engine(arguments)
     try:
-        rows = exported(engine, selection)
+        export = exporting.exported_responses if arguments.responses else exporting.exported
+        rows = export(engine, selection)
         if arguments.output is None:
             write(rows, sys.stdout.buffer)
             sys.stdout.buffer.flush()
@@ -69,7 +73,7 @@ def _export(arguments: argparse.Namespace) -> None:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise StartupError(f"cannot write {arguments.output}: {reason}.") from error
-        print(f"Wrote {count} requests to {arguments.output}.", file=sys.stderr)
+        print(f"Wrote {count} {what} to {arguments.output}.", file=sys.stderr)
     finally:
         engine.dispose()
 
@@ -145,6 +149,11 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True, metavar="export|delete")
     export = actions.add_parser("export", help="write the requests to a file")
     export.add_argument("--format", choices=FORMATS, default="jsonl", help="jsonl or parquet (jsonl)")
+    export.add_argument(
+        "--responses",
+        action="store_true",
+        help="the responses kept for previous_response_id instead, with their text ([responses] keep)",
+    )
     export.add_argument("--output", "-o", type=Path, metavar="FILE", help="the file (standard output)")
     export.add_argument("--tenant", metavar="NAME", help="of this tenant only")
     export.add_argument("--template", metavar="NAME", help="of this template only")

@@ -1,14 +1,15 @@
-"""Requests in the order they came, a page at a time, so that no export holds them all."""
+"""Requests, and kept responses, in the order they came, a page at a time: no export holds them all."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, select
+import orjson
+from sqlalchemy import Select, select, tuple_
 
 from promptcache_gateway.store.reader import request_json
-from promptcache_gateway.store.schema import requests
+from promptcache_gateway.store.schema import kept_responses, requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 _PAGE = 1_000
+_KEPT_PAGE = 50  # each may be some megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,16 @@ class Selection:
     template: str | None = None
     since: float | None = None
     until: float | None = None
+
+    def narrow_kept(self, statement: Select[Any]) -> Select[Any]:
+        """The statement over `kept_responses`, for these only; they have no template."""
+        if self.tenant is not None:
+            statement = statement.where(kept_responses.c.tenant == self.tenant)
+        if self.since is not None:
+            statement = statement.where(kept_responses.c.created_at >= self.since)
+        if self.until is not None:
+            statement = statement.where(kept_responses.c.created_at < self.until)
+        return statement
 
     def narrow(self, statement: Select[Any]) -> Select[Any]:
         """The statement over `requests`, for these requests only."""
@@ -59,3 +71,26 @@ def exported(engine: Engine, selection: Selection) -> Iterator[dict[str, Any]]:
         if len(rows) < _PAGE:
             return
         after = rows[-1]["seq"]
+
+
+def exported_responses(engine: Engine, selection: Selection) -> Iterator[dict[str, Any]]:
+    """Kept responses as ``{id, tenant, previous_response_id, created_at, input, response}``, oldest first."""
+    columns = kept_responses.c
+    place = (columns.created_at, columns.tenant, columns.id)
+    after: tuple[float, str, str] = (-1.0, "", "")
+    while True:
+        page = selection.narrow_kept(select(kept_responses).where(tuple_(*place) > after))
+        with engine.connect() as connection:
+            rows = connection.execute(page.order_by(*place).limit(_KEPT_PAGE)).mappings().all()
+        for row in rows:
+            yield {
+                "id": row["id"],
+                "tenant": row["tenant"],
+                "previous_response_id": row["previous"],
+                "created_at": row["created_at"],
+                "input": orjson.loads(row["input"]),
+                "response": orjson.loads(row["response"]),
+            }
+        if len(rows) < _KEPT_PAGE:
+            return
+        after = (rows[-1]["created_at"], rows[-1]["tenant"], rows[-1]["id"])

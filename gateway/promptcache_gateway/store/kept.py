@@ -16,7 +16,7 @@ from promptcache_gateway.store.portable import POSTGRESQL
 from promptcache_gateway.store.schema import kept_responses as table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection, Engine
 
@@ -24,6 +24,7 @@ _TRIM_EVERY = 50  # responses between two looks at the bounds
 _TRIM_S = 60.0  # or so many seconds
 _CUT = 20  # a tenant that holds too much gives up a twentieth of its responses, and again until all fit
 _MOST_TURNS = 10_000
+_AT_ONCE = 500
 _FIELDS = (table.c.id, table.c.tenant, table.c.previous, table.c.created_at, table.c.input, table.c.response)
 
 
@@ -95,17 +96,21 @@ class KeptRows:
         )
         turns = turn.union_all(before)
         columns = [turns.c[field.name] for field in _FIELDS]
-        with self._engine.begin() as connection:
+        with self._engine.connect() as connection:
             rows = connection.execute(select(*columns).order_by(turns.c.turn.desc())).all()
-            if not rows or rows[0].previous is not None:
-                return None
-            used = [row.id for row in rows]
-            for at in range(0, len(used), 500):
-                some = table.c.id.in_(used[at : at + 500])
+        if not rows or rows[0].previous is not None:
+            return None
+        self._use(tenant, [row.id for row in rows])
+        return tuple(_read(row) for row in rows)
+
+    def _use(self, tenant: str, names: Sequence[str]) -> None:
+        """Note that responses are used, in a transaction that begins by writing: it waits for others."""
+        with self._engine.begin() as connection:
+            for at in range(0, len(names), _AT_ONCE):
+                some = table.c.id.in_(names[at : at + _AT_ONCE])
                 connection.execute(
                     update(table).where(table.c.tenant == tenant, some).values(used_at=self._clock())
                 )
-        return tuple(_read(row) for row in rows)
 
     def get(self, tenant: str, name: str) -> Kept | None:
         """One response."""

@@ -21,7 +21,7 @@ from promptcache_gateway.translate.flavor import Flavor, flavor_of
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
 from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
-from promptcache_gateway.translate.responses_to_chat import responses_to_chat
+from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 from promptcache_gateway.upstreams.base import WholeReply
 from promptcache_gateway.upstreams.whole_bodies import json_object
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _BY_CHAT = frozenset({"openai.chat", "anthropic.messages"})
 _PREFIXES = {"anthropic.messages": "msg_", "openai.responses": "resp_", "openai.chat": "chatcmpl-"}
+_NAMED_ELSEWHERE = {"anthropic.messages": message_path, "openai.responses": response_path}
 _NAMES = {
     "openai.chat": "OpenAI's chat completions",
     "openai.completions": "OpenAI's completions",
@@ -48,9 +49,9 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
     try:
         reply = await upstream.send(sent, inbound)
     except ApiError as error:
-        if call.dialect != "anthropic.messages" or error.param is None:
+        if call.dialect not in _NAMED_ELSEWHERE or error.param is None:
             raise
-        raise _renamed(error, error.param) from error
+        raise _renamed(error, error.param, _NAMED_ELSEWHERE[call.dialect](error.param)) from error
     if not isinstance(reply, WholeReply):
         if reply.events:
             return TranslatedStream(reply, _translator(upstream, call, reply))
@@ -169,9 +170,8 @@ def _name(call: Call) -> str:
     return _PREFIXES[call.dialect] + call.id.removeprefix("pcr_")
 
 
-def _renamed(error: ApiError, param: str) -> ApiError:
+def _renamed(error: ApiError, param: str, path: str) -> ApiError:
     """A refusal of the translated request by the name that the caller's own has for the fault's place."""
-    path = message_path(param)
     return ApiError(
         error.status,
         error.message.replace(f"'{param}'", f"'{path}'"),

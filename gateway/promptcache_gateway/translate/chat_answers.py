@@ -92,6 +92,8 @@ class CompletionChunks:
         self._head = {"id": name, "object": "chat.completion.chunk", "created": created, "model": model}
         self._include_usage = include_usage
         self._calls: dict[int, int] = {}
+        self._silent: set[int] = set()
+        self._thoughts: dict[int, dict[str, Any]] = {}
         self._finish = "stop"
 
     def take(self, event: dict[str, Any]) -> bytes:
@@ -103,6 +105,8 @@ class CompletionChunks:
                 return self._open(event.get("index", 0), event.get("content_block") or {})
             case "content_block_delta":
                 return self._delta(event.get("index", 0), event.get("delta") or {})
+            case "content_block_stop":
+                return self._close(event.get("index", 0))
             case "message_delta":
                 reason = (event.get("delta") or {}).get("stop_reason")
                 self._finish = finish_of(reason) if reason is not None else self._finish
@@ -132,9 +136,13 @@ class CompletionChunks:
     def _open(self, index: int, block: Mapping[str, Any]) -> bytes:
         if block.get("type") == "tool_use":
             number = self._calls[index] = len(self._calls)
+            self._silent.add(index)
             function = {"name": block.get("name") or "", "arguments": ""}
             call = {"index": number, "id": block.get("id") or "", "type": "function", "function": function}
             return self._chunk({"tool_calls": [call]})
+        if block.get("type") in {"thinking", "redacted_thinking"}:
+            self._thoughts[index] = {"thinking": "", **block} if block["type"] == "thinking" else {**block}
+            return b""
         text = block.get("text")
         return self._chunk({"content": text}) if text else b""
 
@@ -143,12 +151,30 @@ class CompletionChunks:
             case "text_delta":
                 return self._chunk({"content": delta.get("text") or ""})
             case "thinking_delta":
+                self._thought(index)["thinking"] += delta.get("thinking") or ""
                 return self._chunk({"reasoning_content": delta.get("thinking") or ""})
+            case "signature_delta":
+                self._thought(index)["signature"] = delta.get("signature") or ""
+                return b""
             case "input_json_delta" if index in self._calls:
-                function = {"arguments": delta.get("partial_json") or ""}
-                return self._chunk({"tool_calls": [{"index": self._calls[index], "function": function}]})
+                return self._arguments(index, delta.get("partial_json") or "")
             case _:
                 return b""
+
+    def _close(self, index: int) -> bytes:
+        if index in self._thoughts:
+            return self._chunk({"thinking_blocks": [self._thoughts.pop(index)]})
+        # A call without arguments has none in the stream; a chat's are always JSON.
+        return self._arguments(index, "{}") if index in self._silent else b""
+
+    def _arguments(self, index: int, text: str) -> bytes:
+        if text:
+            self._silent.discard(index)
+        return self._chunk({"tool_calls": [{"index": self._calls[index], "function": {"arguments": text}}]})
+
+    def _thought(self, index: int) -> dict[str, Any]:
+        """The block of a thought, which goes to the caller whole, to be sent back with the next turn."""
+        return self._thoughts.setdefault(index, {"type": "thinking", "thinking": "", "signature": ""})
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}

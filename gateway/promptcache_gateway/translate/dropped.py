@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from promptcache_gateway.translate.responses_to_chat import thought_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -45,7 +47,7 @@ def dropped(payload: Mapping[str, Any], dialect: Dialect, to: Dialect, flavor: F
     if dialect == "anthropic.messages":
         found = list(_of_messages(payload, flavor))
     elif dialect == "openai.responses":
-        found = list(_of_responses(payload))
+        found = list(_of_responses(payload, flavor if to == "openai.chat" else None))
     else:
         found = list(_of_chat(payload))
     if dialect == "openai.responses" and to == "anthropic.messages":
@@ -109,7 +111,7 @@ def _of_chat(payload: Mapping[str, Any]) -> Iterator[Dropped]:
                 yield f"messages[{at}].content[{index}].image_url.detail", _NO_COUNTERPART
 
 
-def _of_responses(payload: Mapping[str, Any]) -> Iterator[Dropped]:
+def _of_responses(payload: Mapping[str, Any], flavor: Flavor | None) -> Iterator[Dropped]:
     yield from _fields(payload, _RESPONSES_FIELDS)
     for holder, name in (("text", "verbosity"), ("reasoning", "summary"), ("reasoning", "generate_summary")):
         told = payload.get(holder)
@@ -117,7 +119,10 @@ def _of_responses(payload: Mapping[str, Any]) -> Iterator[Dropped]:
             yield f"{holder}.{name}", _NO_COUNTERPART
     for at, item in _objects(payload.get("input")):
         if item.get("type") == "reasoning":
-            yield f"input[{at}]", _SEALED
+            if not thought_in(item):
+                yield f"input[{at}]", _SEALED
+            elif flavor is None or not flavor.takes_thoughts:
+                yield f"input[{at}]", _NO_COUNTERPART
 
 
 def _strict(payload: Mapping[str, Any], path: str, within: tuple[str, ...]) -> Iterator[Dropped]:

@@ -17,16 +17,18 @@ class Flavor:
             passes over it (vLLM, SGLang, llama.cpp).
         limit: the field that limits an answer's tokens.
         takes_top_k: knows ``top_k``.
+        takes_thoughts: takes back what a model thought, as ``reasoning_content`` of its message.
     """
 
     keeps_marks: bool = True
     limit: str = "max_tokens"
     takes_top_k: bool = True
+    takes_thoughts: bool = True
 
 
 LENIENT = Flavor()
-STRICT = Flavor(keeps_marks=False, limit="max_completion_tokens", takes_top_k=False)
-ENGINE = Flavor(keeps_marks=False)
+STRICT = Flavor(keeps_marks=False, limit="max_completion_tokens", takes_top_k=False, takes_thoughts=False)
+ENGINE = Flavor(keeps_marks=False, takes_thoughts=False)
 
 
 def flavor_of(kind: str, url: str) -> Flavor:

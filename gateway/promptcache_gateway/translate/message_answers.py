@@ -62,7 +62,7 @@ def to_message(answer: Mapping[str, Any], model: str, name: str) -> dict[str, An
 
 def _content(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
-    thought = _thought(message)
+    thought = thought_of(message)
     if thought:
         blocks.append({"type": "thinking", "thinking": thought, "signature": ""})
     blocks.extend({"type": "text", "text": text} for text in texts_of(message))
@@ -84,7 +84,7 @@ def texts_of(said: Mapping[str, Any]) -> list[str]:
     return [text for text in (said.get("content"), said.get("refusal")) if isinstance(text, str) and text]
 
 
-def _thought(said: Mapping[str, Any]) -> str:
+def thought_of(said: Mapping[str, Any]) -> str:
     """Reasoning as vLLM, SGLang and DeepSeek report it."""
     thought = said.get("reasoning_content") or said.get("reasoning")
     return thought if isinstance(thought, str) else ""
@@ -119,7 +119,7 @@ class MessageEvents:
             if choice.get("index", 0) != 0:
                 continue
             delta = choice.get("delta") or {}
-            if thought := _thought(delta):
+            if thought := thought_of(delta):
                 out.append(self._blocks.text("thinking", thought))
             out.extend(self._blocks.text("text", text) for text in texts_of(delta))
             out.extend(self._call(call) for call in delta.get("tool_calls") or ())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.translate.counts import responses_usage
 from promptcache_gateway.translate.events import named_event
-from promptcache_gateway.translate.message_answers import texts_of
+from promptcache_gateway.translate.message_answers import texts_of, thought_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,6 +72,8 @@ def to_response(
     message = said if isinstance(said, dict) else {}
     suffix = str(frame["id"]).removeprefix("resp_")
     output: list[dict[str, Any]] = []
+    if thought := thought_of(message):
+        output.append(thought_item(f"rs_{suffix}", [thought_part(thought)]))
     texts = texts_of(message)
     if texts or not message.get("tool_calls"):
         output.append(message_item(f"msg_{suffix}", [text_part("".join(texts))]))
@@ -80,7 +83,15 @@ def to_response(
         output.append({**item, "arguments": function.get("arguments") or "", "status": "completed"})
     model = answer.get("model") or frame["model"]
     ended = finished({**frame, "model": model}, output, choice.get("finish_reason"))
+    ended |= {name: ids for name, ids in token_ids(answer, choice) if ids is not None}
     return kept({**ended, "usage": responses_usage(Usage.from_response(answer))}, keep)
+
+
+def token_ids(
+    answer: Mapping[str, Any], choice: Mapping[str, Any]
+) -> tuple[tuple[str, list[int] | None], ...]:
+    """The ids of prompt and answer by name, where the upstream gives them; of an answer, or of one chunk."""
+    return ("prompt_token_ids", answer.get("prompt_token_ids")), ("token_ids", choice.get("token_ids"))
 
 
 def finished(frame: Mapping[str, Any], output: list[dict[str, Any]], reason: object) -> dict[str, Any]:
@@ -104,6 +115,16 @@ def text_part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
+def thought_item(name: str, content: list[dict[str, Any]], status: str = "completed") -> dict[str, Any]:
+    """An output item that holds what the model thought, as it said it: unsealed."""
+    return {"id": name, "type": "reasoning", "summary": [], "status": status, "content": content}
+
+
+def thought_part(text: str) -> dict[str, Any]:
+    """A part of a reasoning item."""
+    return {"type": "reasoning_text", "text": text}
+
+
 def call_item(name: str, call_id: object, function: object) -> dict[str, Any]:
     """An output item that calls a function, before its arguments."""
     return {
@@ -114,6 +135,23 @@ def call_item(name: str, call_id: object, function: object) -> dict[str, Any]:
         "arguments": "",
         "status": "in_progress",
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """How one kind of text item is called in events, and made."""
+
+    prefix: str
+    event: str
+    item: Callable[[str, list[dict[str, Any]], str], dict[str, Any]]
+    part: Callable[[str], dict[str, Any]]
+    more: Mapping[str, Any]
+
+
+_SAID = {
+    "message": _Said("msg", "response.output_text", message_item, text_part, {"logprobs": []}),
+    "reasoning": _Said("rs", "response.reasoning_text", thought_item, thought_part, {}),
+}
 
 
 def kept(response: dict[str, Any], keep: Keep | None) -> dict[str, Any]:
@@ -136,6 +174,7 @@ class ResponseEvents:
         self._open: int | None = None
         self._calls: dict[int, int] = {}
         self._reason: object = None
+        self._ids: dict[str, list[int]] = {}
 
     def take(self, event: dict[str, Any]) -> bytes:
         """The events for one chunk."""
@@ -143,8 +182,13 @@ class ResponseEvents:
         for choice in event.get("choices") or ():
             if choice.get("index", 0) != 0:
                 continue
+            for name, ids in token_ids(event, choice):
+                if ids is not None:
+                    self._ids.setdefault(name, []).extend(ids)
             delta = choice.get("delta") or {}
-            out.extend(self._text(text) for text in texts_of(delta))
+            if thought := thought_of(delta):
+                out.append(self._piece("reasoning", thought))
+            out.extend(self._piece("message", text) for text in texts_of(delta))
             out.extend(self._call(call) for call in delta.get("tool_calls") or ())
             if choice.get("finish_reason") is not None:
                 self._reason = choice["finish_reason"]
@@ -153,10 +197,10 @@ class ResponseEvents:
     def end(self, usage: Usage) -> bytes:
         """Open items closed, and the whole response once more with its usage."""
         out = [] if self._started else [self._start({})]
-        out.append(self._close_text())
+        out.append(self._close_open())
         out.extend(self._close_call(place) for place in self._calls.values())
-        response = {**finished(self._frame, self._output, self._reason), "usage": responses_usage(usage)}
-        response = kept(response, self._keep)
+        response = finished(self._frame, self._output, self._reason) | self._ids
+        response = kept({**response, "usage": responses_usage(usage)}, self._keep)
         out.append(self._event(f"response.{response['status']}", response=response))
         return b"".join(out)
 
@@ -176,28 +220,29 @@ class ResponseEvents:
             "response.in_progress", response=self._frame
         )
 
-    def _text(self, text: str) -> bytes:
-        out = b""
+    def _piece(self, kind: str, text: str) -> bytes:
+        """A piece of what is said or thought; what else was open ends."""
+        out = b"" if self._open is None or self._output[self._open]["type"] == kind else self._close_open()
+        said = _SAID[kind]
         if self._open is None:
             self._open = len(self._output)
-            item = message_item(f"msg_{self._suffix}_{self._open}", [], "in_progress")
-            out = self._event("response.output_item.added", output_index=self._open, item=item)
-            self._output.append({**item, "content": [text_part("")]})
-            place = self._place(self._open)
-            out += self._event("response.content_part.added", **place, part=text_part(""))
+            item = said.item(f"{said.prefix}_{self._suffix}_{self._open}", [], "in_progress")
+            out += self._event("response.output_item.added", output_index=self._open, item=item)
+            self._output.append({**item, "content": [said.part("")]})
+            out += self._event("response.content_part.added", **self._place(self._open), part=said.part(""))
         self._output[self._open]["content"][0]["text"] += text
-        place = self._place(self._open)
-        return out + self._event("response.output_text.delta", **place, delta=text, logprobs=[])
+        return out + self._event(f"{said.event}.delta", **self._place(self._open), delta=text, **said.more)
 
-    def _close_text(self) -> bytes:
+    def _close_open(self) -> bytes:
+        """End the item of text or thought that is open."""
         if self._open is None:
             return b""
         at, self._open = self._open, None
         item = self._output[at]
         item["status"] = "completed"
-        part, place = item["content"][0], self._place(at)
+        part, place, said = item["content"][0], self._place(at), _SAID[item["type"]]
         return (
-            self._event("response.output_text.done", **place, text=part["text"], logprobs=[])
+            self._event(f"{said.event}.done", **place, text=part["text"], **said.more)
             + self._event("response.content_part.done", **place, part=part)
             + self._event("response.output_item.done", output_index=at, item=item)
         )
@@ -210,7 +255,7 @@ class ResponseEvents:
         function = call.get("function") or {}
         out = b""
         if number not in self._calls:
-            out = self._close_text()
+            out = self._close_open()
             at = self._calls[number] = len(self._output)
             item = call_item(f"fc_{self._suffix}_{at}", call.get("id"), function.get("name"))
             self._output.append(item)

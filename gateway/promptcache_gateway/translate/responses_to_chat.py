@@ -6,6 +6,7 @@ is not here to be found, so a request that leans on it is refused rather than an
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, refuse, untranslatable, wrong
@@ -26,6 +27,16 @@ _KNOWN = _REFUSED | {
 }  # fmt: skip
 _TEXTS = frozenset({"input_text", "output_text", "text"})
 _BREAKPOINT = "prompt_cache_breakpoint"
+# Where a chat completion has what the caller sent elsewhere: its messages are counted otherwise.
+_PLACES = tuple(
+    (re.compile(pattern), put)
+    for pattern, put in (
+        (r"^messages(?![a-z_]).*", "input"),
+        (r"^max_(completion_)?tokens$", "max_output_tokens"),
+        (r"^response_format(\.json_schema)?(?![a-z_])", "text.format"),
+        (r"^(tools\[\d+\]|tool_choice)\.function(?=\.)", r"\1"),
+    )
+)
 
 
 def responses_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) -> dict[str, Any]:
@@ -60,6 +71,13 @@ def responses_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) ->
     chat.update({name: value for name, value in payload.items() if name not in _KNOWN and value is not None})
     chat["messages"] = _messages(payload, flavor)
     return chat
+
+
+def response_path(path: str) -> str:
+    """Where in a responses request stands what a chat completion has at ``path``, as errors name it."""
+    for pattern, put in _PLACES:
+        path = pattern.sub(put, path)
+    return path
 
 
 def _format(payload: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -99,6 +117,9 @@ def _messages(payload: Mapping[str, Any], flavor: Flavor) -> list[dict[str, Any]
         return [*messages, {"role": "user", "content": items}]
     for index, item in enumerate(a_list(items, "input")):
         _add(messages, an_object(item, f"input[{index}]"), f"input[{index}]", flavor)
+    for message in messages:
+        if message["content"] is None and "tool_calls" not in message:
+            message["content"] = ""  # a thought that nothing came of
     return messages
 
 
@@ -109,7 +130,10 @@ def _add(messages: list[dict[str, Any]], item: Mapping[str, Any], path: str, fla
         if role not in {"user", "assistant", "system", "developer"}:
             raise wrong(f"{path}.role", "user, assistant, system or developer")
         content = _content(item.get("content"), f"{path}.content", flavor)
-        messages.append({"role": "system" if role == "developer" else role, "content": content})
+        if role == "assistant" and messages and _only_thought(messages[-1]):
+            messages[-1]["content"] = content
+        else:
+            messages.append({"role": "system" if role == "developer" else role, "content": content})
     elif kind == "function_call":
         function = {
             "name": a_text(item.get("name"), f"{path}.name"),
@@ -127,8 +151,22 @@ def _add(messages: list[dict[str, Any]], item: Mapping[str, Any], path: str, fla
         content = _content(item.get("output"), f"{path}.output", flavor)
         name = a_text(item.get("call_id"), f"{path}.call_id")
         messages.append({"role": "tool", "tool_call_id": name, "content": content})
-    elif kind != "reasoning":  # thoughts of another provider's model, sealed
+    elif kind != "reasoning":
         raise untranslatable(path, f"The item {str(kind)[:40]!r}")
+    elif flavor.takes_thoughts and (thought := thought_in(item)):
+        messages.append({"role": "assistant", "content": None, "reasoning_content": thought})
+
+
+def thought_in(item: Mapping[str, Any]) -> str:
+    """The text of a reasoning item; empty where it is sealed, as another provider's model's is."""
+    content = item.get("content")
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if part.get("type") == "reasoning_text"]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _only_thought(message: Mapping[str, Any]) -> bool:
+    return message["content"] is None and "tool_calls" not in message
 
 
 def _content(content: object, path: str, flavor: Flavor) -> str | list[dict[str, Any]]:

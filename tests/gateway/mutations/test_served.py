@@ -85,3 +85,19 @@ def test_a_question_about_the_cache_that_is_taken_out_is_named(mock: MockUpstrea
         record = served.record(served.post(asking, path="/v1/messages"))
         assert record["changes"] == [{"name": "diagnostics", "paths": ["diagnostics"], "skipped": []}]
         assert b"diagnostics" not in mock.last.body
+
+
+def test_what_is_changed_before_a_prompt_is_counted_is_named(mock: MockUpstream, tmp_path: Path) -> None:
+    mock.script = answer_messages
+    upstream = UpstreamSettings(url=mock.url, name="claude", kind="anthropic")
+    rules = read_mutations({"drop_billing_header": True})
+    billing = [{"type": "text", "text": "x-anthropic-billing-header: cc_version=1; cch=9f;"}]
+    with serve(Settings(upstreams=(upstream,), data_dir=tmp_path, mutations=rules)) as served:
+        asked = messages(metadata={"promptcache_template": "t", "user_id": "u"})
+        answer = served.post(asked, path="/v1/messages/count_tokens")
+        assert "x-promptcache-mutations" not in answer.headers
+        assert b'"metadata":{"user_id":"u"}' in mock.last.body.replace(b" ", b"")
+        asked["system"] = [*billing, *asked["system"]]
+        answer = served.post(asked, path="/v1/messages/count_tokens")
+        assert answer.headers["x-promptcache-mutations"] == "billing_header"
+        assert b"billing" not in mock.last.body

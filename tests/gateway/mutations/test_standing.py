@@ -42,3 +42,91 @@ def test_there_are_never_more_than_twenty_and_odd_shapes_are_passed_over() -> No
     for odd in (None, "x", [None, {"content": [3, {"type": "tool_result"}]}]):
         body = json.dumps({"model": "m", "max_tokens": 5, "messages": odd}).encode()
         assert Stage().send(body).change("translation").skipped == ()
+
+
+def skipped(sent: Any) -> list[str]:
+    return [path for path, _ in sent.change("translation").skipped]
+
+
+def test_thoughts_that_only_their_own_provider_can_read_are_named() -> None:
+    said = [
+        {"type": "thinking", "thinking": "hm", "signature": "sealed"},
+        {"type": "redacted_thinking", "data": "x"},
+        {"type": "thinking", "thinking": "ours", "signature": ""},
+        {"type": "text", "text": "Hello."},
+    ]
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": said}]
+    asked = {
+        "model": "m",
+        "max_tokens": 5,
+        "thinking": {"type": "enabled", "budget_tokens": 9},
+        "messages": turns,
+    }
+    sent = Stage().send(asked)
+    assert skipped(sent) == ["thinking", "messages[1].content[0]", "messages[1].content[1]"]
+    assert sent.json["messages"], "the call as it is before it is translated"
+
+
+def test_fields_and_marks_that_are_dropped_on_the_way_to_a_chat_are_named() -> None:
+    mark = {"type": "ephemeral"}
+    text = {"type": "text", "text": "x", "cache_control": mark}
+    tool = {"name": "f", "input_schema": {}, "strict": True, "cache_control": mark}
+    asked = {
+        "model": "m",
+        "max_tokens": 5,
+        "metadata": {"user_id": "u"},
+        "top_k": 5,
+        "output_config": {"effort": "low"},
+        "tools": [tool],
+        "system": [text],
+        "messages": [{"role": "user", "content": [{**text, "citations": {"enabled": True}}]}],
+    }
+    kept = ["metadata", "output_config.effort", "tools[0].strict", "messages[0].content[0].citations"]
+    assert skipped(Stage().send(asked)) == kept
+    strict = skipped(Stage(url="https://api.openai.com/v1", apis=("chat",)).send(asked))
+    assert strict == [
+        *("metadata", "output_config.effort", "top_k", "tools[0].strict", "tools[0].cache_control"),
+        *("system[0].cache_control", "messages[0].content[0].citations"),
+        "messages[0].content[0].cache_control",
+    ]
+
+
+def test_what_a_message_cannot_say_of_a_chat_is_named() -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://h/x.png", "detail": "low"}}
+    asked = {
+        "model": "m",
+        "seed": 5,
+        "store": False,
+        "metadata": {},
+        "prompt_cache_key": "k",
+        "tools": [
+            {"type": "function", "function": {"name": "f", "strict": True}},
+            {"type": "function", "function": {"name": "g"}},
+        ],
+        "messages": [
+            {"role": "user", "name": "ana", "content": [image]},
+            {"role": "assistant", "content": "x", "reasoning_content": "hm"},
+            {"role": "assistant", "content": "x", "reasoning_content": "hm", "thinking_blocks": []},
+        ],
+    }
+    assert skipped(Stage(kind="anthropic").send(asked, dialect="openai.chat")) == [
+        *("seed", "store", "prompt_cache_key", "tools[0].function.strict", "messages[0].name"),
+        *("messages[0].content[0].image_url.detail", "messages[1].reasoning_content"),
+        "messages[2].reasoning_content",
+    ]
+
+
+def test_what_responses_say_beyond_chats_and_messages_is_named() -> None:
+    asked = {
+        "model": "m",
+        "include": ["reasoning.encrypted_content"],
+        "truncation": "auto",
+        "text": {"verbosity": "low"},
+        "reasoning": {"summary": "auto"},
+        "tools": [{"type": "function", "name": "f", "strict": True}],
+        "input": [{"role": "user", "content": "Hi"}, {"type": "reasoning", "id": "rs_1", "summary": []}],
+    }
+    named = ["include", "truncation", "text.verbosity", "reasoning.summary", "input[1]"]
+    assert skipped(Stage(apis=("chat",)).send(asked, dialect="openai.responses")) == named
+    messages = Stage(kind="anthropic").send(asked, dialect="openai.responses")
+    assert skipped(messages) == [*named, "tools[0].strict"]

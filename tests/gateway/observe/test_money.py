@@ -29,6 +29,32 @@ def test_where_nobody_says_what_was_read_all_of_it_is_input() -> None:
     assert cost(prices, usage) == pytest.approx((1_000 * 10 + 100 * 20) / 1e6)
 
 
+def test_what_was_written_costs_more_than_input_and_without_its_price_nobody_knows_what() -> None:
+    """A lower bound is no cost; a budget is charged the most that it can have been."""
+    usage = Usage.from_response(
+        {
+            "type": "message",
+            "usage": {
+                "input_tokens": 100,
+                "cache_read_input_tokens": 200,
+                "cache_creation_input_tokens": 700,
+                "output_tokens": 10,
+            },
+        }
+    )
+    prices = {"input": 10.0, "output": 20.0, "cache_read": 1.0}
+    money = Money(lambda _: prices)
+    assert money.cost(usage, "m") is None
+    assert money.most(usage, "m") == pytest.approx((1_000 * 10 + 700 * 10 + 10 * 20) / 1e6)
+    prices["cache_write"] = 12.5
+    priced = Money(lambda _: prices)
+    assert priced.cost(usage, "m") == pytest.approx((100 * 10 + 200 * 1 + 700 * 12.5 + 10 * 20) / 1e6)
+    assert priced.most(usage, "m") is None
+    assert Money(lambda _: {"output": 20.0}).most(usage, "m") is None
+    read_only = Usage.from_response({"usage": USAGE})
+    assert Money(lambda _: {"input": 10.0, "output": 20.0}).most(read_only, "m") is None
+
+
 def test_embeddings_have_no_output_to_count() -> None:
     usage: dict[str, object] = {"prompt_tokens": 1_000, "total_tokens": 1_000}
     assert cost({"input": 10.0, "output": 20.0}, usage) is None

@@ -12,7 +12,7 @@ WEIRD_BODY = (
     b'\r\n{ "messages":[{"role":"user",'
     b'"content":"caf\\u00e9  \\/ \\ud83d\\ude00 \xf0\x9f\x98\x80","x":[]}],\t'
     b'"seed":123456789012345678901234567890,"temperature":1.0E+0,"model" :"m","z":0,"a":-0.0,'
-    b'"metadata":{"promptcache_template":"t"}, "user":"u" ,"z":1}\n \n'
+    b'"metadata":{"promptcache":"t"}, "user":"u" ,"z":1}\n \n'
 )
 WEIRD_STREAM = WEIRD_BODY.replace(b'"user":"u"', b'"stream":true,"user":"u"')
 SPLICED = b',"stream_options":{"include_usage":true}'
@@ -62,6 +62,43 @@ def test_what_the_caller_says_about_usage_is_not_touched(
     body = b'{"model":"m","stream":true,"messages":[],"stream_options":{"include_usage":' + said + b"}}"
     proxied.post(body)
     assert mock.last.body == body
+
+
+OURS = b'"promptcache_template" : "t\\u00e9"'
+
+
+@pytest.mark.parametrize(
+    ("sent", "arrives"),
+    [
+        (b'{"metadata":{%s}, "model":"m" ,"z":1} ', b'{"model":"m" ,"z":1} '),
+        (b'{ "model":"m","metadata" : { %s } }', b'{ "model":"m" }'),
+        (b'{"model":"m","metadata":{"a" :1, %s},"z":1}', b'{"model":"m","metadata":{"a" :1},"z":1}'),
+        (b'{"model":"m","metadata":{%s , "a":1},"z":1}', b'{"model":"m","metadata":{"a":1},"z":1}'),
+        (
+            b'{"model":"m","metadata":{"a":1,%s,"b":{}},"z":1}',
+            b'{"model":"m","metadata":{"a":1,"b":{}},"z":1}',
+        ),
+        (b'{"model":"m","x":{"metadata":{%s}}}', b'{"model":"m","x":{"metadata":{%s}}}'),
+        (b'{"model":"m","metadata":[%s]}'.replace(b"%s", b'"promptcache_template"'), None),
+        (b'{"model":"m","metadata":{}}', None),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/embeddings"])
+def test_our_own_metadata_stays_here_and_nothing_else_does(
+    proxied: Served, mock: MockUpstream, path: str, sent: bytes, arrives: bytes | None
+) -> None:
+    sent = sent.replace(b"%s", OURS)
+    proxied.post(sent, path=path, x_promptcache_template="t")
+    assert mock.last.body == (sent if arrives is None else arrives.replace(b"%s", OURS))
+
+
+def test_that_it_was_taken_out_is_named(proxied: Served) -> None:
+    answer = proxied.post(b'{"model":"m","messages":[],"metadata":{%s}}' % OURS)
+    assert answer.headers["x-promptcache-template"] == "t%C3%A9"
+    assert proxied.record(answer)["changes"] == [
+        {"name": "template", "paths": ["metadata.promptcache_template"], "skipped": []}
+    ]
+    assert proxied.record(proxied.post(WEIRD_BODY))["changes"] == []
 
 
 ODD_EVENTS = [

@@ -131,8 +131,34 @@ def test_a_head_that_does_not_end_is_refused(mock: MockUpstream, tmp_path: Path)
             assert served.post(large).status_code == 200
 
 
+@pytest.mark.parametrize("excess", [-1, 1, 4_000])
+def test_a_head_is_held_to_its_limit_also_where_it_comes_at_once(
+    mock: MockUpstream, tmp_path: Path, excess: int
+) -> None:
+    body = json.dumps(BODY).encode()
+    head = [(b"host", b"localhost"), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+    path = b"/v1/chat/completions"
+    there = len(path) + sum(len(name) + len(value) + 4 for name, value in head)
+    head.append((b"x-long", b"x" * (64 * 1024 + excess - there - 10)))
+    lines = b"".join(b"%s: %s\r\n" % header for header in head)
+    with served_with(mock, tmp_path) as served:
+        got = head_of(served, b"POST %s HTTP/1.1\r\n%s\r\n%s" % (path, lines, body))
+    assert got.startswith(b"HTTP/1.1 200 " if excess < 0 else b"HTTP/1.1 431 ")
+    assert len(mock.seen) == (excess < 0)
+    if excess > 0:
+        assert json.loads(got.partition(b"\r\n\r\n")[2])["error"]["code"] == "headers_too_large"
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"max_header_bytes": 10}, {"max_requests": 0}, {"keep_alive_s": -1.0}, {"keep_alive_s": 1e9}]
+    "wrong",
+    [
+        {"max_header_bytes": 10},
+        {"max_requests": 0},
+        {"keep_alive_s": -1.0},
+        {"keep_alive_s": 1e9},
+        {"head_timeout_s": -1.0},
+        {"body_timeout_s": float("nan")},
+    ],
 )
 def test_limits_that_cannot_work(wrong: dict[str, Any]) -> None:
     (name,) = wrong

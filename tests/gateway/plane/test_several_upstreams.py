@@ -260,6 +260,22 @@ def test_a_dead_upstream_is_left_alone_after_a_while(house: House) -> None:
     assert (record["upstream"], record["status"]) == ("second", 200)
 
 
+@pytest.mark.parametrize("status", ["500 X", "502 X", "529 X"])
+def test_one_that_only_fails_is_left_alone_too(house: House, status: str) -> None:
+    house.second.script = answering(status)
+    codes = [house.post("n").status_code for _ in range(6)]
+    assert codes == [int(status[:3])] * 5 + [503]
+    assert len(house.second.seen) == 5
+
+
+def test_an_answer_in_between_says_that_it_lives(house: House) -> None:
+    for _ in range(3):
+        house.second.script = answering("500 X")
+        assert [house.post("n").status_code for _ in range(4)] == [500] * 4
+        house.second.script = answer_chat
+        assert house.post("n").status_code == 200
+
+
 def test_a_caller_s_mistakes_do_not_open_the_circuit(house: House) -> None:
     house.second.script = answering("400 X")
     for _ in range(8):

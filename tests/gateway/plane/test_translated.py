@@ -140,6 +140,37 @@ def test_anthropic_calls_tools_over_chat(claude: anthropic.Anthropic, chat: Mock
     assert sent[2] == {"role": "tool", "tool_call_id": "c1", "content": "done"}
 
 
+def test_calls_that_a_chat_streams_mixed_up_are_blocks_in_a_row(
+    claude: anthropic.Anthropic, chat: MockUpstream
+) -> None:
+    """Their pieces alternate; the client keeps one block at a time."""
+
+    async def script(wire: Wire) -> None:
+        told = [(0, "c0", "t", '{"a":'), (1, "c1", "u", '{"b":'), (0, "", "", "1}"), (1, "", "", '"x"}')]
+        deltas = [
+            {"index": at, "id": name, "type": "function", "function": {"name": tool, "arguments": text}}
+            if name
+            else {"index": at, "function": {"arguments": text}}
+            for at, name, tool, text in told
+        ]
+        chunks = [{**chunk(""), "choices": [{"index": 0, "delta": {"tool_calls": [one]}}]} for one in deltas]
+        last = {**chunk(""), "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+        await wire.events(sse(chunk("Both.")), *map(sse, chunks), sse(last), sse(USAGE_CHUNK), DONE)
+
+    chat.script = script
+    is_open: list[int] = []
+    with claude.messages.stream(**ASK, tools=[TOOL]) as stream:
+        for told in stream:
+            if told.type == "content_block_start":
+                is_open.append(told.index)
+                assert len(is_open) == 1
+            elif told.type == "content_block_stop":
+                is_open.remove(told.index)
+        message = stream.get_final_message()
+    assert [block.type for block in message.content] == ["text", "tool_use", "tool_use"]
+    assert [block.input for block in message.content[1:]] == [{"a": 1}, {"b": "x"}]
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "expected"),
     [
@@ -389,7 +420,7 @@ def test_responses_over_messages(over_both: Served) -> None:
         with client.responses.stream(model="claude-x", input="Hi") as stream:
             final = stream.get_final_response()
         assert (final.output_text, final.usage.input_tokens_details.cached_tokens) == ("Hello there.", 2000)
-        with pytest.raises(openai.BadRequestError, match="previous_response_id"):
+        with pytest.raises(openai.BadRequestError, match="'resp_0' not found"):
             client.responses.create(model="m", input="Hi", previous_response_id="resp_0")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from promptcache_gateway.kept import KeptSettings
 from promptcache_gateway.records.cli import main
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.store import LearnedRow, Store
@@ -101,12 +102,27 @@ def test_an_empty_export_is_a_file_too(tmp_path: Path) -> None:
     assert pq.read_table(out).num_rows == 0
 
 
+def test_kept_responses_are_exported_with_their_text(
+    mock: MockUpstream, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    upstream = UpstreamSettings(url=mock.url, apis=("chat",))
+    told = Settings(upstream=upstream, data_dir=tmp_path, responses=KeptSettings(keep="database"))
+    with serve(told) as served:
+        name = served.post({"model": "m", "input": "Who?"}, path="/v1/responses").json()["id"]
+    assert main(["export", "--responses", "--data-dir", str(tmp_path)]) == 0
+    (row,) = map(json.loads, capsysbinary.readouterr().out.splitlines())
+    assert (row["id"], row["input"]) == (name, [{"role": "user", "content": "Who?"}])
+    assert row["response"]["output"][0]["content"][0]["text"] == "café  / ok"
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
         (["export"], "there is no database"),
         (["export", "--since", "yesterday"], "--since"),
         (["export", "--format", "parquet"], "--output"),
+        (["export", "--responses", "--format", "parquet", "-o", "x"], "--responses"),
+        (["export", "--responses", "--template", "t"], "--responses"),
         (["delete", "--tenant", "x", "--url", "ftp://x"], "--url"),
         (["delete", "--tenant", "x", "--url", "http://127.0.0.1:1"], "no gateway answers"),
     ],

@@ -233,7 +233,11 @@ def test_a_message_becomes_a_completion() -> None:
 def events_of_message() -> list[dict[str, Any]]:
     start = {**MESSAGE, "content": [], "usage": {**MESSAGE_USAGE, "output_tokens": 1}}
     deltas: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
-        ({"type": "thinking", "thinking": ""}, [{"type": "thinking_delta", "thinking": "hm"}]),
+        (
+            {"type": "thinking", "thinking": "", "signature": ""},
+            [{"type": "thinking_delta", "thinking": part} for part in "hm"]
+            + [{"type": "signature_delta", "signature": "s"}],
+        ),
         ({"type": "text", "text": ""}, [{"type": "text_delta", "text": part} for part in ("Hi", " é")]),
         (
             {"type": "tool_use", "id": "c1", "name": "t", "input": {}},
@@ -265,7 +269,9 @@ def test_events_become_chunks(include_usage: bool) -> None:
     for delta in deltas:
         for piece in delta.get("tool_calls", ()):
             arguments[piece["index"]] = arguments.get(piece["index"], "") + piece["function"]["arguments"]
-    assert arguments == {0: '{"a": 1}', 1: ""}
+    assert arguments == {0: '{"a": 1}', 1: "{}"}
+    thoughts = [block for delta in deltas for block in delta.get("thinking_blocks", ())]
+    assert thoughts == [MESSAGE["content"][0]], "whole, with its signature, as the next turn must have it"
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks][-2:] == [None, "tool_calls"]
 
 
@@ -273,3 +279,13 @@ def test_errors_have_each_api_s_shape() -> None:
     error = ApiError(502, "no", kind="upstream_error", code="c")
     assert b"event: error" in MessageEvents("m", "i", None).fail(error)
     assert CompletionChunks("m", "i", 1, include_usage=False).fail(error).startswith(b'data: {"error"')
+
+
+def test_a_sealed_thought_is_passed_on_too() -> None:
+    sealed = {"type": "redacted_thinking", "data": "x"}
+    events = [
+        {"type": "content_block_start", "index": 0, "content_block": sealed},
+        {"type": "content_block_stop", "index": 0},
+    ]
+    chunks = translated(CompletionChunks("m", "i", 1, include_usage=False), events)
+    assert chunks[0]["choices"][0]["delta"] == {"thinking_blocks": [sealed]}

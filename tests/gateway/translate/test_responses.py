@@ -12,7 +12,7 @@ from promptcache_gateway.exchange import Call
 from promptcache_gateway.translate.events import read_events
 from promptcache_gateway.translate.flavor import ENGINE, LENIENT, STRICT
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
-from promptcache_gateway.translate.responses_to_chat import responses_to_chat
+from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 from tests.gateway.translate.test_answers import CHUNKS, COMPLETION, USAGE
 
 SCHEMA = {"type": "object"}
@@ -147,7 +147,8 @@ def test_a_whole_answer() -> None:
         5,
     )
     assert made["instructions"] == "Be terse."
-    message, first, second = made["output"]
+    thought, message, first, second = made["output"]
+    assert (thought["type"], thought["content"][0]["text"]) == ("reasoning", "hm")
     assert message["content"][0]["text"] == "Hi é"
     assert (first["type"], first["call_id"], first["arguments"]) == ("function_call", "c1", '{"a": 1}')
     assert (second["call_id"], second["status"]) == ("c2", "completed")
@@ -180,6 +181,40 @@ def test_events_tell_the_same() -> None:
     done = [event["item"] for event in events if event["type"] == "response.output_item.done"]
     assert done == last["response"]["output"]
     assert USAGE["total_tokens"] == last["response"]["usage"]["total_tokens"]
+
+
+def test_token_ids_are_told_where_the_upstream_tells_them() -> None:
+    choice = {"message": {"content": "x"}, "finish_reason": "stop", "token_ids": [7, 8]}
+    whole = to_response({"choices": [choice], "prompt_token_ids": [1, 2]}, frame())
+    assert (whole["prompt_token_ids"], whole["token_ids"]) == ([1, 2], [7, 8])
+    translator = ResponseEvents(frame())
+    chunks: list[dict[str, Any]] = [
+        {"prompt_token_ids": [1, 2], "choices": [{"index": 0, "delta": {"content": ""}}]},
+        {"choices": [{"index": 0, "delta": {"content": "x"}, "token_ids": [7]}]},
+        {"choices": [{"index": 0, "delta": {"content": "y"}, "token_ids": [8]}]},
+    ]
+    out = b"".join(map(translator.take, chunks)) + translator.end(Usage.from_stream(chunks))
+    last = list(read_events(out))[-1]["response"]
+    assert (last["prompt_token_ids"], last["token_ids"]) == ([1, 2], [7, 8])
+    assert "token_ids" not in to_response(COMPLETION, frame())
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        ("messages", "input"),
+        ("messages[2].content", "input"),
+        ("max_tokens", "max_output_tokens"),
+        ("max_completion_tokens", "max_output_tokens"),
+        ("response_format.json_schema.schema.properties.a", "text.format.schema.properties.a"),
+        ("response_format.type", "text.format.type"),
+        ("tools[1].function.parameters.type", "tools[1].parameters.type"),
+        ("tool_choice.function.name", "tool_choice.name"),
+        ("prompt_token_ids", "prompt_token_ids"),
+    ],
+)
+def test_a_fault_is_named_by_its_place_in_what_the_caller_sent(there: str, here: str) -> None:
+    assert response_path(there) == here
 
 
 def _without_ids(response: dict[str, Any]) -> dict[str, Any]:
