@@ -101,7 +101,7 @@ class TemplateTotal:
             total.attribution = diagnosis.attribution
         elif total.attribution == "unknown" and code < _RUN_TIME:
             total.attribution = "caller"  # it stands behind what had ended the prefix anyway
-        if total.example is None and (first or diagnosis.path):
+        if total.example is None and (first or diagnosis.path or diagnosis.places):
             total.example = _example(judged, code)
 
     def to_dict(self) -> dict[str, Any]:

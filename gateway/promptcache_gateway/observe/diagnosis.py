@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from promptcache.quick_values import quick
+from promptcache_gateway.observe.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from promptcache_gateway.observe.places import Place
 
 Attribution = Literal["caller", "expected", "upstream", "unknown"]
 """Whose doing a miss is."""
@@ -80,7 +79,7 @@ class Diagnosis:
             "lost_tokens": self.lost_tokens,
             "lost_usd": self.lost_usd,
             "losses": dict(self.losses),
-            "places": [place.to_dict(excerpts=excerpts) for place in self.places],
+            "places": [place.to_dict(excerpts=excerpts) for place in self.places or self._own_place()],
             "estimated": self.estimated,
             "before": self.before if excerpts else None,
             "after": self.after if excerpts else None,
@@ -89,3 +88,11 @@ class Diagnosis:
             "remedy": self.remedy,
             "attribution": self.attribution,
         }
+
+    def _own_place(self) -> tuple[Place, ...]:
+        """The place of the only cause, where none was noted apart."""
+        if self.cause is None or self.path is None:
+            return ()
+        lost = None if self.lost_tokens is None else self.losses.get(self.cause, 0)
+        where = (self.path, self.char_offset, self.token_offset)
+        return (Place(self.cause, *where, lost, self.before, self.after),)

@@ -228,7 +228,7 @@ def _places(row: Mapping[str, Any], losses: Mapping[str, int]) -> list[Json]:
     if row["places"]:
         told: list[Json] = orjson.loads(row["places"])
         return told
-    if row["path"] is None:
+    if row["path"] is None or row["cause"] is None:
         return []
     place = {name: row[name] for name in ("path", "char_offset", "token_offset")}
     lost = None if row["lost_tokens"] is None else losses.get(row["cause"], 0)

@@ -39,12 +39,12 @@ def test_one_conversation_whose_tools_change_did() -> None:
     assert judged(earlier, later).summary.startswith("The set of tools changed between requests")
 
 
-def profile(name: str, hobby: str) -> str:
-    facts = f"The customer is called {name} and {hobby}. They came to us because a friend told them to."
-    return f"About the customer: {facts}\n{RULES}"
+def profile(facts: str) -> str:
+    return f"About the customer: they {facts}. They came to us because a friend told them to.\n{RULES}"
 
 
-ADA, BOB = profile("Ada", "keeps bees"), profile("Robert Brown", "collects old maps of the sea")
+ADA = profile("keep bees in the garden behind their house and sell honey at the market")
+BOB = profile("like to collect old maps of seas, and travel a lot whenever it is warm")
 
 
 def test_two_customers_profiles_are_no_edit() -> None:

@@ -25,8 +25,9 @@ def test_the_whole_history_is_lost_and_the_request_it_was_in_is_named(seed: int)
     author, stage = Author(seed), Stage()
     body = author.conversation(8)
     stage.send(body)
-    latest = stage.send(author.continued(body))
-    record = stage.send(summed_up(author, author.continued(body)))
+    body = author.continued(body)
+    latest = stage.send(body)
+    record = stage.send(summed_up(author, body))
 
     diagnosis = record.diagnosis
     assert (diagnosis.cause, diagnosis.causes, diagnosis.attribution) == ("PC506", ("PC506",), "caller")
@@ -34,7 +35,7 @@ def test_the_whole_history_is_lost_and_the_request_it_was_in_is_named(seed: int)
     assert diagnosis.lost_tokens
     assert record.prompt_tokens is not None
     assert diagnosis.lost_tokens <= record.prompt_tokens
-    assert diagnosis.compared_with in {latest.id, stage.records[0].id}
+    assert diagnosis.compared_with == latest.id
     assert record.template != latest.template
 
 
@@ -62,7 +63,7 @@ def test_not_where_the_conversation_goes_to_another_prompt_that_sums_nothing_up(
 
 def test_an_answer_to_a_compaction_continues_as_that_templates_own() -> None:
     author, stage = Author(5), Stage()
-    body = author.conversation(8)
+    body = author.conversation(30)
     stage.send(body)
     later = summed_up(author, body)
     stage.send(later)

@@ -38,8 +38,6 @@ def test_no_plateau_where_reads_grow_or_nothing_more_could_be_read() -> None:
     for seed in SEEDS:
         records = appends(Author(seed)).records
         assert find_plateau(records) is None
-        still = [
-            replace(one, total_input=(records[0].total_input or 0) + at) for at, one in enumerate(records)
-        ]
         at_most = (records[0].total_input or 0) // 128 * 128
+        still = [replace(one, total_input=at_most + 1 + at) for at, one in enumerate(records)]
         assert find_plateau([replace(one, read=at_most) for one in still]) is None

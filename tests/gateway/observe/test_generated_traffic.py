@@ -72,7 +72,10 @@ def test_two_faults_at_once_are_both_listed(make: Callable[[Author], Pair]) -> N
         pair = make(Author(seed))
         diagnosis = judge(clocked(pair))
         assert {pair.code, "PC101"} <= set(diagnosis.causes), (seed, diagnosis)
-        assert diagnosis.path is not None
+        places = {place.code: place.path for place in diagnosis.places}
+        assert places["PC101"] == "messages[0]", (seed, diagnosis)
+        if pair.path is not None and pair.code is not None:
+            assert places[pair.code] == pair.path, (seed, diagnosis)
 
 
 def test_ordinary_traffic_with_a_clock_is_the_clocks_fault_alone() -> None:

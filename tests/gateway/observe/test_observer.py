@@ -240,7 +240,8 @@ def test_what_time_took_anyway_is_not_the_callers_fault() -> None:
     assert record.diagnosis.cause == "PC802"
     assert record.diagnosis.causes[1] == "PC101"
     assert record.diagnosis.attribution == "expected"
-    assert record.diagnosis.path == "messages[0]"
+    assert record.diagnosis.path is None  # time has no place in the prompt; the clock has
+    assert record.diagnosis.places[1].path == "messages[0]"
 
 
 def test_an_upstream_without_a_cache_says_so() -> None:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.observe import RequestRecord
 
-HEAD, BODY = rules_text(60), rules_text(120, "law")
+HEAD, BODY, ANSWER = rules_text(60), rules_text(60, "law"), rules_text(220, "case")
 ASKED = "Which of these orders came too late, and why?"
 
 
 def request(minute: int, first: str = ASKED) -> dict[str, Any]:
     """A conversation under instructions with the time in them, which are the same for all within a minute."""
     system = f"{HEAD}\nNow: 2026-11-29T21:{minute:02}:00Z\n{BODY}"
-    said = [("user", first), ("assistant", BODY[:4_000]), ("user", f"And at minute {minute}?")]
+    said = [("user", first), ("assistant", ANSWER), ("user", f"And at minute {minute}?")]
     talk = [{"role": role, "content": text} for role, text in said]
     return {"model": "m", "messages": [{"role": "system", "content": system}, *talk]}
 
