@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
 from promptcache_gateway.exchange import Call
 from promptcache_gateway.fleet.asking import read_asked
 from promptcache_gateway.fleet.settings import FleetSettings, ReplicaSettings
+from promptcache_gateway.mutations.cache_keys import put_member
 from promptcache_gateway.settings import UpstreamSettings
 from promptcache_gateway.upstreams.base import Inbound
 
@@ -25,22 +28,26 @@ def asked(
     headers = more.pop("headers", [])
     upstream = UpstreamSettings(name="f", fleet=FLEET, tenant_salt=more.pop("tenant_salt", False))
     body = payload or {"messages": [{"role": "user", "content": TEXT}]}
-    call = Call(
+    call = call_of(body, dialect=dialect, model=model, tenant=more.pop("tenant", "t"))
+    return read_asked(call, Inbound("POST", headers, b""), upstream, 0.25)
+
+
+def call_of(body: dict[str, Any], *, dialect: Any, model: str, tenant: str = "t") -> Call:
+    return Call(
         id="pcr_1",
         received_at=0.0,
         dialect=dialect,
         path="/v1/chat/completions",
-        body=b"",
+        body=json.dumps(body).encode(),
         payload=body,
         model=model,
         stream=False,
-        tenant=more.pop("tenant", "t"),
+        tenant=tenant,
         template=None,
         upstream="f",
         use_cache=True,
         want_body=False,
     )
-    return read_asked(call, Inbound("POST", headers, b""), upstream, 0.25)
 
 
 @pytest.mark.parametrize("name", [b"x-promptcache-session", b"x-session-affinity", b"x-session-id"])
@@ -59,6 +66,17 @@ def test_salts_keep_prefixes_apart_whoever_set_them() -> None:
     salted = asked(tenant_salt=True)
     assert len(salted.namespace) == 32
     assert salted.namespace != asked(tenant_salt=True, tenant="u").namespace
+
+
+def test_a_salt_that_a_mutation_adds_counts_too() -> None:
+    body = {"model": "m", "prompt": list(range(400))}
+    made = call_of(body, dialect="openai.completions", model="m")
+    changed, name = put_member(made, Mock(), "cache_salt", "tenant")
+    assert name
+    salted = read_asked(changed, Inbound("POST", [], b""), UpstreamSettings(name="f", fleet=FLEET), 0.25)
+    assert (salted.namespace, salted.token_ids) == (name, tuple(range(400)))
+    assert json.loads(changed.body) == changed.payload
+    assert "cache_salt" not in made.payload
 
 
 def test_the_longest_lifetime_of_the_model_counts() -> None:
