@@ -76,11 +76,11 @@ def exactly(tokens: int) -> Extent:
 
 
 class Tape:
-    """A prompt's extents, each segment's looked at once. Places are bytes, as in the prompt's offsets."""
+    """A prompt's extents, to be added up between places, which are bytes as in the prompt's offsets."""
 
     def __init__(self, prompt: Prompt) -> None:
         self._prompt = prompt
-        self._known: dict[int, Extent] = {}
+        self._extents = extents_of(prompt)
 
     def between(self, start: int, end: int | None = None) -> Extent:
         """Tokens between two places; ``end`` None: with all that closes the prompt."""
@@ -98,18 +98,20 @@ class Tape:
         """Tokens of a segment between two of its bytes."""
         size = self._prompt.offsets[index + 1] - self._prompt.offsets[index]
         if start > 0 or end < size:
-            return _extent_of(self._prompt.segments[index], max(start, 0), end if end < size else None)
-        known = self._known.get(index)
-        if known is None:
-            known = self._known[index] = _extent_of(self._prompt.segments[index])
-        return known
+            return segment_extent(self._prompt.segments[index], max(start, 0), end if end < size else None)
+        return self._extents[index]
+
+
+def extents_of(prompt: Prompt) -> tuple[Extent, ...]:
+    """Tokens of each segment as a whole."""
+    return prompt.extents or tuple([segment_extent(segment) for segment in prompt.segments])
 
 
 def weigh(prompt: Prompt) -> tuple[int, ...]:
     """A prompt's offsets with pictures at a nominal size: for guesses, where nothing better is known."""
     sizes = [
-        _NOMINAL_BYTES if is_opaque(segment) else prompt.offsets[index + 1] - prompt.offsets[index]
-        for index, segment in enumerate(prompt.segments)
+        _NOMINAL_BYTES if extent.most == math.inf else prompt.offsets[index + 1] - prompt.offsets[index]
+        for index, extent in enumerate(extents_of(prompt))
     ]
     return (0, *accumulate(sizes))
 
@@ -119,7 +121,7 @@ def is_opaque(segment: Segment) -> bool:
     return segment.text.startswith(("{", "["), segment.head) and _OPAQUE.search(segment.text) is not None
 
 
-def _extent_of(segment: Segment, start: int = 0, end: int | None = None) -> Extent:
+def segment_extent(segment: Segment, start: int = 0, end: int | None = None) -> Extent:
     """Tokens of a segment from one of its bytes to another; ``end`` None: with the markup that closes it."""
     if is_opaque(segment):
         return ANY
@@ -136,10 +138,10 @@ def text_extent(data: bytes) -> Extent:
     """Tokens of a text in UTF-8."""
     if not data:
         return Extent(0.0, 0.0)
-    spaces = data.count(b" ")
+    size, spaces = len(data), data.count(b" ")
     words = spaces - 2 * data.count(b"  ")  # of a row of spaces one counts, or none
     wide = 0 if data.isascii() else len(data.translate(None, _NARROW))
     others = len(data.translate(None, _LETTERS))
-    solid = (len(data) - spaces) / _BYTES_A_TOKEN
+    solid = (size - spaces) / _BYTES_A_TOKEN
     least = max(words * _WORD_TOKENS, wide * _WIDE_TOKENS, solid) - 1
-    return Extent(max(least, 0.0), others + (len(data) - others) * _LETTER_TOKENS + 1)
+    return Extent(max(least, 0.0), others + (size - others) * _LETTER_TOKENS + 1)

@@ -8,12 +8,13 @@ is the SDK's business; what a difference means is `comparison`'s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from promptcache.quick_values import quick
 from promptcache.segments import Segment, cut_request, newest_turn_start
+from promptcache_gateway.observe.extents import Extent, extents_of, segment_extent
 from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET, UNMASKED
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Prompt:
         head: how many leading segments are tools and instructions.
         turn: index of the first segment of the newest user turn (``len(segments)`` if there is none).
         parameters: the request's body without its contents: model, tool_choice, cache keys.
+        extents: how many tokens each segment can have; empty where nobody has measured them yet.
     """
 
     segments: tuple[Segment, ...]
@@ -55,6 +57,7 @@ class Prompt:
     head: int
     turn: int
     parameters: Mapping[str, Any]
+    extents: tuple[Extent, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def total_bytes(self) -> int:
@@ -93,8 +96,8 @@ def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
 def share_texts(prompt: Prompt, known: Prompt) -> Prompt:
     """The prompt with the leading segments it has in common with a known one being that one's own.
 
-    Thousands of requests that repeat an instruction then keep it once, and two texts that are one object are
-    equal without being read.
+    Thousands of requests that repeat an instruction then keep it once, two texts that are one object are
+    equal without being read, and what has been measured of one is not measured again.
     """
     depth = 0
     for one, other in zip(known.segments, prompt.segments, strict=False):
@@ -114,6 +117,7 @@ def share_texts(prompt: Prompt, known: Prompt) -> Prompt:
         prompt.head,
         prompt.turn,
         prompt.parameters,
+        extents_of(known)[:depth] + tuple([segment_extent(own) for own in prompt.segments[depth:]]),
     )
 
 

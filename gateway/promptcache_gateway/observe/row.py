@@ -144,6 +144,6 @@ def learn_lengths(row: Row, entry: Entry, found: Iterable[tuple[int, Extent]]) -
 
 def known_lengths(row: Row, prompt: Prompt, model: str) -> tuple[tuple[int, Extent], ...]:
     """Which of a new request's prefixes are known in tokens, the shortest first."""
-    lengths = row.lengths
-    keys = enumerate(prompt.exact)
-    return tuple((depth, lengths[model, key]) for depth, key in keys if (model, key) in lengths)
+    get = row.lengths.get
+    found = [(depth, get((model, key))) for depth, key in enumerate(prompt.exact)]
+    return tuple([(depth, extent) for depth, extent in found if extent is not None])

@@ -66,13 +66,15 @@ class Ruler:
         if evidence.match is not None and self._whole:
             offsets = evidence.prompt.offsets
             self._marks += [(offsets[depth], extent) for depth, extent in evidence.match.lengths if depth]
-            self._marks.sort(key=lambda mark: mark[0])
+            if known is not None:  # those of history come in order
+                self._marks.sort(key=_place_of)
 
     def at(self, place: int) -> Length:
         """Tokens before a place, which is given in bytes."""
-        if place not in self._known:
-            self._known[place] = self._measure(place)
-        return self._known[place]
+        known = self._known.get(place)
+        if known is None:
+            known = self._known[place] = self._measure(place)
+        return known
 
     def least_behind(self, place: int) -> float:
         """Tokens behind a place, at least."""
@@ -97,7 +99,7 @@ class Ruler:
 
     def _counted(self, place: int) -> Extent | None:
         """The count of an earlier request that ended at this very place."""
-        for peer, shared in self._peers():
+        for peer, shared in self._peers:
             prompt, tokens = peer.prompt, peer.prompt_tokens
             if tokens is None or place != prompt.offsets[-1] or place > shared or not is_whole(prompt):
                 continue
@@ -108,19 +110,19 @@ class Ruler:
 
     def _bounds(self, place: int) -> Iterator[Extent]:
         """From the nearest known places, the whole, others that begin alike, the text itself."""
-        before = [mark for mark in self._marks if mark[0] <= place][-1:]
-        behind = [mark for mark in self._marks if mark[0] > place][:1]
-        for at, extent in before:
+        behind = bisect_right(self._marks, place, key=_place_of)
+        if behind:
+            at, extent = self._marks[behind - 1]
             yield extent + self._between(at, place)
-        for at, extent in behind:
+        if behind < len(self._marks):
+            at, extent = self._marks[behind]
             yield extent - self._between(place, at)
         rest = self._prompt.total_bytes - place
         if self._whole and rest <= _LONG_BYTES:
             yield exactly(self._total) - self._tape.between(place)
-        for peer, shared in self._peers():
-            shorter = peer.prompt.total_bytes - place <= min(
-                rest // 2, _LONG_BYTES
-            )  # a long rest says little
+        for peer, shared in self._peers:
+            # A long rest says little.
+            shorter = peer.prompt.total_bytes - place <= min(rest // 2, _LONG_BYTES)
             if peer.prompt_tokens is not None and place <= shared and shorter and is_whole(peer.prompt):
                 yield exactly(peer.prompt_tokens) - Tape(peer.prompt).between(place)
         if not is_edited_by_provider(self._prompt):
@@ -129,15 +131,17 @@ class Ruler:
     def _between(self, start: int, end: int) -> Extent:
         return self._tape.between(start, end) if end - start <= _LONG_BYTES else ANY
 
-    def _peers(self) -> Iterator[tuple[Entry, int]]:
+    @cached_property
+    def _peers(self) -> tuple[tuple[Entry, int], ...]:
         """Requests of the same model with the bytes that they share with this one at its beginning."""
         if self._match is None or self._comparison is None:
-            return
-        living, best = self._match.living, self._match.predecessor
+            return ()
+        living, best, found = self._match.living, self._match.predecessor, []
         if living is not None and living is not best:
-            yield living, self._prompt.offsets[self._match.living_segments]
+            found.append((living, self._prompt.offsets[self._match.living_segments]))
         if best is not None and best.model == self._model:
-            yield best, self._comparison.shared_bytes
+            found.append((best, self._comparison.shared_bytes))
+        return tuple(found)
 
     def _guess(self, place: int) -> float:
         """Read off a line between what is known before the place and the prompt's end."""
@@ -162,6 +166,10 @@ class Ruler:
             return self._weights[-1]
         inside = place - self._prompt.offsets[index]
         return min(self._weights[index] + inside, self._weights[index + 1])
+
+
+def _place_of(mark: tuple[int, Extent]) -> int:
+    return mark[0]
 
 
 def lengths_told(entry: Entry, outcome: Outcome, *, marked_only: bool) -> list[tuple[int, Extent]]:
