@@ -60,7 +60,9 @@ class Recorder:
     def __init__(self, engine: Engine, *, capacity: int, bounds: Bounds) -> None:
         self._engine = engine
         self._bounds = bounds
-        self._queue: queue.Queue[RequestRecord | LearnedRow | _Barrier | None] = queue.Queue(capacity)
+        # Its put is one step in C; its bound is kept here, to a record for each thread that puts at once.
+        self._queue: queue.SimpleQueue[RequestRecord | LearnedRow | _Barrier | None] = queue.SimpleQueue()
+        self._capacity = capacity
         self._dropped = 0
         self._lock = threading.Lock()
         self._since_trim = 0
@@ -81,11 +83,10 @@ class Recorder:
 
     def put(self, item: RequestRecord | LearnedRow) -> bool:
         """Queue something to be written; False where it was dropped instead."""
-        try:
-            self._queue.put_nowait(item)
-        except queue.Full:
+        if self._queue.qsize() >= self._capacity:
             self._drop(1)
             return False
+        self._queue.put(item)
         return True
 
     def flush(self, timeout_s: float) -> bool:
@@ -94,10 +95,7 @@ class Recorder:
             return False
         barrier = _Barrier()
         self._urgent.set()
-        try:
-            self._queue.put(barrier, timeout=timeout_s)
-        except queue.Full:
-            return False
+        self._queue.put(barrier)
         return barrier.done.wait(timeout_s)
 
     def close(self) -> None:
