@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from promptcache_gateway.shared.crew_fleet import merged
+from tests.gateway.fleet.keepers import keepers, response
 from tests.gateway.fleet.servers import replicas
 from tests.gateway.mock_upstream import wait_until
 from tests.gateway.shared.processes import Crewed, crew
@@ -97,6 +98,25 @@ def test_replicas_and_a_limit_of_all_workers_which_end_with_their_parent(tmp_pat
             assert statuses[429] > 0, "two workers admit no more than one would"
             assert running.metrics()[limited] == statuses[429]
             running.process.kill()  # the workers see it, and end
+
+
+def test_an_answer_is_gone_on_from_at_any_worker(tmp_path: Path) -> None:
+    config = tmp_path / "promptcache.toml"
+    with keepers(4) as servers:
+        listed = ", ".join(f'"{server.mock.url}"' for server in servers)
+        config.write_text(f'[upstreams.f]\nreplicas = [{listed}]\nrouting = "round-robin"\n')
+        with crew(tmp_path, "--config", config, workers=3) as running:
+
+            def ask(**more: Any) -> Any:
+                told = httpx.post(f"{running.url}/v1/responses", json=response(**more), timeout=30)
+                assert told.status_code == 200, told.text
+                return told.json()["id"]
+
+            names = [ask() for _ in range(12)]
+            for _ in range(2):
+                names = [ask(previous_response_id=name) for name in names]
+        kept = [set(server.kept) for server in servers]
+        assert [sum(name in each for each in kept) for name in names] == [1] * 12
 
 
 def _fleet(running: Crewed) -> dict[str, Any]:
