@@ -48,7 +48,7 @@ class RowRule:
         """The product of padded rows."""
         if not self.blocked or rows.shape[0] <= self.multiple:
             return product(rows)
-        return torch.cat([product(part) for part in rows.split(self.multiple)])
+        return torch.cat([product(part) for part in torch.split(rows, self.multiple)])
 
 
 def find_row_rule(
