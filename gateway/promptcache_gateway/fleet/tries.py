@@ -30,7 +30,7 @@ REFUSALS = frozenset({401, 403, 404})
 
 _NOT_FOUND = frozenset({"previous_response_not_found", "conversation_not_found"})
 _TRIES = 3
-_MOST_ASKED = 8  # replicas, for an answer that nobody here knows the home of
+_MOST_ASKED = 16  # replicas, for an answer that nobody here knows the home of
 
 
 class Tries:
