@@ -6,10 +6,11 @@ Only its own tenant can do either; another's is not there. Nothing is forwarded,
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 import orjson
 
-from promptcache_gateway.errors import ApiError
+from promptcache_gateway.errors import ApiError, invalid_request
 from promptcache_gateway.plane.responses import JSON_TYPE, send_error, send_whole
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.switchboard import Switchboard
 
 _PATH = "/responses/"
+_OURS = "resp_"
 _RESPONSES = "openai.responses"
 
 
 def kept_of(tail: str) -> str | None:
-    """The id in ``/responses/{id}``; None where the path is another."""
+    """The id in ``/responses/{id}``; None where the path is another, or it is no response's id."""
     name = tail[len(_PATH) :] if tail.startswith(_PATH) else ""
-    return name if name and "/" not in name else None
+    return name if name.startswith(_OURS) and "/" not in name else None
 
 
 class KeptEndpoint:
@@ -43,6 +45,8 @@ class KeptEndpoint:
     async def __call__(self, scope: Scope, send: Send, name: str, caller: Caller) -> None:
         """Answer one request about the response called ``name``; never raises."""
         try:
+            if "true" in parse_qs(scope.get("query_string", b"").decode("latin-1")).get("stream", ()):
+                raise _no_stream()
             body = await self._answer(scope["method"] == "DELETE", caller.tenant, name)
         except ApiError as error:
             await send_error(send, error)
@@ -56,3 +60,7 @@ class KeptEndpoint:
         elif (kept := await self._shelf.get(tenant, name)) is not None:
             return kept.response
         raise ApiError(404, f"Response with id '{name[:64]}' not found.")
+
+
+def _no_stream() -> ApiError:
+    return invalid_request("A kept response is not streamed again.", "stream", "unsupported_value")

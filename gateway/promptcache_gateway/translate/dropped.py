@@ -51,7 +51,7 @@ def dropped(payload: Mapping[str, Any], dialect: Dialect, to: Dialect, flavor: F
     else:
         found = list(_of_chat(payload))
     if dialect == "openai.responses" and to == "anthropic.messages":
-        found += _strict(payload, "tools[{}].strict", ())
+        found += [*_strict(payload, "tools[{}].strict", ()), *_details(payload)]
     return tuple(found[:_MOST])
 
 
@@ -123,6 +123,13 @@ def _of_responses(payload: Mapping[str, Any], flavor: Flavor | None) -> Iterator
                 yield f"input[{at}]", _SEALED
             elif flavor is None or not flavor.takes_thoughts:
                 yield f"input[{at}]", _NO_COUNTERPART
+
+
+def _details(payload: Mapping[str, Any]) -> Iterator[Dropped]:
+    for at, item in _objects(payload.get("input")):
+        for index, part in _objects(item.get("content")):
+            if part.get("type") == "input_image" and part.get("detail") is not None:
+                yield f"input[{at}].content[{index}].detail", _NO_COUNTERPART
 
 
 def _strict(payload: Mapping[str, Any], path: str, within: tuple[str, ...]) -> Iterator[Dropped]:

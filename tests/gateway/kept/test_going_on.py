@@ -262,7 +262,7 @@ def test_it_is_read_again_and_deleted(client: openai.OpenAI, served: Served) -> 
     later = client.responses.create(model="m", input="Go on", previous_response_id=made.id)
     answer = served.http.delete(f"/responses/{made.id}")
     assert answer.json() == {"id": made.id, "object": "response", "deleted": True}
-    for name in (made.id, "resp_0", "x" * 5000):
+    for name in (made.id, "resp_0", "resp_" + "x" * 5000):
         with pytest.raises(openai.NotFoundError, match="not found"):
             client.responses.retrieve(name)
         with pytest.raises(openai.NotFoundError, match="not found"):
@@ -270,6 +270,11 @@ def test_it_is_read_again_and_deleted(client: openai.OpenAI, served: Served) -> 
     for name in (made.id, later.id):  # what is deleted is gone from the conversations it was part of
         with pytest.raises(openai.BadRequestError, match="not found"):
             client.responses.create(model="m", input="x", previous_response_id=name)
+    with pytest.raises(openai.BadRequestError, match="not streamed again"):
+        client.responses.retrieve(later.id, stream=True)
+    for path in ("compact", "input_tokens", f"{later.id}/cancel"):
+        answer = served.post({}, path=f"/v1/responses/{path}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown_url")
     answer = served.http.put(f"/v1/responses/{later.id}")
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, DELETE, OPTIONS")
 

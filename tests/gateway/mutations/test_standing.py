@@ -117,6 +117,7 @@ def test_what_a_message_cannot_say_of_a_chat_is_named() -> None:
 
 
 def test_what_responses_say_beyond_chats_and_messages_is_named() -> None:
+    picture = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
     asked = {
         "model": "m",
         "include": ["reasoning.encrypted_content"],
@@ -124,9 +125,9 @@ def test_what_responses_say_beyond_chats_and_messages_is_named() -> None:
         "text": {"verbosity": "low"},
         "reasoning": {"summary": "auto"},
         "tools": [{"type": "function", "name": "f", "strict": True}],
-        "input": [{"role": "user", "content": "Hi"}, {"type": "reasoning", "id": "rs_1", "summary": []}],
+        "input": [{"role": "user", "content": [picture]}, {"type": "reasoning", "id": "rs_1", "summary": []}],
     }
     named = ["include", "truncation", "text.verbosity", "reasoning.summary", "input[1]"]
     assert skipped(Stage(apis=("chat",)).send(asked, dialect="openai.responses")) == named
     messages = Stage(kind="anthropic").send(asked, dialect="openai.responses")
-    assert skipped(messages) == [*named, "tools[0].strict"]
+    assert skipped(messages) == [*named, "tools[0].strict", "input[0].content[0].detail"]
