@@ -9,6 +9,7 @@ class changes: who has a value cannot change it.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar
 
@@ -46,10 +47,11 @@ def quick(cls: type[Value]) -> type[Value]:
     if slots is not None:
         names["_open"] = type(f"_Open{cls.__name__}", (), {"__slots__": slots})
     exec(_source(known, names, slotted=slots is not None), names)  # noqa: S102 - of names that the class has been written with
-    made = names["__init__"]
+    made: Any = names["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     made.__module__ = cls.__module__
-    cls.__init__ = made  # type: ignore[misc]
+    made.__signature__ = inspect.signature(cls.__init__)
+    type.__setattr__(cls, "__init__", made)
     return cls
 
 

@@ -48,7 +48,7 @@ def test_they_are_made_shown_and_compared_alike() -> None:
         assert other == Quick(*arguments, **named)
         assert hash(other) == hash(Quick(*arguments, **named))
     assert Quick(1).c is not Quick(1).c
-    assert str(inspect.signature(Quick).parameters["a"]) == "a"
+    assert inspect.signature(Quick) == inspect.signature(Plain)
     assert replace(Quick(1), b="z") == Quick(1, "z")
     assert pickle.loads(pickle.dumps(Quick(1, "p"))) == Quick(1, "p") == copy.deepcopy(Quick(1, "p"))
 
