@@ -34,7 +34,8 @@ _PLACES = tuple(
         (r"^messages(?![a-z_]).*", "input"),
         (r"^max_(completion_)?tokens$", "max_output_tokens"),
         (r"^response_format(\.json_schema)?(?![a-z_])", "text.format"),
-        (r"^(tools\[\d+\]|tool_choice)\.function(?=\.)", r"\1"),
+        (r"^tool_choice\.allowed_tools(?![a-z_])", "tool_choice"),
+        (r"^(tools\[\d+\]|tool_choice(?:\.tools\[\d+\])?)\.function(?=\.)", r"\1"),
     )
 )
 
@@ -103,9 +104,22 @@ def _tool(tool: object, path: str) -> dict[str, Any]:
 def _tool_choice(choice: object) -> Any:
     if not isinstance(choice, dict):
         return choice
+    if choice.get("type") == "allowed_tools":
+        tools = a_list(choice.get("tools"), "tool_choice.tools")
+        named = [_named(an_object(each, at), at) for each, at in _placed(tools, "tool_choice.tools")]
+        return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode"), "tools": named}}
+    return _named(choice, "tool_choice")
+
+
+def _named(choice: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """A function named by a choice."""
     if choice.get("type") != "function":
-        raise untranslatable("tool_choice", f"The choice {str(choice.get('type'))[:40]!r}")
-    return {"type": "function", "function": {"name": a_text(choice.get("name"), "tool_choice.name")}}
+        raise untranslatable(path, f"The choice {str(choice.get('type'))[:40]!r}")
+    return {"type": "function", "function": {"name": a_text(choice.get("name"), f"{path}.name")}}
+
+
+def _placed(items: list[Any], path: str) -> list[tuple[Any, str]]:
+    return [(item, f"{path}[{index}]") for index, item in enumerate(items)]
 
 
 def _messages(payload: Mapping[str, Any], flavor: Flavor) -> list[dict[str, Any]]:

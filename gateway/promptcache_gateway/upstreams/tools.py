@@ -78,12 +78,14 @@ def read_tools(payload: Mapping[str, Any]) -> ToolUse:
     for index, name in enumerate(names):
         if name in names[:index]:
             raise wrong(f"tools[{index}].function.name", "a name that no other tool has")
-    mode, wanted = _choice(payload.get("tool_choice"), names)
+    choice = payload.get("tool_choice")
+    mode, wanted = _choice(choice, names)
+    named = isinstance(choice, dict) and choice.get("type") == "function"
     return ToolUse(
         definitions=tuple(given or ()),
-        callable=tuple(tool for tool in tools if wanted is None or tool.name == wanted),
+        callable=tuple(tool for tool in tools if tool.name in wanted),
         mode=mode,
-        parallel=flag(payload, "parallel_tool_calls", default=True) and wanted is None,
+        parallel=flag(payload, "parallel_tool_calls", default=True) and not named,
     )
 
 
@@ -112,29 +114,46 @@ def _tool(tool: object, path: str) -> Tool:
     return Tool(name, schema if strict else leniently(schema), f"{path}.function.parameters")
 
 
-def _choice(choice: object, names: list[str]) -> tuple[ToolMode, str | None]:
-    """The mode, and the one tool that must be called where it is named."""
+def _choice(choice: object, names: list[str]) -> tuple[ToolMode, list[str]]:
+    """The mode, and the names of the tools that may be called."""
     match choice:
-        case None:
-            return ("auto" if names else "none"), None
+        case None | "auto":
+            return ("auto" if names else "none"), names
         case "none":
-            return "none", None
-        case "auto":
-            return ("auto" if names else "none"), None
+            return "none", names
         case "required":
             if not names:
                 raise invalid_request(
                     "'tool_choice' asks for a call, and there are no 'tools'.", "tool_choice", "invalid_value"
                 )
-            return "required", None
+            return "required", names
         case {"type": "function", "function": {"name": str(name)}}:
             if name not in names:
                 raise wrong("tool_choice.function.name", "the name of one of 'tools'")
-            return "required", name
-        case {"type": "allowed_tools" | "custom"}:
-            raise unsupported("tool_choice.type", "takes 'function' only")
+            return "required", [name]
+        case {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [_, *_] as tools}}:
+            return _allowed(mode, tools, names)
+        case {"type": "allowed_tools"}:
+            raise wrong("tool_choice.allowed_tools", "an object with 'mode' and 'tools'")
+        case {"type": "custom"}:
+            raise unsupported("tool_choice.type", "calls functions only, not 'custom'")
         case _:
             raise wrong(
                 "tool_choice",
-                "'none', 'auto', 'required' or {'type': 'function', 'function': {'name': …}}",
+                "'none', 'auto', 'required', 'allowed_tools', {'type': 'function', 'function': {'name': …}}",
             )
+
+
+def _allowed(mode: object, tools: list[object], names: list[str]) -> tuple[ToolMode, list[str]]:
+    """Some of the tools: the others stay in the prompt, and so in the cached prefix."""
+    path = "tool_choice.allowed_tools"
+    if mode not in ("auto", "required"):
+        raise wrong(f"{path}.mode", "'auto' or 'required'")
+    allowed = []
+    for index, tool in enumerate(tools):
+        match tool:
+            case {"type": "function", "function": {"name": str(name)}} if name in names:
+                allowed.append(name)
+            case _:
+                raise wrong(f"{path}.tools[{index}]", "'type' and 'function' with the name of one of 'tools'")
+    return ("required" if mode == "required" else "auto"), allowed

@@ -217,6 +217,7 @@ def test_other_shapes_and_the_older_api(client: openai.OpenAI) -> None:
             "tools[1].function.parameters.properties.a",
         ),
         ({"extra_body": {"guided_grammar": "start: ???"}}, "guided_grammar"),
+        ({"extra_body": {"guided_grammar": 'start: "a" b\nb: b "x"'}}, "guided_grammar"),
         ({"top_logprobs": 2}, "top_logprobs"),
         ({"presence_penalty": 3}, "presence_penalty"),
         ({"logit_bias": {"99999": 1}}, "logit_bias"),
@@ -228,6 +229,16 @@ def test_faults_are_400_and_placed(client: openai.OpenAI, fields: dict, param: s
             chat(client, stream=streamed, **fields)
         assert caught.value.param == param
         assert caught.value.body["type"] == "invalid_request_error"
+
+
+def test_a_grammar_found_to_lead_nowhere_is_a_400(client: openai.OpenAI) -> None:
+    grammar = {"grammar": 'start: "a" B\nB: /x/ & /y/'}
+    with pytest.raises(openai.BadRequestError, match="nothing can follow") as caught:
+        chat(client, extra_body={"structured_outputs": grammar})
+    assert caught.value.param == "structured_outputs.grammar"
+    with pytest.raises(openai.APIError, match="nothing can follow"):
+        stream(client, extra_body={"structured_outputs": grammar})
+    assert chat(client).choices[0].finish_reason == "length", "others go on"
 
 
 def test_a_lenient_schema_passes_over_what_is_not_enforced(client: openai.OpenAI) -> None:
@@ -272,6 +283,32 @@ def test_a_named_call_and_none(client: openai.OpenAI) -> None:
     none = chat(client, tools=TOOLS, tool_choice="none", seed=1).choices[0]
     assert none.message.tool_calls is None
     assert none.finish_reason in {"stop", "length"}
+
+
+def test_some_of_the_tools_are_allowed_and_all_stay_in_the_prompt(client: openai.OpenAI) -> None:
+    """As `Conversation.mask_tools` asks for it: the prefix with the tools is found again."""
+    seen = chat(client, tools=TOOLS, tool_choice="none").usage
+    only = {"type": "function", "function": {"name": "switch_off"}}
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [only]}}
+    for seed in range(4):
+        made = chat(client, tools=TOOLS, tool_choice=allowed, seed=seed, max_tokens=200)
+        assert {call.function.name for call in made.choices[0].message.tool_calls} == {"switch_off"}
+        assert made.usage.prompt_tokens == seen.prompt_tokens
+        assert made.usage.prompt_tokens_details.cached_tokens == seen.prompt_tokens - 1
+    tools = [{"type": "function", **tool["function"]} for tool in TOOLS]
+    choice = {
+        "type": "allowed_tools",
+        "mode": "required",
+        "tools": [{"type": "function", "name": "switch_off"}],
+    }
+    told = client.responses.create(
+        model=MODEL, input="Which?", tools=tools, tool_choice=choice, max_output_tokens=200
+    )
+    assert {item.name for item in told.output if item.type == "function_call"} == {"switch_off"}
+    choice["tools"][0]["name"] = "none_of_them"
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model=MODEL, input="Which?", tools=tools, tool_choice=choice)
+    assert caught.value.param == "tool_choice.tools[0]"
 
 
 def test_several_calls_at_once(client: openai.OpenAI) -> None:
@@ -319,6 +356,40 @@ def test_token_ids_on_request(client: openai.OpenAI, served: Served) -> None:
     assert pieces[0].choices[0].prompt_token_ids == [97]
     assert sum(len(piece.choices[0].token_ids or []) for piece in pieces[:-1]) == 5
     assert not hasattr(chat(client), "prompt_token_ids")
+
+
+def test_a_conversation_goes_on_by_token_ids_through_responses(client: openai.OpenAI) -> None:
+    fields = {"model": MODEL, "max_output_tokens": 12, "temperature": 1.5, "store": False}
+    extra = {"return_token_ids": True, "seed": 3, "logit_bias": ASCII}
+    ask = [{"role": "user", "content": "Which lamp is it? " * 4}]
+    first = client.responses.create(input=ask, extra_body=extra, **fields)
+    assert len(first.token_ids) == first.usage.output_tokens
+    *_, last = client.responses.create(input=ask, extra_body=extra, stream=True, **fields)
+    assert last.type == "response.incomplete", "it was cut"
+    streamed = last.response
+    assert (streamed.prompt_token_ids, streamed.token_ids) == (first.prompt_token_ids, first.token_ids)
+    known = first.prompt_token_ids + first.token_ids
+    said = [
+        *ask,
+        {"role": "assistant", "content": first.output_text},
+        {"role": "user", "content": "And now?"},
+    ]
+    again = client.responses.create(input=said, extra_body={**extra, "prompt_token_ids": known}, **fields)
+    assert again.prompt_token_ids[: len(known)] == known
+    assert again.usage.input_tokens_details.cached_tokens == len(known) - 1, "the last was never computed"
+
+
+def test_faults_are_named_by_their_place_in_a_responses_request(client: openai.OpenAI) -> None:
+    tool = {"type": "function", "name": "f", "parameters": {"type": "string"}}
+    for fields, param in (
+        ({"extra_body": {"prompt_token_ids": "x"}}, "prompt_token_ids"),
+        ({"extra_body": {"prompt_token_ids": [-1]}}, "prompt_token_ids"),
+        ({"tools": [tool]}, "tools[0].parameters.type"),
+        ({"max_output_tokens": 10**6}, "input"),
+    ):
+        with pytest.raises(openai.BadRequestError) as caught:
+            client.responses.create(model=MODEL, input="Which?", **fields)
+        assert caught.value.param == param
 
 
 def test_echo(client: openai.OpenAI) -> None:

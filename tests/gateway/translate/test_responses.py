@@ -210,6 +210,8 @@ def test_token_ids_are_told_where_the_upstream_tells_them() -> None:
         ("response_format.type", "text.format.type"),
         ("tools[1].function.parameters.type", "tools[1].parameters.type"),
         ("tool_choice.function.name", "tool_choice.name"),
+        ("tool_choice.allowed_tools.mode", "tool_choice.mode"),
+        ("tool_choice.allowed_tools.tools[1]", "tool_choice.tools[1]"),
         ("prompt_token_ids", "prompt_token_ids"),
     ],
 )

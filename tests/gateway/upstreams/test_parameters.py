@@ -238,6 +238,28 @@ def test_an_unknown_parameter_is_refused_by_name() -> None:
             {"type": "function", "function": {"name": "a"}},
             "tool_choice.function.name",
         ),
+        ("tool_choice", {"type": "allowed_tools"}, "tool_choice.allowed_tools"),
+        (
+            "tool_choice",
+            {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}},
+            "tool_choice.allowed_tools",
+        ),
+        (
+            "tool_choice",
+            {"type": "allowed_tools", "allowed_tools": {"mode": "none", "tools": [{}]}},
+            "tool_choice.allowed_tools.mode",
+        ),
+        (
+            "tool_choice",
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {
+                    "mode": "auto",
+                    "tools": [{"type": "function", "function": {"name": "none of them"}}],
+                },
+            },
+            "tool_choice.allowed_tools.tools[0]",
+        ),
         ("stream_options", True, "stream_options"),
         ("stream_options", {}, "stream_options"),
         ("metadata", "x", "metadata"),
