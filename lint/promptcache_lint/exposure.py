@@ -103,12 +103,12 @@ class Exposed:
 
 def exposed_holes(prompt: Prompt) -> Iterator[Exposed]:
     """The holes in the reusable part of the prompt, in order."""
-    return (exposed for exposed in _exposed(prompt) if isinstance(exposed.part, Hole))
+    return (exposed for exposed in _exposed(_This(prompt)) if isinstance(exposed.part, Hole))
 
 
 def exposed_branches(prompt: Prompt) -> Iterator[Exposed]:
     """The conditional sections in the reusable part of the prompt, in order."""
-    return (exposed for exposed in _exposed(prompt) if isinstance(exposed.part, Branch))
+    return (exposed for exposed in _exposed(_This(prompt)) if isinstance(exposed.part, Branch))
 
 
 def holds_input(parts: Iterable[Part]) -> bool:
@@ -116,11 +116,25 @@ def holds_input(parts: Iterable[Part]) -> bool:
     return any(isinstance(part, Hole) and _is_input(part) for part in flatten(parts))
 
 
-def _exposed(prompt: Prompt) -> Iterator[Exposed]:
-    rows = [(segment, part) for segment in prompt.reusable() for part in segment.parts]
+@dataclass(frozen=True, slots=True, eq=False)
+class _This:
+    """A prompt as this very object: to compare prompts by what they hold costs more than to look at them."""
+
+    prompt: Prompt
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _This) and other.prompt is self.prompt
+
+    def __hash__(self) -> int:
+        return id(self.prompt)
+
+
+@lru_cache(maxsize=4)  # the rules ask one after another
+def _exposed(this: _This) -> tuple[Exposed, ...]:
+    rows = [(segment, part) for segment in this.prompt.reusable() for part in segment.parts]
     if all(isinstance(part, Text) for _, part in rows):
-        return iter(())  # most texts: nothing varies, so nothing need be counted
-    return _with_words_kept(list(_walk(rows, 0, (0, 0), [False])))
+        return ()  # most texts: nothing varies, so nothing need be counted
+    return tuple(_with_words_kept(list(_walk(rows, 0, (0, 0), [False]))))
 
 
 def _with_words_kept(found: list[Exposed]) -> Iterator[Exposed]:
@@ -129,7 +143,7 @@ def _with_words_kept(found: list[Exposed]) -> Iterator[Exposed]:
     done: list[Exposed] = []
     for exposed in reversed(found):
         words = exposed.words_behind - min(beyond.get(id(exposed.segment), 0), exposed.words_behind)
-        done.append(replace(exposed, words_kept=words))
+        done.append(replace(exposed, words_kept=words) if words else exposed)
         if isinstance(exposed.part, Hole) and (
             _is_input(exposed.part) or _TALK.fullmatch(exposed.part.words)
         ):

@@ -11,7 +11,7 @@ What a trait means, and whether it matters where it stands, is the rules' busine
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -89,7 +89,10 @@ class Trait:
         """The same trait, one step further on its way."""
         if place == self.origin or (self.flow and self.flow[-1] == place):
             return self
-        return replace(self, flow=(*self.flow, place)) if len(self.flow) < 32 else self
+        if len(self.flow) >= 32:
+            return self
+        flow = (*self.flow, place)
+        return Trait(self.mark, self.origin, self.label, flow, self.once, self.guessed, self.built)
 
 
 @dataclass(frozen=True, slots=True)

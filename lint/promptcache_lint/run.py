@@ -94,6 +94,8 @@ def lint_in_order(
             if linter is None:
                 linter = linters[file.settings] = FileLinter(file.settings, roots, base, kept)
             results.append(linter.lint(file.path, asked=file.asked))
+        for linter in linters.values():
+            linter.forget()  # before the collector looks again: it would go through all of it
     return results
 
 

@@ -18,7 +18,7 @@ from promptcache_lint.fixes.trial import Trial
 from promptcache_lint.places import Place, Source
 from promptcache_lint.prompts import Hole, flatten
 from promptcache_lint.readers.choice import choose_reader
-from promptcache_lint.readers.reading import InputFile, Workspace
+from promptcache_lint.readers.reading import Forgetful, InputFile, Workspace
 from promptcache_lint.rulebook import all_rules
 from promptcache_lint.suppressions import MARKER, apply, find_suppressions
 
@@ -95,6 +95,13 @@ class FileLinter:
             if cached is not None and self._cache is not None:
                 self._cache.keep(cached, findings)
         return findings
+
+    def forget(self) -> None:
+        """Let go of what the readers share."""
+        for known in self.workspace.shared.values():
+            if isinstance(known, Forgetful):
+                known.forget()
+        self.workspace.shared.clear()
 
     def again(self) -> FileLinter:
         """A linter under the same settings that has read nothing yet, for a file that changed."""

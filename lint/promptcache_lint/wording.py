@@ -71,7 +71,7 @@ _OPENING = re.compile(
 )
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=32_768)
 def role_of_name(name: str) -> Role | None:
     """The role of what is called ``name`` (of a variable, function, key or file); None if no prompt."""
     words = in_words(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Branch, Hole, Text, Trait
@@ -59,7 +60,14 @@ _STRFTIME_DAY = re.compile(r"%[-#0]?[aAdejuwxDFUVW]|\b(?:d|dd|ddd|DD|D)\b")
 
 def has_placeholder(text: str) -> bool:
     """Whether the text holds any placeholder."""
-    return PLACEHOLDER.search(text) is not None
+    return bool(_placeholders(text))
+
+
+@lru_cache(maxsize=512)  # one text stands in several prompts
+def _placeholders(text: str) -> tuple[re.Match[str], ...]:
+    if "{" not in text and "%(" not in text and "<%" not in text:
+        return ()
+    return tuple(PLACEHOLDER.finditer(text))
 
 
 def date_only(mark: Mark, pattern: str, vocabulary: Vocabulary) -> Mark | None:
@@ -119,7 +127,7 @@ def template_parts(
     ``prose``: the text is Markdown, whose fenced code is an example and no template.
     """
     builder = _Builder()
-    matches = list(PLACEHOLDER.finditer(text))
+    matches = _placeholders(text)
     doubled_is_escaped = any(match["brace"] for match in matches)
     is_code = doubled_is_escaped and _JSX.search(text) is not None
     fences = _code_fences(text) if prose and ("```" in text or "~~~" in text) else ()

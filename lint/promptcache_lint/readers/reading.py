@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
     from promptcache_lint.rulebook import Vocabulary
 
-__all__ = ["InputFile", "Reader", "Workspace"]
+__all__ = ["Forgetful", "InputFile", "Reader", "Workspace"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,15 @@ class Workspace:
             return path.relative_to(self.base).as_posix()
         except ValueError:
             return path.as_posix()
+
+
+@runtime_checkable
+class Forgetful(Protocol):
+    """What readers share, where its parts refer to each other, so that it does not free itself."""
+
+    def forget(self) -> None:
+        """Let go of everything."""
+        ...
 
 
 class Reader(Protocol):

@@ -38,6 +38,7 @@ You are a travel agent. Today is 2024-05-01. Never book without asking.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache.detectors import find_volatile
@@ -78,7 +79,7 @@ class VolatileLiteral(Rule):
 
     def _in_text(self, prompt: Prompt, segment: Segment, part: Text) -> Iterator[Finding]:
         text = _ESCAPE.sub(_blank, part.text) if prompt.recorded else part.text
-        for span in find_volatile(text):
+        for span in _spans(text):
             severity = _severity(span, recorded=prompt.recorded)
             if severity is None:
                 continue
@@ -90,6 +91,11 @@ class VolatileLiteral(Rule):
                 segment=segment.path,
                 subject=span.text,
             )
+
+
+@lru_cache(maxsize=512)  # one text stands in several prompts
+def _spans(text: str) -> tuple[VolatileSpan, ...]:
+    return tuple(find_volatile(text))
 
 
 def _severity(span: VolatileSpan, *, recorded: bool) -> Severity | None:

@@ -44,3 +44,12 @@ def test_what_is_listed_is_remembered_until_it_is_forgotten(tmp_path):
     assert folders.find(str(tmp_path), ["late"]) is None
     folders.forget()
     assert folders.find(str(tmp_path), ["late"]) == (tmp_path / "late.py", 1)
+
+
+def test_a_package_is_the_outermost_one(tmp_path):
+    _tree(tmp_path, "shop/__init__.py", "shop/chat/__init__.py", "shop/chat/deep.py", "scripts/run.py")
+    folders = Folders((tmp_path,))
+    assert folders.package(tmp_path / "shop" / "chat") == tmp_path / "shop"
+    assert folders.package(tmp_path / "shop") == tmp_path / "shop"
+    assert folders.package(tmp_path / "scripts") == tmp_path / "scripts"
+    assert folders.package(tmp_path / "gone") == tmp_path / "gone"

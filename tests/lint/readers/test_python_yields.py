@@ -9,7 +9,7 @@ import pytest
 
 from promptcache_lint.places import Source
 from promptcache_lint.readers.python.modules import parse_module
-from promptcache_lint.readers.python.walking import nodes_of, stored_names
+from promptcache_lint.readers.python.walking import kinds_of, nodes_of, stored_among
 from promptcache_lint.readers.python.yields import flow_of
 
 EVERYTHING = """
@@ -97,4 +97,11 @@ def test_the_walk_meets_what_the_standard_one_meets():
 
 
 def test_stored_names():
-    assert stored_names(ast.parse("a = b\nfor c in d: e.f = 1\n(g := 2)")) == {"a", "c", "g"}
+    assert stored_among(nodes_of(ast.parse("a = b\nfor c in d: e.f = 1\n(g := 2)"))) == {"a", "c", "g"}
+
+
+def test_nodes_by_their_kind_are_all_of_them_in_order():
+    nodes = nodes_of(ast.parse(EVERYTHING))
+    kinds = kinds_of(nodes)
+    assert sum(map(len, kinds.values())) == len(nodes)
+    assert all(found == [node for node in nodes if type(node) is kind] for kind, found in kinds.items())

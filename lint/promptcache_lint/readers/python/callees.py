@@ -24,7 +24,7 @@ _TOOL_CLASS = re.compile(
 _TEMPLATE_CLASS = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_template)?")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32_768)
 def kind_of_call(path: str) -> Literal["template", "tool", "request", ""]:
     """What a call of ``path``, a name or chain of attributes, makes or sends; empty if nothing known."""
     if _TEMPLATE_CLASS.fullmatch(path):

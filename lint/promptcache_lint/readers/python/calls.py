@@ -42,6 +42,11 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 
+_ASKING = frozenset({"len", "bool", "isinstance", "hasattr", "callable", "any", "all", "range", "type"})
+"""Functions of the language whose result keeps nothing of what they are given."""
+_LOGGING = frozenset({"debug", "info", "warning", "warn", "error", "exception", "critical"})
+_OF_LOGS = frozenset({"exc_info", "stack_info", "stacklevel", "extra"})
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -78,11 +83,28 @@ def call(machine: Interpreter, node: ast.Call, frame: Frame, *, taken: bool = Tr
     """The value of a call; where nobody takes it, functions that leave no trace are not run."""
     receiver = machine.evaluate(node.func.value, frame) if isinstance(node.func, ast.Attribute) else None
     callee = _callee(machine, node, receiver, frame)
-    made = _evaluate_arguments(machine, node, callee, _dotted(callee, receiver, node), frame)
+    dotted = _dotted(callee, receiver, node)
+    if dotted in _ASKING or (not taken and _only_logs(node, receiver)):
+        for given in (*node.args, *(keyword.value for keyword in node.keywords)):
+            machine.run_for_effect(given, frame)
+        return Thing(frame.module.label(node)) if taken else Thing()
+    made = _evaluate_arguments(machine, node, callee, dotted, frame)
     machine.sinks.called(made, frame)
     if not taken and isinstance(callee, Ref) and not _leaves_trace(machine, made, callee, frame):
         return Thing()
     return _run(machine, made, receiver, frame)
+
+
+def _only_logs(node: ast.Call, receiver: Value | None) -> bool:
+    """Whether a call that nobody takes the result of tells a log, or the terminal, and nobody else."""
+    match node.func:
+        case ast.Name(id="print"):
+            return True
+        case ast.Attribute(attr=name) if name in _LOGGING:
+            foreign = isinstance(receiver, Thing) or (isinstance(receiver, Ref) and receiver.target is None)
+            return foreign and all(keyword.arg in _OF_LOGS for keyword in node.keywords)
+        case _:
+            return False
 
 
 def _leaves_trace(machine: Interpreter, made: Call, ref: Ref, frame: Frame) -> bool:
@@ -199,7 +221,7 @@ def _write_back(machine: Interpreter, made: Call, ref: Ref, left: Frame, frame: 
         if owner:
             for name, value in left.names.items():
                 if name.startswith(prefix):
-                    frame.names[f"{owner}.{name[len(prefix) :]}"] = value
+                    frame.store(f"{owner}.{name[len(prefix) :]}", value)
         parameters = parameters[1:]
     pairs = [*zip(parameters[len(ref.given) :], made.arguments, strict=False)]
     pairs += [(name, pair) for name, pair in made.named.items() if name in parameters]
@@ -234,7 +256,7 @@ def _literal(value: Value) -> str:
     return ""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32_768)
 def _passes_on(name: str) -> bool:
     """Whether a function of this name gives back what it is given, in another form."""
     return _PASSING.fullmatch(name) is not None

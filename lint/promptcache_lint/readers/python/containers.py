@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.known import as_set, environment
 from promptcache_lint.readers.python.values import (
+    MOST_ITEMS,
     Map,
     Seq,
     Str,
@@ -28,21 +29,33 @@ __all__ = ["comprehension", "dict_display", "display", "subscript"]
 
 def dict_display(machine: Interpreter, node: ast.Dict, frame: Frame) -> Value:
     """A dict display."""
-    result = Map(())
+    pairs: list[tuple[str | None, Value]] = []
     for key, item in zip(node.keys, node.values, strict=True):
         value = machine.evaluate(item, frame)
         if key is None:
-            if isinstance(value, Map):
-                for name, inner in value.pairs:
-                    result = result.set(name, inner)
-            result = Map(result.pairs, result.traits, partial=True)
+            pairs += value.pairs if isinstance(value, Map) else ()
             continue
         name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
         if name is None:
-            machine.evaluate(key, frame)
-        result = result.set(name, value)
+            machine.run_for_effect(key, frame)
+        pairs.append((name, value))
+    result = Map(_stored(pairs), partial=None in node.keys)
     machine.sinks.built_dict(result, node, frame)
     return result
+
+
+def _stored(pairs: list[tuple[str | None, Value]]) -> tuple[tuple[str | None, Value], ...]:
+    """What `Map.set` leaves of pairs that are stored one after another."""
+    kept: list[tuple[str | None, Value]] = []
+    seen: set[str] = set()
+    for key, value in pairs:
+        if key is not None and key in seen:
+            kept = [pair for pair in kept if pair[0] != key]
+        elif key is not None:
+            seen.add(key)
+        del kept[MOST_ITEMS:]
+        kept.append((key, value))
+    return tuple(kept)
 
 
 def display(machine: Interpreter, node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
@@ -77,7 +90,7 @@ def comprehension(
         traits += order_traits(iterable) if not isinstance(iterable, Seq | Map) else iterable.traits
         machine.assign(generator.target, element_of(iterable), frame)
         for condition in generator.ifs:
-            machine.evaluate(condition, frame)
+            machine.run_for_effect(condition, frame)
     traits = tuple(dict.fromkeys(traits))
     if isinstance(node, ast.DictComp):
         key = machine.evaluate(node.key, frame)
@@ -112,7 +125,9 @@ def subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
     label = frame.module.label(node)
     if isinstance(index, ast.Slice):
         return base if isinstance(base, Str | Seq) else Thing(label, traits_of(base))
-    key = machine.evaluate(index, frame)
+    if isinstance(base, Thing) and base.type == "os.environ":
+        return environment(machine, machine.evaluate(index, frame), node, frame)
+    machine.run_for_effect(index, frame)
     match base:
         case Map() if isinstance(index, ast.Constant) and isinstance(index.value, str):
             value = base.get(index.value)
@@ -125,8 +140,6 @@ def subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
             )
         case Seq():
             return _seq_item(base, index)
-        case Thing() if base.type == "os.environ":
-            return environment(machine, key, node, frame)
         case Thing():
             return Thing(label, base.traits, settled=base.settled)
         case _:

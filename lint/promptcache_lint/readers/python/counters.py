@@ -71,7 +71,7 @@ class Counters:
         found: dict[str, Value] = {}
         if "+=" not in function.text and "-=" not in function.text:
             return found
-        for node in function.nodes:
+        for node in function.kinds.get(ast.AugAssign, ()):
             if isinstance(node, ast.AugAssign) and _counts(node, function):
                 name = ast.unparse(node.target)
                 value = self._value(node, name, module, Severity.WARNING)
@@ -95,15 +95,26 @@ def _counts(node: ast.AugAssign, function: Function) -> bool:
     """Whether ``node`` adds a number to what is kept between calls, and the function does not reset it."""
     match node:
         case ast.AugAssign(op=ast.Add() | ast.Sub(), value=ast.Constant(value=int())):
-            name = ast.unparse(node.target)
+            name = _spelled(node.target)
         case _:
             return False
     if isinstance(node.target, ast.Name):
-        if not any(isinstance(n, ast.Global | ast.Nonlocal) and name in n.names for n in function.nodes):
+        shared = (*function.kinds.get(ast.Global, ()), *function.kinds.get(ast.Nonlocal, ()))
+        if not any(name in node.names for node in shared if isinstance(node, ast.Global | ast.Nonlocal)):
             return False
     elif not name.startswith("self.") or name.count(".") > 1 or function.name == "__init__":
         return False
     return not any(
-        isinstance(inner, ast.Assign) and any(ast.unparse(target) == name for target in inner.targets)
-        for inner in function.nodes
+        isinstance(inner, ast.Assign) and any(_spelled(target) == name for target in inner.targets)
+        for inner in function.kinds.get(ast.Assign, ())
     )
+
+
+def _spelled(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            return f"{owner}.{name}"
+        case _:
+            return ast.unparse(node)

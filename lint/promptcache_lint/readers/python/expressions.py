@@ -70,7 +70,7 @@ def _any_of(machine: Interpreter, node: ast.BoolOp, frame: Frame) -> Value:
 
 
 def _choice(machine: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
-    evaluate(machine, node.test, frame)
+    machine.run_for_effect(node.test, frame)
     first, second = evaluate(machine, node.body, frame), evaluate(machine, node.orelse, frame)
     return merge(first, second, frame.module.place(node), frame.module.label(node.test))
 
@@ -90,14 +90,14 @@ def _lambda(machine: Interpreter, node: ast.Lambda, frame: Frame) -> Value:  # n
 
 
 def _signed(machine: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:
-    value = evaluate(machine, node.operand, frame)
-    return Thing(frame.module.label(node), () if isinstance(node.op, ast.Not) else traits_of(value))
+    if isinstance(node.op, ast.Not):
+        machine.run_for_effect(node.operand, frame)
+        return Thing(frame.module.label(node))
+    return Thing(frame.module.label(node), traits_of(evaluate(machine, node.operand, frame)))
 
 
 def _comparison(machine: Interpreter, node: ast.Compare, frame: Frame) -> Value:
-    evaluate(machine, node.left, frame)
-    for other in node.comparators:
-        evaluate(machine, other, frame)
+    machine.run_for_effect(node, frame)
     return Thing("", settled=True)
 
 

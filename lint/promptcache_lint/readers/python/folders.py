@@ -54,6 +54,13 @@ class Folders:
             place = inner
         return (Path(found[0]), found[1]) if found is not None else None
 
+    def package(self, folder: Path) -> Path:
+        """The outermost package that a folder is in; the folder itself where it is in none."""
+        package = folder
+        while "__init__.py" in self._list(str(folder))[0] and folder != folder.parent:
+            package, folder = folder, folder.parent
+        return package
+
     def _list(self, folder: str) -> tuple[frozenset[str], frozenset[str]]:
         """The names of the files and of the folders in a folder; none where it cannot be listed."""
         known = self._listed.get(folder)

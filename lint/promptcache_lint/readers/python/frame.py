@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from promptcache_lint.readers.python.merging import merge
 
 if TYPE_CHECKING:
+    import ast
+
     from promptcache_lint.places import Place
     from promptcache_lint.readers.python.program import Class, Function, Module
     from promptcache_lint.readers.python.values import Value
@@ -29,10 +31,14 @@ class Frame:
     outer: Frame | None = None
     depth: int = 0
     names: dict[str, Value] = field(default_factory=dict)
+    owners: set[str] = field(default_factory=set)
+    """What has attributes among the names, or had some."""
     nested: dict[str, Function] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
     returned: list[tuple[Value, Place]] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
+    only: frozenset[ast.stmt] | None = None
+    """The statements that are run; None for all of them."""
     kept: bool = False
     """What is made now is made once in the life of the process (``if cls.agent is None: cls.agent = …``)."""
 
@@ -61,10 +67,19 @@ class Frame:
 
     def set(self, name: str, value: Value) -> None:
         """Bind a name, and forget what was known of its attributes."""
-        prefix = name + "."
-        for key in [key for key in self.names if key.startswith(prefix)]:
-            del self.names[key]
+        if name in self.owners:
+            prefix = name + "."
+            for key in [key for key in self.names if key.startswith(prefix)]:
+                del self.names[key]
+        self.store(name, value)
+
+    def store(self, name: str, value: Value) -> None:
+        """Bind a name, whose attributes stay what they are."""
         self.names[name] = value
+        owner, dot, _ = name.rpartition(".")
+        while dot:
+            self.owners.add(owner)
+            owner, dot, _ = owner.rpartition(".")
 
     def join(self, before: dict[str, Value], other: dict[str, Value], place: Place, test: str) -> None:
         """Merge the names after a branch with those of the other way."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import count_words
 from promptcache_lint.prompts import Text, flatten
-from promptcache_lint.readers.python import expressions, statements
+from promptcache_lint.readers.python import effects, expressions, statements
 from promptcache_lint.readers.python.counters import Counters
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.objects import Objects, settled
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["Interpreter"]
 
 _DEEPEST = 6
+_MOST_COMPARED = 40
 _MOST_CALLS = 600
 _MOST_RESULTS = 20_000
 _LARGEST_PROGRAM = 8_000_000
-_SHALLOW = (Str, Thing)
 _EMPTY = (Str(()), Seq(()), Map(()))
 _CACHING = {"cache", "lru_cache", "cached_property", "cached"}
 
@@ -90,6 +90,10 @@ class Interpreter:
         """The value of an expression."""
         return expressions.evaluate(self, node, frame)
 
+    def run_for_effect(self, node: ast.expr, frame: Frame) -> None:
+        """Run an expression whose value nobody takes."""
+        effects.run_for_effect(self, node, frame)
+
     def assign(self, target: ast.expr, value: Value, frame: Frame) -> None:
         """Bind a target of an assignment or a loop."""
         statements.assign(self, target, value, frame)
@@ -117,6 +121,12 @@ class Interpreter:
         if function not in self._alone:
             self._alone[function] = self._run(function, {}, None, None, 0)
         return self._alone[function]
+
+    def run_only(self, function: Function, only: frozenset[ast.stmt] | None) -> Frame:
+        """Run some statements of a function by itself; all of it if that is done or worth it anyway."""
+        if only is None or function in self._alone or self.relevance.holds_prompt(function):
+            return self.run_alone(function)
+        return self._run(function, {}, None, None, 0, only=only)
 
     def run_alone_inside(self, function: Function, outer: Frame) -> Frame:
         """Run a nested function by itself, with the names of the function around it."""
@@ -161,10 +171,7 @@ class Interpreter:
         self, function: Function, bindings: dict[str, Value], depth: int, bound: Value | None
     ) -> Frame:
         """The frame a call leaves, run once for the same arguments; large ones are the same if identical."""
-        key = (
-            function,
-            *(value if isinstance(value, _SHALLOW) else id(value) for value in bindings.values()),
-        )
+        key = (function, *map(_identity, bindings.values()))
         known = self._results.get(key)
         if known is None:
             known = self._results[key] = (self._run(function, bindings, bound, None, depth + 1), bindings)
@@ -209,13 +216,16 @@ class Interpreter:
         bound: Value | None,
         outer: Frame | None,
         depth: int,
+        *,
+        only: frozenset[ast.stmt] | None = None,
     ) -> Frame:
-        frame = Frame(function.module, function, function.owner, outer, depth)
+        frame = Frame(function.module, function, function.owner, outer, depth, only=only)
         self._parameters(function, bindings, frame, called=depth > 0)
         if isinstance(bound, Instance):
             first = next(iter((*function.node.args.posonlyargs, *function.node.args.args)), None)
             if first is not None:
-                frame.names |= {f"{first.arg}.{name}": value for name, value in bound.attributes}
+                for name, value in bound.attributes:
+                    frame.store(f"{first.arg}.{name}", value)
         self.running.append(function)
         try:
             if isinstance(function.node, ast.Lambda):
@@ -256,6 +266,43 @@ class Interpreter:
             )
         if parameters.kwarg:
             frame.names[parameters.kwarg.arg] = bindings.get(parameters.kwarg.arg, Map((), partial=True))
+
+
+def _identity(value: Value) -> object:
+    """What tells one argument from another: what is in a small value, of a large one which object it is."""
+    known, room = _content(value, _MOST_COMPARED)
+    return known if room >= 0 else id(value)
+
+
+def _content(value: Value, room: int) -> tuple[object, int]:
+    """A value for comparing, and how many more may be compared; negative if those are too many already.
+
+    What a value without traits is called says nothing: in a text, it is named by the expression there.
+    """
+    match value:
+        case Thing(traits=()):
+            return (value.type, value.constant, value.settled), room - 1
+        case Seq(items=inner):
+            key: tuple[object, ...] = (Seq, value.kind, value.partial, value.traits)
+        case Map(pairs=named):
+            key = (Map, value.partial, value.traits, *(name for name, _ in named))
+            inner = tuple(item for _, item in named)
+        case Instance(attributes=attributes):
+            key = (Instance, value.cls, *(name for name, _ in attributes))
+            inner = tuple(item for _, item in attributes)
+        case Ref(bound=bound, given=given, named=named_too):
+            key = (Ref, value.dotted, value.target, len(given), *(name for name, _ in named_too))
+            inner = (*given, *(item for _, item in named_too), *(() if bound is None else (bound,)))
+        case _:
+            return value, room - 1
+    contents = []
+    room -= 1
+    for item in inner:
+        if room < 0:
+            break
+        content, room = _content(item, room)
+        contents.append(content)
+    return (key, *contents), room
 
 
 def _builds_text(value: Value) -> bool:

@@ -40,20 +40,6 @@ _TEMPLATE = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_(?:template|m
 """Templates of LangChain and its like: texts, and lists of messages, that are filled later."""
 _OF_VECTORS = {"query_texts", "query_embeddings", "query_vector"}
 """What a store of vectors is asked with."""
-_CONSUMING = {
-    "len",
-    "bool",
-    "isinstance",
-    "hasattr",
-    "callable",
-    "any",
-    "all",
-    "sum",
-    "min",
-    "max",
-    "range",
-    "type",
-}
 
 
 def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Value | None:  # noqa: C901 - a table
@@ -111,7 +97,7 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
         case "random.Random" | "numpy.random.default_rng" | "random.SystemRandom" | "pathlib.Path":
             return _typed(made, frame)
         case "random.seed" if made.arguments and first is not None and not traits_of(first):
-            frame.names["random.seed()"] = Thing(settled=True)
+            frame.store("random.seed()", Thing(settled=True))
             return Thing()
         case "random.shuffle" | "numpy.random.shuffle":
             return _shuffle(machine, made, frame, place)
@@ -121,17 +107,15 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             mark = machine.vocabulary.mark("PC402")
             label = frame.module.label(made.node)
             return Thing(label, (Trait(mark, place, label),) if mark is not None else ())
-        case _ if made.dotted in _CONSUMING:
-            return Thing(frame.module.label(made.node), _values_only(made), settled=False)
+        case "min" | "max" | "sum":
+            return Thing(frame.module.label(made.node), _values_only(made))
         case _:
             return None
 
 
 def _values_only(made: Call) -> Traits:
-    """What a number computed from values keeps: not their order, and of a length nothing."""
-    if made.dotted in {"min", "max", "sum"}:
-        return tuple(t for value in made.values for t in traits_of(value) if not t.mark.order)
-    return ()
+    """What a number computed from values keeps: not their order."""
+    return tuple(t for value in made.values for t in traits_of(value) if not t.mark.order)
 
 
 def _as_text(machine: Interpreter, made: Call, frame: Frame) -> Value:

@@ -131,7 +131,7 @@ def _change(machine: Interpreter, made: Call, value: Value, frame: Frame) -> Val
         owner = frame
         while spelling not in owner.names and owner.outer is not None:
             owner = owner.outer
-        owner.names[spelling] = value
+        owner.store(spelling, value)
     return Thing(constant="None")
 
 

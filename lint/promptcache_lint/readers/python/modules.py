@@ -6,6 +6,7 @@ Where an import leads is `program`'s business.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Place, Source
-from promptcache_lint.readers.python.walking import nodes_of, stored_among
+from promptcache_lint.readers.python.walking import kinds_of, nodes_of, stored_among
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Class", "Definition", "Function", "FunctionNode", "Module", "add_imports", "parse_module"]
 
+_ASSIGNED = re.compile(r"self\.(\w+)(?: =|:)")
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -58,14 +60,25 @@ class Function:
         return self.text[:before] + self.text[after:]
 
     @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """Its node and all below it."""
-        return nodes_of(self.node)
+    def attributes(self) -> frozenset[str]:
+        """The attributes of ``self`` that it assigns, or annotates."""
+        return frozenset(_ASSIGNED.findall(self.text))
+
+    @cached_property
+    def kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
+        """Its node and all below it, by their kind."""
+        return kinds_of(nodes_of(self.node))
 
     @cached_property
     def bound(self) -> frozenset[str]:
         """The variables that are bound anywhere in it."""
-        return stored_among(self.nodes)
+        return stored_among(self.kinds.get(ast.Name, ()))
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """The attributes that are read anywhere in it, of whatever object."""
+        nodes = self.kinds.get(ast.Attribute, ())
+        return frozenset(n.attr for n in nodes if isinstance(n, ast.Attribute) and type(n.ctx) is ast.Load)
 
     @cached_property
     def decorators(self) -> tuple[str, ...]:
@@ -154,11 +167,16 @@ class Module:
             known = self._labels[node] = text if len(text) <= 60 else text[:57] + "…"
         return known
 
+    @cached_property
+    def _wide_rows(self) -> frozenset[int]:
+        """The rows in which columns of bytes and of characters differ."""
+        lines = self.source.text.split("\n")
+        return frozenset(row for row, line in enumerate(lines, 1) if not line.isascii())
+
     def _characters(self, row: int, column: int) -> int:
-        line = self.source.line(row)
-        if line.isascii():
+        if row not in self._wide_rows:
             return column
-        return len(line.encode()[:column].decode(errors="replace"))
+        return len(self.source.line(row).encode()[:column].decode(errors="replace"))
 
 
 Definition = Function | Class | Module | tuple[Module, str]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.program import Class
+from promptcache_lint.readers.python.slices import Slices
 from promptcache_lint.readers.python.values import Instance, Ref, Str, Thing, map_traits
 
 if TYPE_CHECKING:
@@ -32,11 +33,15 @@ class Objects:
         self._machine = machine
         self._fields: dict[tuple[Class, str], Value | None] = {}
         self._bases: dict[Class, list[Class]] = {}
+        self._setters: dict[Class, dict[str, list[Function]]] = {}
+        self._slices = Slices(self._assigned_by)
 
     def forget(self) -> None:
         """Let go of all classes."""
         self._fields.clear()
         self._bases.clear()
+        self._setters.clear()
+        self._slices.forget()
 
     def instantiate(
         self, cls: Class, arguments: list[Value], named: dict[str, Value], frame: Frame, place: Place
@@ -108,17 +113,29 @@ class Objects:
         return value
 
     def _assigned_by_methods(self, cls: Class, name: str) -> Value | None:
-        methods = sorted(cls.methods.values(), key=lambda method: method.name != "__init__")
-        needle = f"self.{name}"
-        for method in methods:
-            text = method.module.segment(method.node)
-            if method in self._machine.running or not (f"{needle} =" in text or f"{needle}:" in text):
+        for method in self._assigning(cls).get(name, ()):
+            if method in self._machine.running:
                 continue
-            frame = self._machine.run_alone(method)
-            value = frame.names.get(needle)
+            frame = self._machine.run_only(method, self._slices.deciding(method, name))
+            value = frame.names.get(f"self.{name}")
             if value is not None:
                 return map_traits(value, _kept) if method.name == "__init__" else value
         return None
+
+    def _assigning(self, cls: Class) -> dict[str, list[Function]]:
+        """The methods of a class that assign each attribute, the constructor first."""
+        known = self._setters.get(cls)
+        if known is None:
+            known = self._setters[cls] = {}
+            for method in sorted(cls.methods.values(), key=lambda method: method.name != "__init__"):
+                for name in method.attributes:
+                    known.setdefault(name, []).append(method)
+        return known
+
+    def _assigned_by(self, caller: Function, name: str) -> frozenset[str]:
+        """The attributes that a method called ``name`` of the caller's object assigns."""
+        method = self.method(caller.owner, name) if caller.owner is not None else None
+        return method.attributes if method is not None else frozenset()
 
     @staticmethod
     def _definition_frame(owner: Class) -> Frame:

@@ -7,7 +7,6 @@ module is no unknown, so its name suggests nothing. Binding arguments in real ca
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
@@ -20,22 +19,29 @@ if TYPE_CHECKING:
 
 __all__ = ["unbound_parameter"]
 
-_SET = re.compile(
-    r"(?:Optional\[)?(?:\w+\.)*(?:set|Set|frozenset|FrozenSet|AbstractSet|MutableSet)\[str\]\]?(?: \| None)?"
-)
+_SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
 
 
 def unbound_parameter(parameter: ast.arg, function: Function, vocabulary: Vocabulary) -> Value:
     """The value of a parameter that nobody is known to bind."""
     name, place = parameter.arg, function.module.place(parameter)
     mark = vocabulary.call("set")
-    if (
-        mark is not None
-        and isinstance(parameter.annotation, ast.Subscript | ast.BinOp)
-        and _SET.fullmatch(ast.unparse(parameter.annotation))
-    ):
+    if mark is not None and _is_set_of_texts(parameter.annotation):
         return Seq((Thing(settled=True),), (Trait(mark, place, name),), "set", partial=True)
     return Thing(name, settled=_gets_literals(name, function))
+
+
+def _is_set_of_texts(annotation: ast.expr | None) -> bool:
+    """Whether an annotation says ``set[str]``, in any of its forms, or that or None."""
+    match annotation:
+        case ast.BinOp(left=inner, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return _is_set_of_texts(inner)
+        case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
+            return _is_set_of_texts(inner)
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=ast.Name(id="str")):
+            return name in _SETS
+        case _:
+            return False
 
 
 def _gets_literals(name: str, function: Function) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Class", "Definition", "Function", "Module", "Program", "parse_module"]
 
 _MOST_NAMES = 20_000
+_MUCH = 2_000_000
 _LARGEST_MODULE = 2_000_000
 
 
@@ -33,6 +34,7 @@ class Program:
         self.size = 0
         self._modules: dict[Path, Module | None] = {}
         self._folders = Folders(workspace.roots)
+        self._package: Path | None = None
         self._resolved: dict[tuple[str, str], Definition | None] = {}
 
     def add(self, module: Module) -> None:
@@ -62,6 +64,13 @@ class Program:
         else:
             self.add(module)
         return module
+
+    def moves_on(self, path: Path) -> bool:
+        """Whether a file that is read next begins another package, while much is known of those before."""
+        package = self._folders.package(path.parent)
+        left = package != self._package
+        self._package = package
+        return left and self.size > _MUCH
 
     def clear(self) -> None:
         """Forget all modules. Their definitions refer to them, so each is taken apart to be freed."""

@@ -35,6 +35,8 @@ class PythonReader:
         machine = _machine(workspace)
         program = machine.program
         module = program.known(file.path, file.source)
+        if program.moves_on(file.path) and module is None:
+            machine.forget()  # imports stay in a package, mostly
         if module is None:
             text = file.source.text
             hinted = may_hold_prompt(text) or may_handle_conversation(text)

@@ -148,13 +148,18 @@ class Relevance:
         self._sources: dict[Function, bool] = {}
         self._yields: dict[Function, bool] = {}
         self._prompts: dict[Function, bool] = {}
+        self._worth: dict[Function, bool] = {}
         self._words: dict[Function, set[str]] = {}
         self._calls: dict[Function, list[Function]] = {}
 
     def forget(self) -> None:
         """Let go of all functions."""
-        for known in (self._sources, self._yields, self._prompts, self._words, self._calls):
-            known.clear()
+        self._sources.clear()
+        self._yields.clear()
+        self._prompts.clear()
+        self._worth.clear()
+        self._words.clear()
+        self._calls.clear()
 
     def holds_prompt(self, function: Function) -> bool:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
@@ -181,7 +186,10 @@ class Relevance:
         """Whether a call may yield something volatile, or a short text: from it, or from what it calls."""
         if isinstance(function.node, ast.Lambda):
             return True
-        return self.yields_source(function) or self._is_short_text(function)
+        known = self._worth.get(function)
+        if known is None:
+            known = self._worth[function] = self.yields_source(function) or self._is_short_text(function)
+        return known
 
     def yields_source(self, function: Function) -> bool:
         """Whether something volatile may be in what a function returns or changes."""

@@ -52,7 +52,7 @@ def made_message(made: Call) -> tuple[Role | None, Value | None, bool]:
             return role, value, kind == "template"
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32_768)
 def _kind_of(path: str) -> tuple[Literal["named", "template", "method", "general", ""], Role | None]:
     """How a call of this name makes a message, and who speaks in it as far as the name says."""
     if match := _NAMED.fullmatch(path):

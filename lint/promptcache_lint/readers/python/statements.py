@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
-from promptcache_lint.readers.python.calls import call
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
 from promptcache_lint.readers.python.singletons import is_made_once, returns_what_is_there
@@ -37,11 +36,11 @@ _NO_CACHE = re.compile(r"(?:disable|bypass|bust|skip|avoid|defeat)_?\w*cach", re
 
 def run(machine: Interpreter, body: list[ast.stmt], frame: Frame) -> bool:
     """Run statements in order; True when control never reaches the end of ``body``."""
-    outside = frame.kept
+    outside, only = frame.kept, frame.only
     try:
         for statement in body:
             try:
-                if _statement(machine, statement, frame):
+                if (only is None or statement in only) and _statement(machine, statement, frame):
                     return True
             except RecursionError:
                 if frame.depth or not frame.at_module_level:
@@ -55,7 +54,7 @@ def run(machine: Interpreter, body: list[ast.stmt], frame: Frame) -> bool:
 def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # noqa: C901 - one case a statement
     match node:
         case ast.Expr():
-            _for_its_effect(machine, node.value, frame)
+            machine.run_for_effect(node.value, frame)
         case ast.Assign():
             value = machine.evaluate(node.value, frame)
             for target in node.targets:
@@ -65,6 +64,8 @@ def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # n
                 assign(machine, node.target, machine.evaluate(node.value, frame), frame)
         case ast.AugAssign():
             _augment(machine, node, frame)
+        case ast.Return() if frame.only is not None:
+            return True
         case ast.Return():
             value = machine.evaluate(node.value, frame) if node.value else Thing(constant="None")
             frame.returned.append((value, frame.module.place(node)))
@@ -81,7 +82,7 @@ def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # n
             _grown(frame, before, order_traits(iterable))
             run(machine, node.orelse, frame)
         case ast.While():
-            machine.evaluate(node.test, frame)
+            machine.run_for_effect(node.test, frame)
             run(machine, node.body, frame)
             run(machine, node.orelse, frame)
         case ast.With() | ast.AsyncWith():
@@ -130,15 +131,6 @@ def _grown(frame: Frame, before: dict[str, Value], order: Traits) -> None:
             and value.items != old.items
         ):
             frame.names[name] = with_traits(value, order)
-
-
-def _for_its_effect(machine: Interpreter, node: ast.expr, frame: Frame) -> None:
-    """Run an expression whose value nobody takes."""
-    inner = node.value if isinstance(node, ast.Await) else node
-    if isinstance(inner, ast.Call):
-        call(machine, inner, frame, taken=False)
-    else:
-        machine.evaluate(node, frame)
 
 
 def assign(machine: Interpreter, target: ast.expr, value: Value, frame: Frame) -> None:
@@ -217,7 +209,7 @@ def _counter(machine: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -
 
 
 def _branch(machine: Interpreter, node: ast.If, frame: Frame) -> bool:
-    machine.evaluate(node.test, frame)
+    machine.run_for_effect(node.test, frame)
     known = _decided(node.test, frame)
     if known is not None:
         return run(machine, node.body if known else node.orelse, frame)
@@ -292,7 +284,7 @@ def _without_those_of(value: Value, handler: ast.ExceptHandler, frame: Frame) ->
 
 
 def _match(machine: Interpreter, node: ast.Match, frame: Frame) -> None:
-    machine.evaluate(node.subject, frame)
+    machine.run_for_effect(node.subject, frame)
     before = dict(frame.names)
     merged: dict[str, Value] | None = None
     for case in node.cases:

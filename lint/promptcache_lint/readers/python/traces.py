@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Traces"]
 
 _GROWING = frozenset({"append", "appendleft", "add", "insert", "extend", "update", "sort"})
+_CHANGING = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _DEEPEST = 3
 _EMPTY = (Str(()), Seq(()), Map(()))
 
@@ -62,7 +63,7 @@ class Traces:
         if trace.prompts and (any(map(_says, given)) or _says_of_itself(bound) or self._is_new(function)):
             return True
         return bool(trace.attributes) and any(
-            not trace.attributes.isdisjoint(self._machine.relevance.words(caller)) for caller in running
+            not trace.attributes.isdisjoint(caller.reads) for caller in running
         )
 
     def _is_new(self, function: Function) -> bool:
@@ -103,10 +104,11 @@ def _own_trace(function: Function, relevance: Relevance) -> _Trace:
     }
     attributes: set[str] = set()
     arguments = False
-    plain: set[ast.expr] = set()
-    for node in function.nodes:  # a statement comes before its targets
+    plain: set[ast.AST] = set()
+    for node in function.kinds.get(ast.Assign, ()):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             plain.update(node.targets if not isinstance(node.value.value, str | bytes) else ())
+    for node in (node for kind in _CHANGING for node in function.kinds.get(kind, ())):
         target = _changed(node) if node not in plain else None
         if isinstance(target, ast.Name):
             arguments = arguments or target.id in names

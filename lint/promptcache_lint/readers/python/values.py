@@ -171,9 +171,12 @@ def map_traits(value: Value, change: Callable[[Trait], Trait | None]) -> Value:
         match part:
             case Hole() if part.traits:
                 traits = changed(part.traits)
-                return part if traits == part.traits else replace(part, traits=traits)
+                if traits == part.traits:
+                    return part
+                return Hole(part.label, part.place, traits, part.stability, part.words)
             case Branch():
-                return replace(part, options=tuple(tuple(map(in_part, option)) for option in part.options))
+                options = tuple(tuple(map(in_part, option)) for option in part.options)
+                return part if options == part.options else replace(part, options=options)
             case _:
                 return part
 
@@ -245,12 +248,11 @@ def moved(value: Value, place: Place) -> Value:
     def in_part(part: Part) -> Part:
         match part:
             case Hole():
-                return replace(
-                    part, place=place, traits=tuple(t.through(part.place).through(place) for t in part.traits)
-                )
+                traits = tuple(t.through(part.place).through(place) for t in part.traits)
+                return Hole(part.label, place, traits, part.stability, part.words)
             case Branch():
                 options = tuple(tuple(map(in_part, option)) for option in part.options)
-                return replace(part, place=place, options=options)
+                return Branch(part.test, place, options, part.written)
             case Text():
                 return part
 

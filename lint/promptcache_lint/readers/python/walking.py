@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-__all__ = ["children_of", "nodes_of", "stored_among", "stored_names"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["children_of", "kinds_of", "nodes_of", "stored_among"]
 
 _SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _WITHOUT_NODES = (ast.Constant, ast.Global, ast.Nonlocal, ast.MatchSingleton)
@@ -55,11 +59,18 @@ def nodes_of(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def stored_names(node: ast.AST) -> frozenset[str]:
-    """The variables that are bound anywhere below a node."""
-    return stored_among(nodes_of(node))
+def kinds_of(nodes: Iterable[ast.AST]) -> dict[type[ast.AST], list[ast.AST]]:
+    """Nodes by their kind, those of each in the same order."""
+    kinds: dict[type[ast.AST], list[ast.AST]] = {}
+    for node in nodes:
+        kind = type(node)
+        if kind in kinds:
+            kinds[kind].append(node)
+        else:
+            kinds[kind] = [node]
+    return kinds
 
 
-def stored_among(nodes: list[ast.AST]) -> frozenset[str]:
+def stored_among(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """The variables that are bound by some nodes."""
     return frozenset(node.id for node in nodes if type(node) is ast.Name and type(node.ctx) is ast.Store)

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["Flow", "flow_of"]
 
 _GROWING = frozenset({"append", "appendleft", "add", "insert", "extend", "update", "setdefault", "put"})
+_MOVING = (
+    *(ast.Return, ast.Yield, ast.YieldFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr),
+    *(ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.Match),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Global, ast.Nonlocal, ast.Expr),
+)
+"""The nodes that move a value from one place to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ class _Slice:
         self._outer = {parameter.arg for parameter in given}
         self.roots: list[ast.AST] = [*parameters.defaults, *filter(None, parameters.kw_defaults)]
         self._behind: dict[str, list[ast.AST]] = {}
-        for inner in function.nodes:
+        for inner in (inner for kind in _MOVING for inner in function.kinds.get(kind, ())):
             if inner is not node:
                 self._enter(inner)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Practice
-from promptcache_lint.readers.python.walking import children_of
+from promptcache_lint.readers.python.walking import children_of, nodes_of
 from promptcache_lint.rulebook import in_words
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def is_model_call(node: ast.Call) -> bool:
     return _names_model_call(called_name(node))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32_768)
 def _names_model_call(name: str) -> bool:
     return _MODEL_CALL.fullmatch(name) is not None
 
@@ -129,40 +129,43 @@ def role_of(node: ast.AST | None) -> str:
 
 @dataclass
 class Facts:
-    """One function (or a module's own body) with what its class knows; ``sure`` names hold messages."""
+    """One function (or a module's own body) with what its class knows; ``sure`` names hold messages.
+
+    ``kinds`` are its node and all below it, by their kind.
+    """
 
     module: Module
     node: ast.AST
     name: str
     about_models: bool
-    nodes: list[ast.AST] = field(default_factory=list)
-    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    kinds: dict[type[ast.AST], list[ast.AST]]
     sure: set[str] = field(default_factory=set)
     calls: list[ast.Call] = field(default_factory=list)
-    _kinds: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
     _turns: set[ast.AST] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        pending: list[ast.AST] = [self.node]
-        while pending:
-            node = pending.pop()
-            self.nodes.append(node)
-            self._kinds.setdefault(type(node), []).append(node)
-            for child in children_of(node):
-                self.parents[child] = node
-                pending.append(child)
         self.sure = {name for node in self.of(*_TELLING) for name in _evidence(node)}
         self.calls = [
             node for node in self.of(ast.Call) if isinstance(node, ast.Call) and is_model_call(node)
         ]
         self._turns = {loop for loop in self.of(*_LOOPS) if self._asks(loop)}
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Its node and all below it, parents before children."""
+        return nodes_of(self.node)
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """The node right above each."""
+        return {child: node for node in self.nodes for child in children_of(node)}
+
     def of(self, *kinds: type[ast.AST]) -> list[ast.AST]:
         """The nodes of some kinds."""
-        return [node for kind in kinds for node in self._kinds.get(kind, ())]
+        return [node for kind in kinds for node in self.kinds.get(kind, ())]
 
     def _asks(self, loop: ast.AST) -> bool:
-        return any(loop in self.around(call) for call in self.calls)
+        return bool(self.calls) and any(loop in self.around(call) for call in self.calls)
 
     def conviction(self, node: ast.AST | None) -> Severity | None:
         """How sure it is that an expression is the list of messages.
@@ -232,12 +235,27 @@ def _evidence(node: ast.AST) -> Iterator[str]:
             role_of(element) for element in elements
         ):
             yield from filter(None, [spell(target)])
-        case ast.AnnAssign() if _ANNOTATION.search(ast.unparse(node.annotation)):
+        case ast.AnnAssign() if _is_of_messages(node.annotation):
             yield from filter(None, [spell(node.target)])
-        case ast.arg(annotation=ast.expr() as annotation) if _ANNOTATION.search(ast.unparse(annotation)):
+        case ast.arg(annotation=ast.expr() as annotation) if _is_of_messages(annotation):
             yield node.arg
         case ast.AugAssign(op=ast.Add(), value=ast.List(elts=[first, *_])) if role_of(first):
             yield from filter(None, [spell(node.target)])
+
+
+def _is_of_messages(annotation: ast.expr) -> bool:
+    """Whether an annotation is that of a list of messages; it is written out only where it names some."""
+    return any(map(_names_messages, nodes_of(annotation))) and bool(
+        _ANNOTATION.search(ast.unparse(annotation))
+    )
+
+
+def _names_messages(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str() as name):
+            return "Message" in name or "ChatCompletion" in name
+        case _:
+            return False
 
 
 def _given_to_calls(node: ast.Call) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Prompt
@@ -18,7 +19,7 @@ from promptcache_lint.readers.python.conversations.summaries import summaries
 from promptcache_lint.readers.python.conversations.switches import switches
 from promptcache_lint.readers.python.conversations.trims import trims
 from promptcache_lint.readers.python.conversations.unmarked import unmarked_twins
-from promptcache_lint.readers.python.walking import stored_names
+from promptcache_lint.readers.python.walking import kinds_of, nodes_of, stored_among
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +94,18 @@ _HINTS = (
     ),
     *("ondens", "sign", ".save(", "detail", "cache_control", "cachePoint", "sort", "canonical", "assistant"),
 )
-_RECOGNISERS = (trims, edits, switches, replays, results, summaries, images, moving, schemas)
+_RECOGNISERS = (
+    (trims, ()),
+    (edits, ()),
+    (switches, ()),
+    (replays, ("think", "reasoning", "dumps", "assistant", "aimessage", "aichatmessage")),
+    (results, ("as_completed", "imap_unordered", "wait(", "_tools", "mcp")),
+    (summaries, ("summar", "condens", "compact", "compress")),
+    (images, ("detail", "sign", "blob_sas", "save")),
+    (moving, ()),
+    (schemas, ("sort", "canonical", "_keys")),
+)
+"""Each with words of which one stands, in lower case, wherever it finds something."""
 
 
 def may_hold_practice(text: str) -> bool:
@@ -116,53 +128,74 @@ def find_practices(module: Module) -> Iterator[Prompt]:
     about_models = _LIBRARIES.search(text) is not None
     told: set[str] = set()
     for group in _groups(module):
+        parts = [part for part in group if may_hold_practice(part.text)]
         facts = [
-            Facts(module, node, getattr(node, "name", ""), about_models=about_models)
-            for node in group
-            if may_hold_practice(_text(module, node))
+            Facts(module, part.node, part.name, about_models=about_models, kinds=part.kinds) for part in parts
         ]
         # What one method shows of an attribute, all methods of its class know.
         shared = {name for known in facts for name in known.sure if name.startswith("self.")}
-        for known in facts:
+        for part, known in zip(parts, facts, strict=True):
             known.sure |= told if isinstance(known.node, ast.Module) else shared
             told |= _of_module(known)
-            yield from _run(known)
+            yield from _run(known, part.text)
 
 
 def _of_module(facts: Facts) -> set[str]:
     """The variables of the module that a function shows to hold messages."""
+    names = {name for name in facts.sure if "." not in name}
+    if not names:
+        return names
     given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)}
     shared = {name for node in facts.of(ast.Global) if isinstance(node, ast.Global) for name in node.names}
-    own = (stored_names(facts.node) | given) - shared
-    return {name for name in facts.sure if "." not in name} - own
+    return names - ((stored_among(facts.of(ast.Name)) | given) - shared)
 
 
-def _run(facts: Facts) -> Iterator[Prompt]:
-    for recognise in _RECOGNISERS:
+def _run(facts: Facts, text: str) -> Iterator[Prompt]:
+    lowered = text.lower()
+    for recognise, words in _RECOGNISERS:
+        if words and not any(word in lowered for word in words):
+            continue
         for practice in recognise(facts):
             yield Prompt("conversation", practice.place, (), practices=(practice,))
 
 
-def _groups(module: Module) -> Iterator[list[ast.AST]]:
+class _Body:
+    """What a module does when it is loaded: its own statements, as if they were a function's."""
+
+    name = ""
+
+    def __init__(self, module: Module) -> None:
+        definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+        body = [statement for statement in module.tree.body if not isinstance(statement, definitions)]
+        self.node = ast.Module(body=body, type_ignores=[])
+        self._module = module
+
+    @property
+    def text(self) -> str:
+        """The text of its statements, in whole lines."""
+        return "\n".join(_text(self._module, statement) for statement in self.node.body)
+
+    @cached_property
+    def kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
+        """Its node and all below it, by their kind."""
+        return kinds_of(nodes_of(self.node))
+
+
+def _groups(module: Module) -> Iterator[list[Function] | list[_Body]]:
     """Functions that share attributes.
 
     Those of a class together, others by themselves; the module's own body.
     """
     for function in module.functions.values():
-        yield [function.node]
+        yield [function]
     for cls in module.classes.values():
-        methods: list[Function] = list(cls.methods.values())
-        yield [method.node for method in methods]
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    body = [statement for statement in module.tree.body if not isinstance(statement, definitions)]
-    if body:
-        yield [ast.Module(body=body, type_ignores=[])]
+        yield list(cls.methods.values())
+    body = _Body(module)
+    if body.node.body:
+        yield [body]
 
 
-def _text(module: Module, node: ast.AST) -> str:
-    """A function's text, in whole lines; of a module's own body, that of its statements."""
-    if isinstance(node, ast.Module):
-        return "\n".join(_text(module, statement) for statement in node.body)
-    first, last = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
+def _text(module: Module, node: ast.stmt) -> str:
+    first, last = node.lineno, node.end_lineno or node.lineno
     start = module.source.offset(first, 1)
     return module.source.text[start : module.source.offset(last + 1, 1)]

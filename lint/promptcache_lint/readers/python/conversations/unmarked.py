@@ -33,7 +33,8 @@ _SAYS = "`{}` is sent without a breakpoint here, and with one in line {}: this r
 
 def unmarked_twins(module: Module) -> Iterator[Practice]:
     """PC602 for calls whose system prompt or tools are marked in another call of the module."""
-    if not any(mark in module.source.text for mark in _MARKS):
+    text = module.source.text
+    if not any(mark in text for mark in _MARKS) or not ("messages" in text or "converse" in text):
         return
     marked: dict[str, int] = {}
     plain: list[tuple[str, ast.Call]] = []
