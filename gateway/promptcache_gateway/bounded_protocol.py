@@ -91,8 +91,8 @@ class BoundedProtocol(HttpToolsProtocol):
             limit = self.body_timeout_s + (self._body_bytes / _LEAST_RATE if self.body_timeout_s else 0.0)
         if not 0 < limit < waited:
             return
-        if self._in_head and not self._head_bytes:
-            self.transport.close()  # it has said nothing; there is nothing to answer
+        if (self._in_head and not self._head_bytes) or (not self._in_head and self.cycle.response_complete):
+            self.transport.close()  # there is nothing to answer, or it has its answer
         else:
             self._refuse(b"408 Request Timeout", too_slow("headers" if self._in_head else "body", waited))
 
@@ -101,7 +101,8 @@ class BoundedProtocol(HttpToolsProtocol):
         cycle = self.cycle
         if self._in_head:
             return cycle is not None and not cycle.response_complete
-        return cycle.response_started or self.flow.read_paused or bool(self.pipeline)
+        answering = cycle.response_started and not cycle.response_complete
+        return answering or self.flow.read_paused or bool(self.pipeline)
 
     def _head_size(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + _AROUND for name, value in self.headers)

@@ -102,6 +102,16 @@ def test_a_body_that_drips_is_refused_in_the_api_s_shape(
     assert served.gateway.traffic().running == 0
 
 
+def test_who_is_refused_at_once_cannot_go_on_dripping(mock: MockUpstream, tmp_path: Path) -> None:
+    upstream = UpstreamSettings(url=mock.url)
+    settings = Settings(upstream=upstream, data_dir=tmp_path, api_key_required=True, body_timeout_s=0.5)
+    with serve(settings) as served, connect(served) as caller:
+        caller.sendall(HEAD % (b"/v1/chat/completions", 100_000) + b"{")
+        got = answer_to(caller, b" " * 1_000)
+    assert got.startswith(b"HTTP/1.1 401 ")
+    assert got.count(b"HTTP/1.1 ") == 1
+
+
 def test_who_says_nothing_is_hung_up_on(served: Served) -> None:
     with connect(served) as caller:
         assert read(caller) == b""
