@@ -50,6 +50,7 @@ def test_a_package_is_the_outermost_one(tmp_path):
     _tree(tmp_path, "shop/__init__.py", "shop/chat/__init__.py", "shop/chat/deep.py", "scripts/run.py")
     folders = Folders((tmp_path,))
     assert folders.package(tmp_path / "shop" / "chat") == tmp_path / "shop"
+    assert folders.package(tmp_path / "shop" / "texts" / "long") == tmp_path / "shop"
     assert folders.package(tmp_path / "shop") == tmp_path / "shop"
     assert folders.package(tmp_path / "scripts") == tmp_path / "scripts"
     assert folders.package(tmp_path / "gone") == tmp_path / "gone"

@@ -55,10 +55,13 @@ class Folders:
         return (Path(found[0]), found[1]) if found is not None else None
 
     def package(self, folder: Path) -> Path:
-        """The outermost package that a folder is in; the folder itself where it is in none."""
+        """The outermost package of the tree that a folder is in; the folder itself where it is in none."""
         package = folder
-        while "__init__.py" in self._list(str(folder))[0] and folder != folder.parent:
-            package, folder = folder, folder.parent
+        for above in (folder, *folder.parents):
+            if "__init__.py" in self._list(str(above))[0]:
+                package = above
+            if above in self._roots:
+                break
         return package
 
     def _list(self, folder: str) -> tuple[frozenset[str], frozenset[str]]:
