@@ -57,6 +57,11 @@ class Segment:
     extra: str = ""
 
     @property
+    def place(self) -> str:
+        """Its path in a list of messages: a string ``input`` stands for a list of one."""
+        return "input[0]" if self.path == "input" else self.path
+
+    @property
     def head(self) -> int:
         """Length of the role and newline before a message's own text; 0 elsewhere."""
         return len(self.role) + 1 if self.kind == "message" and self.role else 0
@@ -68,7 +73,7 @@ class Segment:
 
     def same_as(self, other: Segment) -> bool:
         """Whether a cache cannot tell the two apart: same place, same content; marks do not count."""
-        return self.text == other.text and self.path == other.path and self.extra == other.extra
+        return self.text == other.text and self.place == other.place and self.extra == other.extra
 
 
 def cut_request(body: Mapping[str, Any]) -> tuple[Segment, ...]:
@@ -106,7 +111,7 @@ def chain_hashes(segments: Sequence[Segment]) -> tuple[bytes, ...]:
     previous = b""
     for segment in segments:
         text = segment.text.encode("utf-8", "surrogatepass")
-        label = f"{segment.path}\0{segment.extra}\0{len(text)}\0".encode("utf-8", "surrogatepass")
+        label = f"{segment.place}\0{segment.extra}\0{len(text)}\0".encode("utf-8", "surrogatepass")
         previous = blake2b(previous + label + text, digest_size=16).digest()
         digests.append(previous)
     return tuple(digests)

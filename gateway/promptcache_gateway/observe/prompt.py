@@ -82,7 +82,7 @@ def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
     texts = [segment.text for segment in segments[head:]]
     return Prompt(
         segments,
-        _chain([hash((segment.path, segment.text, segment.extra)) for segment in segments]),
+        _chain([hash((segment.place, segment.text, segment.extra)) for segment in segments]),
         _chain(keys),
         keys,
         tuple([hash(text) for text in texts if len(text) >= TRIVIAL_CHARS]),

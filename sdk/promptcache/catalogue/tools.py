@@ -18,8 +18,8 @@ CAUSES = (
         "PC302",
         "tools-changed",
         "The set of tools changed between requests",
-        "A tool was added, removed or edited between two requests. The definitions stand before system prompt "
-        "and history, so all of it is computed again.",
+        "A tool was added, removed or edited between two requests. The definitions stand before system "
+        "prompt and history, so all of it is computed again.",
         "Declare all tools from the first turn and restrict them with tool_choice, an allow-list or a "
         "message; append late additions at the end, never remove.",
     ),

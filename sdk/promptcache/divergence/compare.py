@@ -92,7 +92,7 @@ def _first_difference(earlier: Sequence[Segment], later: Sequence[Segment]) -> _
     if index == len(earlier):
         return None
     newest = index >= newest_turn_start(later)
-    if index == len(later) or earlier[index].path != later[index].path:
+    if index == len(later) or earlier[index].place != later[index].place:
         return _Place(index, 0, newest)
     old, new = earlier[index], later[index]
     if old.role != new.role or old.text == new.text:
@@ -167,7 +167,7 @@ def _first_talk_difference(old: Sequence[Segment], new: Sequence[Segment]) -> in
     for index, segment in enumerate(old):
         if index == len(new) or segment.text != new[index].text or segment.extra != new[index].extra:
             return index
-        if not shift and segment.path != new[index].path:
+        if not shift and segment.place != new[index].place:
             return index
     return None
 
@@ -271,7 +271,7 @@ def _shared(place: _Place, earlier: Sequence[Segment], later: Sequence[Segment])
     if place.index == len(later):
         return shared
     old, new = earlier[place.index], later[place.index]
-    if old.path != new.path or old.role != new.role:
+    if old.place != new.place or old.role != new.role:
         return shared
     return shared + old.head + place.offset
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from promptcache.divergence import Divergence, compare_requests, compare_segments
 from promptcache.errors import MalformedRequestError
-from promptcache.segments import cut_request
+from promptcache.segments import chain_hashes, cut_request
 from tests.sdk.bodies import RULES, TOOLS, anthropic, chat, conversations, sampled, text, wild_bodies, words
 
 
@@ -110,6 +110,16 @@ def test_a_longer_bare_prompt_only_appends() -> None:
     assert compare_requests({"prompt": [1, 2]}, {"prompt": [1, 2, 3]}).append_only
     assert not compare_requests({"prompt": [1, 2]}, {"prompt": [1, 23]}).append_only
     assert not compare_requests(chat("S", "once"), chat("S", "once upon")).append_only
+
+
+def test_a_string_of_input_is_a_list_of_one_message() -> None:
+    said, answer = {"role": "user", "content": "Who?"}, {"role": "assistant", "content": "She."}
+    earlier, later = {"input": "Who?"}, {"input": [said, answer, {"role": "user", "content": "Why?"}]}
+    assert compare_requests(earlier, later).append_only
+    assert chain_hashes(cut_request(earlier)) == chain_hashes(cut_request(later))[:1]
+    other = {"input": [{**said, "content": "Whom?"}, answer]}
+    assert not compare_requests(earlier, other).append_only
+    assert compare_requests(other, earlier).path == "input"
 
 
 def test_lengths_are_in_code_points() -> None:
