@@ -55,9 +55,10 @@ def without_echoes(findings: list[Finding]) -> list[Finding]:
 
     What is reported there gets the way to the call as its flow. So does a prompt that a function of another
     file builds: whoever calls that function sends the same text. Templates that include each other are left
-    as they are: each is rendered on its own too.
+    as they are: each is rendered on its own too. A template of one module that is suspected by its names
+    gives way to what another module is seen to fill in.
     """
-    findings = _without_callers(findings)
+    findings = _without_filled(_without_callers(findings))
     written = {_place(finding): finding for finding in findings if finding.source is None}
     echoes: dict[tuple[str, str, int, int], Finding] = {}
     for finding in findings:
@@ -92,6 +93,26 @@ def _without_callers(findings: list[Finding]) -> list[Finding]:
         flow = finding.flow if finding.source == other.source else other.flow
         kept[first] = replace(other, severity=max(other.severity, finding.severity), flow=flow)
     return list(kept.values())
+
+
+def _without_filled(findings: list[Finding]) -> list[Finding]:
+    """The findings without those at a field of which another finding shows what fills it."""
+    filled = {
+        (_family(finding.code), *step.start)
+        for finding in findings
+        for step in finding.flow
+        if step.path != finding.place.path and step != finding.source
+    }
+    return [
+        finding
+        for finding in findings
+        if finding.source is not None or (_family(finding.code), *finding.place.start) not in filled
+    ]
+
+
+def _family(code: str) -> str:
+    """A clock that fills ``{current_date}`` is the date that the field's name promises."""
+    return "PC101" if code in _ONE_A_LINE else code
 
 
 def _stands(finding: Finding) -> tuple[Place, Place | None]:

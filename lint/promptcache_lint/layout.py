@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from promptcache_lint.exposure import Exposed
     from promptcache_lint.findings import Finding
-    from promptcache_lint.prompts import Prompt, Trait
+    from promptcache_lint.prompts import Prompt, Segment, Trait
 
-__all__ = ["LayoutRule"]
+__all__ = ["LayoutRule", "instructs"]
 
 _ENOUGH_WORDS = 25
 _A_FEW = 12
@@ -38,8 +38,9 @@ _GOAL = re.compile(r"\W*goal\W*")
 _OF_AN_AGENT = {"role", "backstory"}
 _ADDRESSED = re.compile(r"\byou(?:r|'re)?\b|\b(?:never|always|answer)\b", re.IGNORECASE)
 """Words of instructions, by which a model is told how it works."""
-_SHORT = 400
-"""Characters of static text, about a hundred tokens."""
+_ENOUGH_TOKENS = 100
+"""So many stranded tokens count whatever they say; fewer only where they are nearly all there is."""
+_NEARLY_ALL = 0.75
 _SHARE = 0.4
 """The static text behind must be this much of all static text: a closing reminder is no fault."""
 
@@ -65,16 +66,28 @@ class LayoutRule(SignRule):
                     return
                 if exposed.behind >= _SHARE * (exposed.before + exposed.behind):
                     found = self.finding(prompt, exposed, trait)
-                    yield replace(found, severity=Severity.INFO) if _is_one_question(exposed) else found
+                    costs = _is_worth_a_warning(prompt, exposed)
+                    yield found if costs else replace(found, severity=Severity.INFO)
                 return
 
 
-def _is_one_question(exposed: Exposed) -> bool:
-    """Whether a text is one short request ("Name ten other words for …"), which has nothing worth keeping."""
-    if exposed.segment.role == "system" or exposed.before + exposed.behind >= _SHORT:
-        return False
-    texts = (part.text for part in flatten(exposed.segment.parts) if isinstance(part, Text))
-    return not any(_ADDRESSED.search(text) for text in texts)
+def _is_worth_a_warning(prompt: Prompt, exposed: Exposed) -> bool:
+    """Whether what is stranded costs something.
+
+    A text with its own question is one request, of which only the static text could be kept for the next.
+    Where that is short, it counts if it is the instructions themselves that stand behind ("You answer …"),
+    and not how the answer is to be written, behind the rest of them.
+    """
+    if exposed.stranded_tokens >= _ENOUGH_TOKENS or (prompt.certain and exposed.segment.role == "system"):
+        return True
+    nearly_all = exposed.behind >= _NEARLY_ALL * (exposed.before + exposed.behind)
+    return nearly_all and instructs(exposed.segment)
+
+
+def instructs(segment: Segment) -> bool:
+    """Whether the text tells a model how it works ("You answer …"), and is not one request ("Find …")."""
+    texts = (part.text for part in flatten(segment.parts) if isinstance(part, Text))
+    return any(_ADDRESSED.search(text) for text in texts)
 
 
 def _is_message(exposed: Exposed, trait: Trait) -> bool:

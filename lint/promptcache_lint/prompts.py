@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Literal
 
+from promptcache_lint.quick import quick_value
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -69,7 +71,7 @@ class Mark:
     plain: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Trait:
     """One fault carried by a value: what it is, where it comes from, and by which way it came here.
 
@@ -95,7 +97,7 @@ class Trait:
         return Trait(self.mark, self.origin, self.label, flow, self.once, self.guessed, self.built)
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Text:
     """Text that stands in the source as it will stand in the prompt.
 
@@ -107,7 +109,7 @@ class Text:
     open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Hole:
     """A place that is filled at run time; ``label`` is how the source spells what fills it."""
 
@@ -119,7 +121,7 @@ class Hole:
     """The name in words joined by ``_`` (``user_name``), where there is a name."""
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Branch:
     """A section of which one option is rendered; an option may be empty.
 

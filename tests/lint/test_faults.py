@@ -58,3 +58,33 @@ def test_a_date_of_its_own_is_still_told(codes):
         return f"You are a clerk. It is {date.today()}. Answer politely, name the pier, never promise a seat."
     """
     assert [code for code, _ in codes(text)] == ["PC109"]
+
+
+TEMPLATE = """
+CHAT_PROMPT = '''It is {current_date}.
+You are the clerk of a ferry line. Answer politely, name the pier, and never promise a seat to anybody.'''
+"""
+FILLS = """
+from datetime import date
+from openai import OpenAI
+from texts import CHAT_PROMPT
+def ask(history, day):
+    head = {"role": "system", "content": CHAT_PROMPT.format(current_date=DAY)}
+    return OpenAI().chat.completions.create(model="m", messages=[head, *history])
+"""
+
+
+def test_a_date_that_is_filled_into_the_template_of_another_module_is_one_fault(tree_codes):
+    found = tree_codes({"texts.py": TEMPLATE, "chat.py": FILLS.replace("DAY", "date.today()")})
+    assert [(path, code) for path, code, _ in found] == [("chat.py", "PC109")]
+
+
+def test_a_clock_fills_the_date_of_a_template(tree_codes):
+    clock = FILLS.replace("import date", "import datetime").replace("DAY", "str(datetime.now())")
+    found = tree_codes({"texts.py": TEMPLATE, "chat.py": clock})
+    assert [(path, code) for path, code, _ in found] == [("chat.py", "PC101")]
+
+
+def test_a_template_that_is_filled_with_what_nobody_knows_is_told_by_its_names(tree_codes):
+    found = tree_codes({"texts.py": TEMPLATE, "chat.py": FILLS.replace("DAY", "day")})
+    assert [(path, code) for path, code, _ in found] == [("texts.py", "PC109")]

@@ -33,15 +33,23 @@ def turn(question):
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from promptcache_lint.exposure import holds_input
 from promptcache_lint.findings import Severity
+from promptcache_lint.layout import instructs
 from promptcache_lint.prompts import Mark, Stability
 from promptcache_lint.rule import Sign, SignRule
 
 if TYPE_CHECKING:
     from promptcache_lint.exposure import Exposed
-    from promptcache_lint.prompts import Trait
+    from promptcache_lint.findings import Finding
+    from promptcache_lint.prompts import Prompt, Trait
+
+
+_ENOUGH_WORDS = 75
+"""About a hundred tokens."""
 
 
 class DateInPrefix(SignRule):
@@ -67,3 +75,10 @@ class DateInPrefix(SignRule):
     def matters(self, exposed: Exposed, trait: Trait) -> bool:  # noqa: ARG002
         """Behind the turn's own text nothing is reused anyway: the date adds nothing there."""
         return not exposed.turn_before
+
+    def finding(self, prompt: Prompt, exposed: Exposed, trait: Trait) -> Finding:
+        """A few words between the date and the turn's own text are new once a day: that is information."""
+        found = super().finding(prompt, exposed, trait)
+        one_request = exposed.segment.role != "system" and holds_input(exposed.segment.parts)
+        little = one_request and exposed.words_kept < _ENOUGH_WORDS and not instructs(exposed.segment)
+        return replace(found, severity=min(found.severity, Severity.INFO)) if little else found

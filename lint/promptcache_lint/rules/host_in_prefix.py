@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Trait
 
 _NAME_OF_THING = re.compile(r"\W*(?:\w+\.)*(?:node|container|instance|pod)\.name\W*")
+_ELSEWHERE = re.compile(r"container|docker|sandbox", re.IGNORECASE)
 
 
 class HostInPrefix(SignRule):
@@ -88,7 +89,7 @@ class HostInPrefix(SignRule):
             environment=(
                 r"HOST(?:NAME)?|COMPUTERNAME|USER(?:NAME)?|LOGNAME|HOME|USERPROFILE|PWD|OLDPWD|TMPDIR|TEMP|TMP",
                 r"POD_(?:NAME|IP|UID)|NODE_NAME|K8S_\w+|KUBERNETES_\w+|DYNO|INSTANCE_ID|REPLICA_ID|GIT_\w+",
-                r"(?:BUILD|RUN|JOB|REQUEST|TRACE|SESSION)_ID|AWS_LAMBDA_\w+|HEROKU_\w+|XDG_\w+|SHELL|TERM|PATH",
+                r"(?:BUILD|RUN|JOB|REQUEST|TRACE|SESSION)_ID|AWS_LAMBDA_\w+|HEROKU_\w+|XDG_\w+|PATH",
             ),
             names=(
                 r"(?:host|machine|computer|pod)_?name|host|fqdn",
@@ -126,5 +127,10 @@ class HostInPrefix(SignRule):
     )
 
     def matters(self, exposed: Exposed, trait: Trait) -> bool:  # noqa: ARG002
-        """``node.name`` is the name of something the program knows, not that of a machine."""
+        """``node.name`` is the name of something the program knows, not that of a machine.
+
+        What a container's folder is called its image decides: ``container_info["cwd"]`` is always the same.
+        """
+        if trait.guessed and _ELSEWHERE.search(trait.label):
+            return False
         return _NAME_OF_THING.fullmatch(trait.label) is None

@@ -63,6 +63,10 @@ _OWNERS = re.compile(
     r"owner|account|contact|patient|student|employee|guest|visitor|caller|recipient|sender|human|me)",
     re.IGNORECASE,
 )
+_ACCOUNT = re.compile(
+    r"(?:\w+\.)*(?:\w+_)?(?:container|docker|sandbox|platform|system|os)_?info\b.*", re.IGNORECASE
+)
+"""Who runs a process: ``container_info["user"]`` is nobody the model talks to."""
 _PERSON = r"(?:user|customer|client|visitor|patient|student|employee|buyer|guest|account|tenant)"
 
 
@@ -117,4 +121,6 @@ def _names_a_thing(label: str) -> bool:
     match = _NAME_OF.fullmatch(label)
     if label.startswith("self.") and _COMPANY.search(label):
         return True  # the company an object works for, not the one it talks to
+    if _ACCOUNT.fullmatch(label):
+        return True
     return match is not None and _OWNERS.fullmatch(match[1]) is None

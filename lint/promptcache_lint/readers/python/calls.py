@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
+from promptcache_lint.quick import quick_value
 from promptcache_lint.readers.placeholders import date_only
 from promptcache_lint.readers.python import methods
 from promptcache_lint.readers.python.known import known_function
@@ -48,7 +49,7 @@ _LOGGING = frozenset({"debug", "info", "warning", "warn", "error", "exception", 
 _OF_LOGS = frozenset({"exc_info", "stack_info", "stacklevel", "extra"})
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Call:
     """A call with its arguments evaluated; ``named`` holds keyword arguments with their expressions.
 

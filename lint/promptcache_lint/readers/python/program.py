@@ -33,6 +33,7 @@ class Program:
         self._workspace = workspace
         self.size = 0
         self._modules: dict[Path, Module | None] = {}
+        self._displayed: dict[str, Module] = {}
         self._folders = Folders(workspace.roots)
         self._package: Path | None = None
         self._resolved: dict[tuple[str, str], Definition | None] = {}
@@ -42,6 +43,11 @@ class Program:
         if module.path not in self._modules:
             self.size += len(module.source.text)
         self._modules[module.path] = module
+        self._displayed[module.source.path] = module
+
+    def displayed(self, path: str) -> Module | None:
+        """The module that findings call ``path``, if it has been parsed."""
+        return self._displayed.get(path)
 
     def known(self, path: Path, source: Source) -> Module | None:
         """The module of a file, if it has been parsed from this very text."""
@@ -78,6 +84,7 @@ class Program:
             if module is not None:
                 module.take_apart()
         self._modules.clear()
+        self._displayed.clear()
         self._resolved.clear()
         self._folders.forget()
         self.size = 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from promptcache_lint.places import Place
-    from promptcache_lint.prompts import Part
+    from promptcache_lint.prompts import Part, Trait
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.program import Module
@@ -139,7 +139,8 @@ def _filled_text(part: Text, pattern: re.Pattern[str], fill_one: FillOne, use: U
     done: list[Part] = []
     at = 0
     module = use.frame.module
-    locate = locator(part, module)
+    home = _home(part, module, use.machine)
+    locate = locator(part, home)
     for match in pattern.finditer(part.text):
         filling = fill_one(match)
         if filling is None:
@@ -148,22 +149,37 @@ def _filled_text(part: Text, pattern: re.Pattern[str], fill_one: FillOne, use: U
             done.append(Text(part.text[at : match.start()], part.place, part.open))
         at = match.end()
         place = locate(match.start(), match.end())
-        if place.path == module.source.path:
+        if home is module:
             stood = tuple(_put(inner, place) for inner in filling.parts)
             use.record(part, match[0], filling, stood)
             done += stood
         else:
             # A template of another module is reported there by its names, and here by what really fills it.
-            done += [_without_guesses(inner) for inner in filling.parts]
+            done += [_in_passing(inner, place) for inner in filling.parts]
     if at < len(part.text):
         done.append(Text(part.text[at:], part.place, part.open))
     return done
 
 
-def _without_guesses(part: Part) -> Part:
+def _home(part: Text, module: Module, machine: Interpreter) -> Module:
+    """The module in whose source a literal stands; ``module`` if it is none that was read as a program."""
+    if part.place.path == module.source.path:
+        return module
+    return machine.program.displayed(part.place.path) or module
+
+
+def _in_passing(part: Part, field: Place) -> Part:
+    """What fills a field of another module: it stands here, and its way leads through the field."""
     if not isinstance(part, Hole):
         return part
-    return replace(part, traits=tuple(trait for trait in part.traits if not trait.guessed))
+    traits = tuple(_by_way_of(field, trait, part.place) for trait in part.traits if not trait.guessed)
+    return replace(part, traits=traits)
+
+
+def _by_way_of(field: Place, trait: Trait, here: Place) -> Trait:
+    """The trait with a field on its way, in front of the place where it stands now."""
+    before = tuple(step for step in trait.flow if step != here)
+    return replace(trait, flow=before).through(field)
 
 
 def _put(part: Part, place: Place) -> Part:

@@ -7,10 +7,11 @@ All are frozen: a change to a list or a dict is a new value under the same name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from promptcache_lint.prompts import Branch, Hole, Text, Trait
+from promptcache_lint.quick import quick_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -42,14 +43,14 @@ Traits = tuple[Trait, ...]
 MOST_ITEMS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Str:
     """A text of known parts."""
 
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Thing:
     """A value of which little is known. ``type`` is the dotted name of what made it.
 
@@ -64,7 +65,7 @@ class Thing:
     settled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Seq:
     """A list, tuple or set, or what a loop goes through; ``traits`` are those of its order.
 
@@ -77,7 +78,7 @@ class Seq:
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Map:
     """A dict; keys that are no literal strings are None."""
 
@@ -95,7 +96,7 @@ class Map:
         return replace(self, pairs=(*kept[:MOST_ITEMS], (key, value)))
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Instance:
     """An object of a class of the program, with the attributes that are known."""
 
@@ -107,7 +108,7 @@ class Instance:
         return next((value for key, value in reversed(self.attributes) if key == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@quick_value
 class Ref:
     """A function, class or module: by dotted name, and with its definition where the program has it.
 
