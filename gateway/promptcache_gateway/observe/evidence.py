@@ -49,3 +49,11 @@ class Evidence:
         if self.match is None or self.match.predecessor is None:
             return None
         return max(0.0, self.received_at - self.match.predecessor.last_used)
+
+    @property
+    def kept_s(self) -> float:
+        """Seconds that the predecessor's prefix is kept for: no longer than both requests asked for."""
+        own = self.rules.kept_s
+        if self.match is None or self.match.predecessor is None:
+            return own
+        return min(own, self.match.predecessor.lifetime_s)

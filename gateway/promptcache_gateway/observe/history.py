@@ -137,23 +137,27 @@ class History:
                 first = not self._has_forgotten(tenant, row)
                 match = Match(None, None, 0, alive=False, pending=False, first=first)
             else:
-                living, depth = longest_living(row, prompt, route, not_before)
-                best = best_predecessor(row, prompt, route, not_before)
+                living, depth = longest_living(row, prompt, route, not_before, at)
+                best = best_predecessor(row, prompt, route, not_before, at)
                 match = Match(
                     predecessor=best,
                     living=living,
                     living_segments=depth,
-                    alive=best.last_used >= not_before,
+                    alive=best.lives(not_before, at),
                     pending=_is_pending(living if living is not None else best, at),
                     first=False,
                     lengths=known_lengths(row, prompt, route[1]),
                     gaps=self._has_forgotten(tenant, row)
-                    or self._others_hold(tenant, family, prompt.exact[depth + 1 :], route, not_before),
+                    or any(
+                        entry.lives(not_before, at)
+                        for key in prompt.exact[depth + 1 : depth + 2]
+                        for entry in self._others_hold(tenant, family, key, route)
+                    ),
                 )
             other = self._find_elsewhere(tenant, family, prompt)
             if other is None:
                 return match
-            alive = other.last_used >= not_before
+            alive = other.lives(not_before, at)
             return replace(match, elsewhere=replace(match, predecessor=other, alive=alive, first=False))
 
     def same_beginning(
@@ -162,7 +166,7 @@ class History:
         """The request of a route with the longest identical beginning, however long ago; None without one."""
         with self._lock:
             row = self._find_row(tenant, family)
-            return None if row is None else longest_living(row, prompt, route, float("-inf"))[0]
+            return None if row is None else longest_living(row, prompt, route, -math.inf, -math.inf)[0]
 
     def add(self, tenant: str, family: str, entry: Entry) -> None:
         """Remember a request, forgetting the oldest ones where a bound is reached."""
@@ -234,16 +238,11 @@ class History:
         owner = self._tenants.get(tenant)
         return owner.rows.get(family) if owner is not None else None
 
-    def _others_hold(
-        self, tenant: str, family: str, keys: tuple[int, ...], route: tuple[str, str], not_before: float
-    ) -> bool:
-        """Whether a tenant that shares the route sent more of a request; whose it is, is told to nobody."""
-        if not keys or len(self._tenants) == 1:
-            return False
-        rows = (owner.rows.get(family) for name, owner in self._tenants.items() if name != tenant)
-        indexes = (row.routes.get(route) for row in rows if row is not None)
-        held = (index.get(keys[0]) for index in indexes if index is not None)
-        return any(entry is not None and entry.last_used >= not_before for entry in held)
+    def _others_hold(self, tenant: str, family: str, key: int, route: tuple[str, str]) -> list[Entry]:
+        """What tenants that share the route sent with a prefix; whose it is, is told to nobody."""
+        rows = [owner.rows.get(family) for name, owner in self._tenants.items() if name != tenant]
+        held = [row.routes.get(route, {}).get(key) for row in rows if row is not None]
+        return [entry for entry in held if entry is not None]
 
     def _find_elsewhere(self, tenant: str, family: str, prompt: Prompt) -> Entry | None:
         """Another family's request with the latest messages of a history that is unknown in this one."""

@@ -18,18 +18,18 @@ _SCANNED = 32  # recent requests whose differing segment is compared character b
 
 
 def longest_living(
-    row: Row, prompt: Prompt, route: tuple[str, str], not_before: float
+    row: Row, prompt: Prompt, route: tuple[str, str], not_before: float, at: float
 ) -> tuple[Entry | None, int]:
     """The request with the longest identical prefix that its route should still hold, and its segments."""
     index = row.routes.get(route, {})
     for depth in range(len(prompt.segments), 0, -1):
         entry = index.get(prompt.exact[depth])
-        if entry is not None and entry.last_used >= not_before:
+        if entry is not None and entry.lives(not_before, at):
             return entry, depth
     return None, 0
 
 
-def best_predecessor(row: Row, prompt: Prompt, route: tuple[str, str], not_before: float) -> Entry:
+def best_predecessor(row: Row, prompt: Prompt, route: tuple[str, str], not_before: float, at: float) -> Entry:
     """The earlier request that the new one continues, volatile values bridged; the row is not empty.
 
     Requests of the same conversation come before others, however much of the head those share. Among them
@@ -39,7 +39,7 @@ def best_predecessor(row: Row, prompt: Prompt, route: tuple[str, str], not_befor
     if depth >= max(prompt.turn, 1):  # only the newest turn differs: any holder will do
         holders = (row.exact.get(prompt.exact[depth]), row.masked[prompt.masked[depth]])
         known = [entry for entry in holders if entry is not None]
-        return next((entry for entry in known if entry.last_used >= not_before), known[0])
+        return next((entry for entry in known if entry.lives(not_before, at)), known[0])
     siblings = _same_conversation(row, prompt, depth)
     return max(
         siblings or _candidates(row, prompt, depth),
@@ -49,7 +49,7 @@ def best_predecessor(row: Row, prompt: Prompt, route: tuple[str, str], not_befor
             _overlap(entry.prompt, prompt) if siblings else 0,
             _shared_chars(entry.prompt, prompt, depth),
             entry.route == route,
-            entry.last_used >= not_before,
+            entry.lives(not_before, at),
             entry.received_at,
         ),
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from promptcache.segments import Segment
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.prompt import Prompt
+    from promptcache_gateway.observe.row import Entry
 
 _THOUGHTS = re.compile(r'"type":"(?:thinking|redacted_thinking|reasoning)"')
 _RESULT = '"type":"tool_result"'
@@ -27,15 +28,28 @@ _RESULT = '"type":"tool_result"'
 def readable_segments(evidence: Evidence, *, at_any_age: bool = False) -> int:
     """Leading segments of a request that an entry known to be alive covers; 0 where none does.
 
-    ``at_any_age``: entries that have outlived their breakpoint's lifetime count too.
+    ``at_any_age``: entries that have outlived their breakpoint's lifetime count too, those of the expired
+    predecessor among them, while another request keeps a part of its prefix alive.
     """
-    match, rules, later = evidence.match, evidence.rules, evidence.prompt
-    if match is None or match.living is None or later is None:
+    match = evidence.match
+    if match is None or match.living is None:
         return 0
-    limit = min(match.living_segments, kept_thoughts(evidence))
-    idle_s = 0.0 if at_any_age else evidence.received_at - match.living.last_used
-    earlier = match.living.prompt.segments
-    written = [at for at in _marks(match.living.prompt) if at < limit]
+    age_s = 0.0 if at_any_age else evidence.received_at - match.living.last_used
+    found = _readable_of(evidence, match.living, match.living_segments, age_s)
+    own, comparison = match.predecessor, evidence.comparison
+    if not at_any_age or own is None or comparison is None or match.alive or own.route != evidence.route:
+        return found
+    return max(found, _readable_of(evidence, own, comparison.depth, 0.0))
+
+
+def _readable_of(evidence: Evidence, entry: Entry, depth: int, idle_s: float) -> int:
+    """Leading segments that what one request left covers, which shares ``depth`` of them."""
+    rules, later = evidence.rules, evidence.prompt
+    if later is None:
+        return 0
+    limit = min(depth, kept_thoughts(evidence))
+    earlier = entry.prompt.segments
+    written = [at for at in _marks(entry.prompt) if at < limit]
     alive = [
         at for at in written if (ttl_of(earlier[at].breakpoint) or rules.mark_lifetime_s or 0.0) >= idle_s
     ]

@@ -90,9 +90,9 @@ class Observation:
         """
         sight = self.sight
         with self._lock:
-            if sight.entry is not None:
-                sight.entry.prompt = prompt
             rules = with_marks(sight.rules, prompt.segments, prompt.parameters)
+            if sight.entry is not None:
+                sight.entry.prompt, sight.entry.lifetime_s = prompt, rules.kept_s
             self._sight = replace(sight, prompt=prompt, rules=rules)
             self._evidence = None
 

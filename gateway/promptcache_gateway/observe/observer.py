@@ -235,11 +235,11 @@ class Observer:
         )
         if match.predecessor is not None:
             prompt = share_texts(prompt, match.predecessor.prompt)
-        entry = self._remember(call, name, prompt) if call.use_cache else None
+        entry = self._remember(call, name, prompt, rules) if call.use_cache else None
         return Sight(name, rules, prompt, match, entry, emptied)
 
-    def _remember(self, call: Call, name: TemplateName, prompt: Prompt) -> Entry:
-        entry = Entry(call.id, prompt, call.model, call.upstream, call.received_at)
+    def _remember(self, call: Call, name: TemplateName, prompt: Prompt, rules: CacheRules) -> Entry:
+        entry = Entry(call.id, prompt, call.model, call.upstream, call.received_at, lifetime_s=rules.kept_s)
         self._history.add(call.tenant, name.family, entry)
         return entry
 

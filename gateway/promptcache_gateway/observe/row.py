@@ -7,6 +7,7 @@ the last of its holders to go and forgetting needs no counting. Which of them a 
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ class Entry:
         cached_tokens: tokens read from the cache, once known.
         prompt_tokens: its length in tokens, once known.
         response_id: the id of its answer, once known.
+        lifetime_s: seconds that what it left in the cache is kept for, as it asked; infinite: until evicted.
     """
 
     id: str
@@ -45,6 +47,7 @@ class Entry:
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     response_id: str | None = None
+    lifetime_s: float = math.inf
 
     @property
     def route(self) -> tuple[str, str]:
@@ -55,6 +58,13 @@ class Entry:
     def last_used(self) -> float:
         """When its prefix was last read or written: as it came in. A long answer keeps nothing alive."""
         return self.received_at
+
+    def lives(self, not_before: float, at: float) -> bool:
+        """Whether its prefix should still be held at a time: used since ``not_before``, and kept for so long.
+
+        What a later request asks for prolongs nothing that was written before it.
+        """
+        return self.last_used >= not_before and at - self.last_used <= self.lifetime_s
 
 
 @dataclass(eq=False, slots=True)

@@ -8,6 +8,7 @@ so that nobody is blamed for less. Prices are `money`'s business.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -68,6 +69,11 @@ class CacheRules:
     whole_units: bool = False
     step: int = 1
     on_request: bool = False
+
+    @property
+    def kept_s(self) -> float:
+        """Seconds that what a request leaves in the cache is kept for; infinite: until it is evicted."""
+        return math.inf if self.lifetime_s is None else self.lifetime_s
 
     def promised(self, tokens: float) -> int:
         """What of ``tokens`` must be cached: whole steps, nothing below the minimum."""

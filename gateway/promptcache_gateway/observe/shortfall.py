@@ -197,8 +197,8 @@ def _from_placement(tokens: Tokens, placement: Placement | None) -> list[Reason]
 
 
 def _expired(evidence: Evidence) -> list[Reason]:
-    idle, lifetime = evidence.idle_s, evidence.rules.lifetime_s
-    if idle is None or lifetime is None:
+    idle, lifetime = evidence.idle_s, evidence.kept_s
+    if idle is None:
         return []
     if idle > lifetime:
         summary = f"Last used {idle:.0f} s ago; the cache keeps entries for {lifetime:.0f} s."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from promptcache.segments import cut_request
@@ -103,6 +104,7 @@ class Scene:
         more: what every call has besides.
         forgotten: the provider has lost everything before the last.
         after_s: seconds between the last and those before it.
+        pauses: seconds before each of those before it, 5 where it is silent.
         last: what the last call has besides.
         refused: the last one is answered with this HTTP status.
     """
@@ -115,6 +117,7 @@ class Scene:
     more: dict[str, Any] = field(default_factory=dict)
     forgotten: bool = False
     after_s: float = 5.0
+    pauses: tuple[float, ...] = ()
     last: dict[str, Any] = field(default_factory=dict)
     refused: int | None = None
 
@@ -129,8 +132,8 @@ def play(scene: Scene) -> Diagnosis:
             stage.send_to_engine(body, facts(2_000, 0), **scene.more)
         return stage.send_to_engine(last, scene.engine, **scene.more).diagnosis
     if not scene.overlapping:
-        for body in earlier:
-            stage.send(body, dialect=dialect, **scene.more)
+        for body, pause_s in zip_longest(earlier, scene.pauses, fillvalue=5.0):
+            stage.send(body, after_s=pause_s, dialect=dialect, **scene.more)
         if scene.forgotten:
             stage.provider.forget()  # type: ignore[attr-defined]
         more = {"dialect": dialect, **scene.more, **scene.last}
@@ -288,6 +291,16 @@ def mark_that_stands_still(author: Author) -> Scene:
     return Scene([marked(body, 0), marked(continued(author, body), 0)], frozenset({"PC610"}))
 
 
+def expired_beside_another(author: Author) -> Scene:
+    """A conversation rests for too long, while another one keeps the instructions that they share alive."""
+    body = marked(talk(author, author.random.randrange(1, 4)))
+    other = {**body, "messages": [message("user", author.question())]}
+    asked = [marked(other)] * author.random.randrange(2, 5)
+    pauses = (5.0, *(author.random.uniform(150, 280) for _ in asked))
+    later = marked(continued(author, body))
+    return Scene([body, *asked, later], frozenset({"PC802"}), pauses=pauses, after_s=100.0)
+
+
 def fan_out(author: Author) -> Scene:
     body = talk(author, 0)
     others = [{**body, "messages": [message("user", author.question())]} for _ in range(2)]
@@ -354,6 +367,7 @@ MARKED_FAULTS: tuple[Callable[[Author], Scene], ...] = (
     too_short,
     too_far_to_look_back,
     mark_that_stands_still,
+    expired_beside_another,
     fan_out,
     clock_in_a_tool,
     compacted_with_another_prefix,

@@ -44,7 +44,7 @@ def test_a_read_that_another_tenant_made_possible_refutes_the_break() -> None:
 
 
 def test_it_does_because_the_other_one_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(History, "_others_hold", lambda *_: False)
+    monkeypatch.setattr(History, "_others_hold", lambda *_: [])
 
     assert two_tenants(Stage()).diagnosis.attribution == "caller"
 

@@ -1,0 +1,83 @@
+"""What an earlier request left lives as long as that one asked for; a later one's wishes prolong nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.gateway.observe.marked_traffic import MarkedProvider, continued, marked, message, talk
+from tests.gateway.observe.scenes import Provider, Stage, chat, rules_text
+from tests.gateway.observe.traffic import Author
+
+RULES = rules_text()
+DAY = {"prompt_cache_retention": "24h"}
+HOUR = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+
+
+def idle(first: dict[str, Any], then: dict[str, Any], *, after_s: float = 7_200.0) -> Any:
+    """The diagnosis of a request that comes so long after the first, to a provider that lost everything."""
+    stage = Stage(Provider(kind="hosted", granularity=None))
+    stage.send(chat(RULES, "One?", model="gpt-5.1", **first))
+    stage.provider.stored.clear()
+    return stage.send(chat(RULES, "Two?", model="gpt-5.1", **then), after_s=after_s).diagnosis
+
+
+@pytest.mark.parametrize("first", [{}, {"prompt_cache_retention": "in_memory"}])
+def test_what_only_the_later_request_asks_for_was_not_promised(first: dict[str, Any]) -> None:
+    diagnosis = idle(first, DAY)
+
+    assert (diagnosis.cause, diagnosis.attribution) == ("PC802", "expected")
+    assert "300 s" in diagnosis.summary
+
+
+def test_what_both_ask_for_is_due() -> None:
+    diagnosis = idle(DAY, DAY)
+    assert (diagnosis.cause, diagnosis.attribution) == ("PC809", "upstream")
+    assert idle(DAY, DAY, after_s=90_000.0).cause == "PC802"
+
+
+def test_what_the_later_request_does_not_ask_for_is_nobodys_fault() -> None:
+    assert idle(DAY, {}).attribution == "expected"
+
+
+def test_a_mark_of_an_hour_prolongs_no_entry_of_five_minutes() -> None:
+    author, stage = Author(1), Stage(MarkedProvider())
+    body = talk(author, 2)
+    long = [{**block, **HOUR} for block in body["system"]]
+    stage.send(body, dialect="anthropic.messages")
+    later = {**continued(author, body), "system": long}
+    diagnosis = stage.send(later, after_s=1_200.0, dialect="anthropic.messages").diagnosis
+
+    assert (diagnosis.cause, diagnosis.attribution) == ("PC802", "expected")
+
+
+def test_a_mark_placed_on_the_way_is_what_the_entry_lives_by() -> None:
+    stage = Stage(Provider(kind="anthropic", granularity=None))
+    body = talk(Author(2), 2)
+    observation = stage.observer.open(stage.call(body, dialect="anthropic.messages"))
+    entry = observation.sight.entry
+    assert entry is not None
+    assert entry.lifetime_s == 300.0
+    long = [{**block, **HOUR} for block in body["system"]]
+    other = stage.observer.open(stage.call({**body, "system": long}, dialect="anthropic.messages"))
+    assert other.sight.prompt is not None
+    observation.revise(other.sight.prompt)
+
+    assert entry.lifetime_s == 3_600.0
+
+
+def test_an_expired_conversation_is_no_hit_because_another_keeps_the_instructions() -> None:
+    author, stage = Author(3), Stage(MarkedProvider())
+    long = marked(talk(author, 6))
+    whole = stage.send(long, dialect="anthropic.messages").prompt_tokens
+    other = marked({**long, "messages": [message("user", author.question())]})
+    for _ in range(3):
+        stage.send(other, after_s=200.0, dialect="anthropic.messages")
+    record = stage.send(marked(continued(author, long)), after_s=100.0, dialect="anthropic.messages")
+
+    diagnosis = record.diagnosis
+    assert record.cached_tokens
+    assert (diagnosis.hit, diagnosis.causes, diagnosis.attribution) == (False, ("PC802",), "expected")
+    assert diagnosis.reusable_tokens == whole
+    assert diagnosis.lost_tokens == whole - record.cached_tokens
