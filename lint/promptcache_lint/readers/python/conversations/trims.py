@@ -33,7 +33,12 @@ _WINDOW_CLASSES = {
 _WINDOW_SETTINGS = {"num_history_runs", "num_history_responses", "num_history_messages", "history_window"}
 _ASIDE = re.compile(
     r"summar|title|classif|condens|rewrite|rout|compact|extract|preview|debug|test_|display|render|log"
+    r"|hash|digest|fingerprint|checksum"
 )
+_MESSAGES = re.compile(
+    r"message|msg|turn|content|dict|map|exchange|\b(?:any|str|tuple|object)\b", re.IGNORECASE
+)
+"""What the items of a conversation are declared to be; a queue of ``Snapshot`` holds something else."""
 _TRIM_NAME = re.compile(
     r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
 )
@@ -197,6 +202,9 @@ def _bounded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
         return
     statement = facts.statement(node)
     target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    declared = statement.annotation if isinstance(statement, ast.AnnAssign) else None
+    if isinstance(declared, ast.Subscript) and not _MESSAGES.search(ast.unparse(declared.slice)):
+        return
     sure = facts.conviction(target)
     if sure is not None:
         yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
