@@ -13,9 +13,9 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from promptcache_gateway.errors import StartupError
+from promptcache_gateway.store.migrations import VERSION, ForeignDatabaseError, migrate
 from promptcache_gateway.store.portable import SCHEMA
 from promptcache_gateway.store.postgres import is_postgres, make_engine, make_schema, read_address, shown
-from promptcache_gateway.store.schema import VERSION, ForeignDatabaseError, migrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

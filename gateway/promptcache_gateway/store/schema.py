@@ -1,37 +1,25 @@
-"""The tables, and how a database of an older version becomes one of this.
+"""The tables.
 
 What is kept: counts, times, codes and paths of every request; running totals for each template, which
 outlive the requests; totals by the hour; digests by which learned templates are found again. No text
-of a prompt, of an answer or of a key is kept anywhere, but for responses where the operator asks for it.
+of a prompt, of an answer or of a key is kept anywhere, but for responses where the operator asks for it. How
+a database of an older version becomes one of this is `migrations`' business.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import (
     Boolean,
     Column,
-    Connection,
     Float,
     Index,
     LargeBinary,
     MetaData,
     String,
     Table,
-    insert,
-    inspect,
-    select,
-    update,
 )
 
-from promptcache_gateway.store.portable import COUNT, POSTGRESQL, SCHEMA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-VERSION = 6
-"""The schema's version; raise it with a step in `_STEPS`."""
+from promptcache_gateway.store.portable import COUNT
 
 metadata = MetaData()
 
@@ -137,8 +125,8 @@ hours = Table(
     *_counters(),
 )
 
-_REQUESTS_BY_TIME = Index("requests_by_time", requests.c.time)
-_HOURS_BY_HOUR = Index("hours_by_hour", hours.c.hour)
+REQUESTS_BY_TIME = Index("requests_by_time", requests.c.time)
+HOURS_BY_HOUR = Index("hours_by_hour", hours.c.hour)
 
 template_causes = Table(
     "template_causes",
@@ -212,78 +200,3 @@ kept_responses = Table(
     Column("response", LargeBinary, nullable=False),  # JSON: the response object
     Index("kept_responses_by_use", "tenant", "used_at"),
 )
-
-
-class ForeignDatabaseError(Exception):
-    """The database belongs to another program."""
-
-
-def _index_by_time(connection: Connection) -> None:
-    """Make the indexes that version 2 reads curves by; a new database has them already."""
-    for index in (_REQUESTS_BY_TIME, _HOURS_BY_HOUR):
-        index.create(connection, checkfirst=True)
-
-
-def _name_templates(connection: Connection) -> None:
-    """Make the table of version 3: what operators call templates; a new database has it already."""
-    template_names.create(connection, checkfirst=True)
-
-
-def _note_money(connection: Connection) -> None:
-    """Add what version 4 records: costs, keys, changes, and the table of spending."""
-    _add_columns(connection, "cost_usd", "key_id", "changes")
-    spending.create(connection, checkfirst=True)
-
-
-def _note_places(connection: Connection) -> None:
-    """Add what version 5 records: where each of several causes stands, and causes by the hour."""
-    _add_columns(connection, "places")
-    cause_hours.create(connection, checkfirst=True)
-
-
-def _add_columns(connection: Connection, *names: str) -> None:
-    """Add columns to the requests of an older version; a new database has them already."""
-    schema = SCHEMA if connection.dialect.name == POSTGRESQL else None
-    table = requests.name if schema is None else f"{schema}.{requests.name}"
-    there = {column["name"] for column in inspect(connection).get_columns(requests.name, schema)}
-    for name in names:
-        if name not in there:
-            kind = requests.c[name].type.compile(connection.dialect)
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-
-
-def _keep_responses(connection: Connection) -> None:
-    """Make the table of version 6: responses that conversations go on from."""
-    kept_responses.create(connection, checkfirst=True)
-
-
-_STEPS: dict[int, Callable[[Connection], None]] = {
-    1: metadata.create_all,
-    2: _index_by_time,
-    3: _name_templates,
-    4: _note_money,
-    5: _note_places,
-    6: _keep_responses,
-}
-
-
-def migrate(connection: Connection, schema: str | None = None) -> int:
-    """Bring the database to this version inside the caller's transaction; the version it had.
-
-    ``schema`` is where the tables are, in a database that has several. A newer database than this program
-    knows is left alone: the caller sees its version and refuses.
-
-    Raises:
-        ForeignDatabaseError: the file holds tables, and they are not ours.
-    """
-    present = inspect(connection).get_table_names(schema)
-    if present and schema_version.name not in present:
-        raise ForeignDatabaseError
-    schema_version.create(connection, checkfirst=True)
-    found: int | None = connection.execute(select(schema_version.c.version)).scalar_one_or_none()
-    if found is None:
-        connection.execute(insert(schema_version).values(version=0))
-    for step in range((found or 0) + 1, VERSION + 1):
-        _STEPS[step](connection)
-        connection.execute(update(schema_version).values(version=step))
-    return found or 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sqlite3
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -98,3 +99,53 @@ def test_a_row_of_several_templates_says_so(tmp_path: Path) -> None:
     with store_with(tmp_path, *(record(hit(), template=name) for name in names)) as store:
         mixed = {row["name"]: row["mixed"] for row in store.read.templates()}
     assert mixed == dict(zip(names, (True, True, False, False), strict=True))
+
+
+def older(path: Path, *statements: str) -> None:
+    """Make a database one of an older version."""
+    with sqlite3.connect(path) as connection:
+        connection.executescript(";".join(statements))
+    connection.close()
+
+
+@pytest.mark.parametrize("window", ["day", "week", "month"])
+def test_an_older_database_is_told_its_past_by_the_hour(tmp_path: Path, window: Any) -> None:
+    unpriced = miss("PC502", 70, causes=("PC502", "PC401"), losses={"PC502": 70})
+    for_nothing = miss("PC604", 0, losses={})
+    free = miss(
+        "PC301", 90, causes=("PC301", "PC502", "PC101"), losses={"PC502": 60, "PC101": 30}, lost_usd=0.3
+    )
+    past = [
+        record(one, time=NOW - at * HOUR, tenant=tenant)
+        for one in (BOTH, unpriced, for_nothing, free, hit())
+        for at in range(1, 20, 6)
+        for tenant in ("a", "b")
+    ]
+    with store_with(tmp_path, *past) as store:
+        fresh = [store.series.timeline(window, NOW, tenant=tenant)["causes"] for tenant in (None, "a")]
+    older(tmp_path / "p.db", "DROP TABLE cause_hours", "UPDATE schema_version SET version = 4")
+
+    with store_with(tmp_path) as store:
+        filled = [store.series.timeline(window, NOW, tenant=tenant)["causes"] for tenant in (None, "a")]
+    for one, other in zip(filled, fresh, strict=True):
+        assert list(one) == list(other) == ["PC101", "PC502", "PC301", "PC604"]
+        for code, columns in other.items():
+            assert one[code]["requests"] == columns["requests"]
+            assert one[code]["lost_tokens"] == columns["lost_tokens"]
+            assert one[code]["lost_usd"] == pytest.approx(columns["lost_usd"])
+
+
+def test_what_is_told_already_is_not_counted_twice(tmp_path: Path) -> None:
+    past = [record(miss("PC101", 50), time=NOW - at * HOUR) for at in range(5)]
+    with store_with(tmp_path, *past) as store:
+        fresh = store.series.timeline("day", NOW)["causes"]
+    since = int(NOW // HOUR) - 2
+    older(
+        tmp_path / "p.db",
+        f"DELETE FROM cause_hours WHERE hour < {since}",
+        "UPDATE schema_version SET version = 6",
+    )
+
+    for _ in range(2):
+        with store_with(tmp_path) as store:
+            assert store.series.timeline("day", NOW)["causes"] == fresh
