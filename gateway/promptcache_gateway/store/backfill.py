@@ -1,7 +1,8 @@
 """Causes by the hour of a past that is older than their table, added up from the requests that are kept.
 
 A database of an older version knows the cause of every request, and nothing by the hour. Only hours before
-the first one in the table are filled, so that nothing is counted twice. Running totals are `totals`' business.
+the first one in the table are filled, so that nothing is counted twice. Running totals are another module's
+(`totals`).
 """
 
 from __future__ import annotations
