@@ -179,8 +179,8 @@ def _grave(findings: list[Finding], settings: Settings) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.severity >= settings.severity)
 
 
-def _checked(prompts: Iterable[Prompt], path: str, settings: Settings) -> list[tuple[Prompt, Finding]]:
-    rules = [rule for rule in all_rules() if settings.selects(rule.code)]
+def _checked(prompts: list[Prompt], path: str, settings: Settings) -> list[tuple[Prompt, Finding]]:
+    rules = [rule for rule in all_rules() if settings.selects(rule.code)] if prompts else []
     found = []
     for prompt in prompts:
         codes = _codes_in(prompt)

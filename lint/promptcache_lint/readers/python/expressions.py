@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["dotted_name", "evaluate", "imported_value", "spelling"]
+__all__ = ["KINDS", "dotted_name", "imported_value", "spelling"]
 
 
 _LONGEST = 1_000_000
@@ -58,34 +58,28 @@ def spelling(node: ast.expr) -> str:
     return ".".join([node.id, *reversed(names)])
 
 
-def evaluate(machine: Interpreter, node: ast.expr, frame: Frame) -> Value:
-    """The value of ``node`` in ``frame``."""
-    run = _KINDS.get(type(node))
-    return run(machine, node, frame) if run is not None else Thing()
-
-
 def _any_of(machine: Interpreter, node: ast.BoolOp, frame: Frame) -> Value:
-    values = [evaluate(machine, value, frame) for value in node.values]
+    values = [machine.evaluate(value, frame) for value in node.values]
     return _either(values, node, frame)
 
 
 def _choice(machine: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
     machine.run_for_effect(node.test, frame)
-    first, second = evaluate(machine, node.body, frame), evaluate(machine, node.orelse, frame)
+    first, second = machine.evaluate(node.body, frame), machine.evaluate(node.orelse, frame)
     return merge(first, second, frame.module.place(node), frame.module.label(node.test))
 
 
 def _inner(machine: Interpreter, node: ast.Await | ast.YieldFrom | ast.Starred, frame: Frame) -> Value:
-    return evaluate(machine, node.value, frame)
+    return machine.evaluate(node.value, frame)
 
 
 def _walrus(machine: Interpreter, node: ast.NamedExpr, frame: Frame) -> Value:
-    value = evaluate(machine, node.value, frame)
+    value = machine.evaluate(node.value, frame)
     frame.set(node.target.id, value)
     return value
 
 
-def _lambda(machine: Interpreter, node: ast.Lambda, frame: Frame) -> Value:  # noqa: ARG001 - one of `_KINDS`
+def _lambda(machine: Interpreter, node: ast.Lambda, frame: Frame) -> Value:  # noqa: ARG001 - one of `KINDS`
     return Ref("lambda", Function(node, frame.module))
 
 
@@ -93,7 +87,7 @@ def _signed(machine: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:
     if isinstance(node.op, ast.Not):
         machine.run_for_effect(node.operand, frame)
         return Thing(frame.module.label(node))
-    return Thing(frame.module.label(node), traits_of(evaluate(machine, node.operand, frame)))
+    return Thing(frame.module.label(node), traits_of(machine.evaluate(node.operand, frame)))
 
 
 def _comparison(machine: Interpreter, node: ast.Compare, frame: Frame) -> Value:
@@ -101,7 +95,7 @@ def _comparison(machine: Interpreter, node: ast.Compare, frame: Frame) -> Value:
     return Thing("", settled=True)
 
 
-def _constant(machine: Interpreter, node: ast.Constant, frame: Frame) -> Value:  # noqa: ARG001 - one of `_KINDS`
+def _constant(machine: Interpreter, node: ast.Constant, frame: Frame) -> Value:  # noqa: ARG001 - one of `KINDS`
     if isinstance(node.value, str):
         return Str((Text(node.value, frame.module.place(node), open=True),) if node.value else ())
     return Thing(constant=repr(node.value) if not isinstance(node.value, bytes) else None, settled=True)
@@ -109,7 +103,7 @@ def _constant(machine: Interpreter, node: ast.Constant, frame: Frame) -> Value: 
 
 def _yield(machine: Interpreter, node: ast.Yield, frame: Frame) -> Value:
     if node.value is not None:
-        value = evaluate(machine, node.value, frame)
+        value = machine.evaluate(node.value, frame)
         items = next((old for old, _ in frame.returned if isinstance(old, Seq)), Seq((), partial=True))
         frame.returned[:] = [(Seq((*items.items, value)[-100:], partial=True), frame.module.place(node))]
     return Thing()
@@ -166,7 +160,7 @@ def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value
     path = spelling(node)
     if path and (value := frame.find(path)) is not None:
         return value
-    base = evaluate(machine, node.value, frame)
+    base = machine.evaluate(node.value, frame)
     place = frame.module.place(node)
     match base:
         case Ref(target=Module() as module):
@@ -215,10 +209,10 @@ def _module_member(machine: Interpreter, module: Module, dotted: str, name: str,
 
 
 def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
-    left = evaluate(machine, node.left, frame)
+    left = machine.evaluate(node.left, frame)
     if isinstance(node.op, ast.Mod) and isinstance(left, Str):
         return templates.percent(machine, node, left, frame)
-    right = evaluate(machine, node.right, frame)
+    right = machine.evaluate(node.right, frame)
     match left, right:
         case (Str(), _) | (_, Str()) if isinstance(node.op, ast.Add):
             return Str(
@@ -283,7 +277,7 @@ def _either(values: list[Value], node: ast.expr, frame: Frame) -> Value:
     return merged
 
 
-_KINDS: dict[type[ast.AST], Callable[[Interpreter, Any, Frame], Value]] = {
+KINDS: dict[type[ast.AST], Callable[[Interpreter, Any, Frame], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _attribute,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.exposure import count_words
 from promptcache_lint.prompts import Text, flatten
 from promptcache_lint.readers.python import effects, expressions, statements
+from promptcache_lint.readers.python.assigning import assign
 from promptcache_lint.readers.python.counters import Counters
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.objects import Objects, settled
@@ -88,7 +89,8 @@ class Interpreter:
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
-        return expressions.evaluate(self, node, frame)
+        run = expressions.KINDS.get(type(node))
+        return run(self, node, frame) if run is not None else Thing()
 
     def run_for_effect(self, node: ast.expr, frame: Frame) -> None:
         """Run an expression whose value nobody takes."""
@@ -96,7 +98,7 @@ class Interpreter:
 
     def assign(self, target: ast.expr, value: Value, frame: Frame) -> None:
         """Bind a target of an assignment or a loop."""
-        statements.assign(self, target, value, frame)
+        assign(self, target, value, frame)
 
     def defined(self, name: Ref, frame: Frame) -> Value:
         """A name with its definition, if it is imported from a module of the tree."""

@@ -155,6 +155,10 @@ class Module:
 
     def segment(self, node: ast.AST) -> str:
         """The source text of a node."""
+        row, start = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        if self.ascii and node.end_lineno == row:  # type: ignore[attr-defined]
+            begin = self.source.offset(row, 1)
+            return self.source.text[begin + start : begin + node.end_col_offset]  # type: ignore[attr-defined]
         place = self.place(node)
         start = self.source.offset(place.row, place.column)
         return self.source.text[start : self.source.offset(place.end_row, place.end_column)]
@@ -163,7 +167,9 @@ class Module:
         """The source text of a node on one line, shortened for messages."""
         known = self._labels.get(node)
         if known is None:
-            text = " ".join(self.segment(node).split())
+            text = self.segment(node)
+            if "\n" in text or "  " in text or "\t" in text:
+                text = " ".join(text.split())
             known = self._labels[node] = text if len(text) <= 60 else text[:57] + "…"
         return known
 

@@ -172,5 +172,5 @@ def settled(value: Value) -> Value:
         return replace(trait, once=True) if not trait.mark.order else trait
 
     if isinstance(value, Thing) and value.constant is None and not value.traits:
-        return replace(value, settled=True)
+        return Thing(value.label, (), value.type, None, settled=True)
     return map_traits(value, once)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache_lint.prompts import Trait
+from promptcache_lint.readers.python.assigning import assign
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
 from promptcache_lint.readers.python.singletons import is_made_once, returns_what_is_there
 from promptcache_lint.readers.python.values import (
-    Map,
     Seq,
     Thing,
     element_of,
@@ -22,11 +22,13 @@ from promptcache_lint.readers.python.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Traits, Value
 
-__all__ = ["assign", "run"]
+__all__ = ["run"]
 
 _ROUND = re.compile(
     r"(?:\w+_)?(?:step|turn|round|iteration|attempt|cycle)(?:_(?:no|num|number|idx|index|count))?"
@@ -45,67 +47,89 @@ def run(machine: Interpreter, body: list[ast.stmt], frame: Frame) -> bool:
             except RecursionError:
                 if frame.depth or not frame.at_module_level:
                     raise
-            frame.kept = frame.kept or returns_what_is_there(statement, body, frame)
+            if type(statement) is ast.If and not frame.kept:
+                frame.kept = returns_what_is_there(statement, body, frame)
     finally:
         frame.kept = outside
     return False
 
 
-def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # noqa: C901 - one case a statement
-    match node:
-        case ast.Expr():
-            machine.run_for_effect(node.value, frame)
-        case ast.Assign():
-            value = machine.evaluate(node.value, frame)
-            for target in node.targets:
-                assign(machine, target, value, frame)
-        case ast.AnnAssign():
-            if node.value is not None:
-                assign(machine, node.target, machine.evaluate(node.value, frame), frame)
-        case ast.AugAssign():
-            _augment(machine, node, frame)
-        case ast.Return() if frame.only is not None:
-            return True
-        case ast.Return():
-            value = machine.evaluate(node.value, frame) if node.value else Thing(constant="None")
-            frame.returned.append((value, frame.module.place(node)))
-            return True
-        case ast.If():
-            return _branch(machine, node, frame)
-        case ast.For() | ast.AsyncFor():
-            iterable = machine.evaluate(node.iter, frame)
-            counted = _counter(machine, node, frame)
-            each = counted or element_of(iterable)
-            assign(machine, node.target, without_order(each) if _looks_up(node) else each, frame)
-            before = dict(frame.names)
-            run(machine, node.body, frame)
-            _grown(frame, before, order_traits(iterable))
-            run(machine, node.orelse, frame)
-        case ast.While():
-            machine.run_for_effect(node.test, frame)
-            run(machine, node.body, frame)
-            run(machine, node.orelse, frame)
-        case ast.With() | ast.AsyncWith():
-            for item in node.items:
-                value = machine.evaluate(item.context_expr, frame)
-                if item.optional_vars is not None:
-                    assign(machine, item.optional_vars, value, frame)
-            return run(machine, node.body, frame)
-        case ast.Try() | ast.TryStar():
-            return _try(machine, node, frame)
-        case ast.Match():
-            _match(machine, node, frame)
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            if not frame.at_module_level:
-                frame.nested[node.name] = Function(node, frame.module, frame.owner)
-                frame.names.pop(node.name, None)
-        case ast.Import() | ast.ImportFrom():
-            add_imports(frame.imports, node)
-        case ast.Raise() | ast.Break() | ast.Continue():
-            return True
-        case _:
-            return False
+def _statement(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:
+    kind = _KINDS.get(type(node))
+    return kind is not None and kind(machine, node, frame)
+
+
+def _expression(machine: Interpreter, node: ast.Expr, frame: Frame) -> bool:
+    machine.run_for_effect(node.value, frame)
     return False
+
+
+def _assignment(machine: Interpreter, node: ast.Assign, frame: Frame) -> bool:
+    value = machine.evaluate(node.value, frame)
+    for target in node.targets:
+        assign(machine, target, value, frame)
+    return False
+
+
+def _annotated(machine: Interpreter, node: ast.AnnAssign, frame: Frame) -> bool:
+    if node.value is not None:
+        assign(machine, node.target, machine.evaluate(node.value, frame), frame)
+    return False
+
+
+def _return(machine: Interpreter, node: ast.Return, frame: Frame) -> bool:
+    if frame.only is None:
+        value = machine.evaluate(node.value, frame) if node.value else Thing(constant="None")
+        frame.returned.append((value, frame.module.place(node)))
+    return True
+
+
+def _loop(machine: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
+    iterable = machine.evaluate(node.iter, frame)
+    each = _counter(machine, node, frame) or element_of(iterable)
+    assign(machine, node.target, without_order(each) if _looks_up(node) else each, frame)
+    order = order_traits(iterable)
+    before = dict(frame.names) if order else {}
+    run(machine, node.body, frame)
+    if order:
+        _grown(frame, before, order)
+    run(machine, node.orelse, frame)
+    return False
+
+
+def _while(machine: Interpreter, node: ast.While, frame: Frame) -> bool:
+    machine.run_for_effect(node.test, frame)
+    run(machine, node.body, frame)
+    run(machine, node.orelse, frame)
+    return False
+
+
+def _with(machine: Interpreter, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
+    for item in node.items:
+        value = machine.evaluate(item.context_expr, frame)
+        if item.optional_vars is not None:
+            assign(machine, item.optional_vars, value, frame)
+    return run(machine, node.body, frame)
+
+
+def _definition(
+    machine: Interpreter,  # noqa: ARG001 - one of `_KINDS`
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+    frame: Frame,
+) -> bool:
+    if not frame.at_module_level:
+        frame.nested[node.name] = Function(node, frame.module, frame.owner)
+        frame.names.pop(node.name, None)
+    return False
+
+
+def _import(machine: Interpreter, node: ast.Import | ast.ImportFrom, frame: Frame) -> bool:  # noqa: ARG001 - likewise
+    add_imports(frame.imports, node)
+    return False
+
+
+def _jump(machine: Interpreter, node: ast.stmt, frame: Frame) -> bool:  # noqa: ARG001 - one of `_KINDS`
+    return True
 
 
 def _looks_up(node: ast.For | ast.AsyncFor) -> bool:
@@ -120,8 +144,6 @@ def _looks_up(node: ast.For | ast.AsyncFor) -> bool:
 
 def _grown(frame: Frame, before: dict[str, Value], order: Traits) -> None:
     """Lists that grew in a loop have the order of what it went through."""
-    if not order:
-        return
     for name, value in frame.names.items():
         old = before.get(name)
         if (
@@ -133,55 +155,12 @@ def _grown(frame: Frame, before: dict[str, Value], order: Traits) -> None:
             frame.names[name] = with_traits(value, order)
 
 
-def assign(machine: Interpreter, target: ast.expr, value: Value, frame: Frame) -> None:
-    """Bind a target: a name, an attribute, an item, or a tuple of targets."""
-    match target:
-        case ast.Name():
-            frame.set(target.id, value)
-            machine.sinks.assigned(target.id, value, target, frame)
-        case ast.Attribute():
-            spelling = machine.spelling(target)
-            if spelling:
-                frame.set(spelling, value)
-            machine.sinks.assigned(target.attr, value, target, frame)
-        case ast.Subscript():
-            _store_item(machine, target, value, frame)
-        case ast.Tuple() | ast.List():
-            for index, inner in enumerate(target.elts):
-                assign(machine, inner, _item(value, index), frame)
-        case ast.Starred():
-            assign(machine, target.value, value, frame)
-        case _:
-            return
-
-
-def _item(value: Value, index: int) -> Value:
-    if isinstance(value, Seq) and value.kind == "tuple" and index < len(value.items):
-        return value.items[index]
-    if isinstance(value, Seq) and not value.partial and index < len(value.items):
-        return value.items[index]
-    return element_of(value)
-
-
-def _store_item(machine: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -> None:
-    spelling = machine.spelling(target.value)
-    if not spelling:
-        return
-    container = machine.evaluate(target.value, frame)
-    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
-    if isinstance(container, Map):
-        frame.set(spelling, container.set(key if isinstance(key, str) else None, value))
-    elif isinstance(container, Seq):
-        frame.set(spelling, Seq((*container.items, value), container.traits, container.kind, partial=True))
-    if isinstance(key, str):
-        machine.sinks.assigned(key, value, target, frame)
-
-
-def _augment(machine: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
+def _augment(machine: Interpreter, node: ast.AugAssign, frame: Frame) -> bool:
     left = ast.copy_location(_loading(node.target), node.target)
     combined = ast.copy_location(ast.BinOp(left=left, op=node.op, right=node.value), node)
     value = machine.counters.stepped(node, machine.evaluate(combined, frame), frame)
     assign(machine, node.target, value, frame)
+    return False
 
 
 def _loading(target: ast.expr) -> ast.expr:
@@ -283,7 +262,7 @@ def _without_those_of(value: Value, handler: ast.ExceptHandler, frame: Frame) ->
     return map_traits(value, kept)
 
 
-def _match(machine: Interpreter, node: ast.Match, frame: Frame) -> None:
+def _match(machine: Interpreter, node: ast.Match, frame: Frame) -> bool:
     machine.run_for_effect(node.subject, frame)
     before = dict(frame.names)
     merged: dict[str, Value] | None = None
@@ -298,3 +277,30 @@ def _match(machine: Interpreter, node: ast.Match, frame: Frame) -> None:
             frame.join(before, merged, frame.module.place(node), "")
         merged = frame.names
     frame.names = merged if merged is not None else before
+    return False
+
+
+_KINDS: dict[type[ast.stmt], Callable[[Interpreter, Any, Frame], bool]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assignment,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augment,
+    ast.Return: _return,
+    ast.If: _branch,
+    ast.For: _loop,
+    ast.AsyncFor: _loop,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.TryStar: _try,
+    ast.Match: _match,
+    ast.FunctionDef: _definition,
+    ast.AsyncFunctionDef: _definition,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Raise: _jump,
+    ast.Break: _jump,
+    ast.Continue: _jump,
+}
+"""How each kind of statement runs: whether control never comes past it; any other does nothing."""

@@ -258,6 +258,8 @@ def moved(value: Value, place: Place) -> Value:
                 return part
 
     match value:
+        case Thing(traits=()):
+            return value
         case Str(parts):
             return Str(tuple(map(in_part, parts)))
         case Seq():
