@@ -32,6 +32,8 @@ class Replica:
         draining: gets no more requests, by an operator's wish.
         starting: gets none yet.
         removed: is no longer named, and is closed when its last request has ended.
+        speaks: its last failure was an answer, however bad, or the answer to a probe has begun: it is tried
+            all the same where nobody else can be.
         up: what the last question about its health told; None before the first.
         stream: its own events, where it sends any.
         requests, failures: how many it got, and how many of them it did not answer.
@@ -47,6 +49,7 @@ class Replica:
         self.draining = False
         self.starting = True
         self.removed = False
+        self.speaks = False
         self.up: bool | None = None
         self.checked_at: float | None = None
         self.stream: KvStream | None = None
@@ -81,6 +84,17 @@ class Replica:
         """Whether it may get one more."""
         return self.limit is None or self.running < self.limit
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it was left alone for long enough, and a call may find out how it is."""
+        left_alone = self.serves and self.up is not False and self.circuit.is_open
+        return left_alone and self.has_room and not self.circuit.probe_in_s
+
+    @property
+    def may_recover(self) -> bool:
+        """Whether a call may be sent to it although it is left alone."""
+        return self.is_due or (self.speaks and self.serves and self.up is not False)
+
     def checked(self, *, up: bool, patience: int) -> bool:
         """Note what a question about its health told; True when it has come back after it was down."""
         self.checked_at = time.time()
@@ -88,6 +102,10 @@ class Replica:
         was = self.up
         if up or self._misses >= patience:
             self.up = up
+        if self.up is False and was is not False:
+            _log.warning(
+                "replica %s is down: its health page did not answer well %d times", self.name, patience
+            )
         return up and was is False
 
     @property
@@ -102,7 +120,16 @@ class Replica:
         self.refusal = status
         self.lone_refusals += 1
         self.failures += 1
+        self.failed()
+
+    def failed(self, *, speaks: bool = False) -> None:
+        """Note a failure; ``speaks``: it answered, if badly."""
+        was_open = self.circuit.is_open
         self.circuit.failed()
+        self.speaks = speaks
+        if self.circuit.is_open and not was_open:
+            left_s = self.circuit.retry_after_s
+            _log.warning("replica %s failed several times in a row: left alone for %d s", self.name, left_s)
 
     def answered(self) -> None:
         """Note an answer that is as it should be."""

@@ -76,6 +76,7 @@ class Trip:
 
     def first_output(self) -> None:
         """Note the first output."""
+        self.replica.speaks = True
         self.replica.target.load.first_output(self._ticket, time.time())
         self._lead.done()
 
@@ -97,7 +98,7 @@ class Trip:
     def broken_off(self, error: str) -> None:
         """Note that the replica ended a stream with an error; ``error`` is its code."""
         if not self._over and not _CALLERS.match(error):
-            self.replica.circuit.failed()
+            self.replica.failed(speaks=True)
             self.replica.failures += 1
         self._end(None)
 

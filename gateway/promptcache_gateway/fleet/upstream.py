@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.exchange import Placement
 from promptcache_gateway.fleet.asking import read_asked
+from promptcache_gateway.fleet.eligible import Eligible
 from promptcache_gateway.fleet.homes import continued, kept_keys
 from promptcache_gateway.fleet.leaders import Leaders
 from promptcache_gateway.fleet.members import Members
 from promptcache_gateway.fleet.prefix import PIECE_BYTES, TOKENS_PER_BYTE
 from promptcache_gateway.fleet.routing import Router
 from promptcache_gateway.fleet.slots import Slots
-from promptcache_gateway.fleet.tries import BUSY, FAILURES, Tries, all_busy, none_able
+from promptcache_gateway.fleet.tries import BUSY, FAILURES, FAULT, Tries, all_busy, none_able
 from promptcache_gateway.fleet.trip import RoutedStream, Trip
 from promptcache_gateway.upstreams.base import WholeReply
 
@@ -70,6 +71,7 @@ class FleetUpstream:
         self.leaders = Leaders(self.fleet.hold_tokens)
         self.slots = Slots()
         self.replicas = Members(self.fleet, self.router, make, self.slots.free_all)
+        self._may = Eligible(self.replicas)
         self._placements: OrderedDict[str, Placement] = OrderedDict()
         self.tokens_per_byte = TOKENS_PER_BYTE
 
@@ -94,7 +96,7 @@ class FleetUpstream:
             await self.leaders.wait(prefix, self.fleet.hold_s)
         named = continued(call)
         tries = self._begin(named)
-        while not tries.over and not (tries.refused and not self._any_room(tries.tried)):
+        while not tries.over and not (tries.refused and not self._may.any_room(tries.tried)):
             try:
                 replica = await self._one_with_room(tries.tried)
             except ApiError as error:
@@ -105,7 +107,7 @@ class FleetUpstream:
             try:
                 reply = await trip.replica.upstream.send(call, inbound)
             except ApiError as error:
-                self._note_failure(trip, failed=error.status in FAILURES)
+                self._note_failure(trip, error.status)
                 if not error.unanswered and not tries.refused:
                     raise
                 tries.unanswered(trip.replica, error)
@@ -128,11 +130,11 @@ class FleetUpstream:
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
         """What one of the replicas lists; raises `ApiError`."""
-        return await self._any().upstream.models(inbound, model)
+        return await self._may.ask(self.name, lambda one: one.models(inbound, model))
 
     async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:
         """What one of the replicas counts; raises `ApiError`."""
-        return await self._any().upstream.count_prompt(call, inbound)
+        return await self._may.ask(self.name, lambda one: one.count_prompt(call, inbound))
 
     def count_tokens(self, text: str) -> int | None:  # noqa: ARG002 - the servers' tokenizer is not known here
         """Always None: the servers' tokenizer is not known here."""
@@ -147,12 +149,15 @@ class FleetUpstream:
         return None
 
     def health(self) -> Mapping[str, Any]:
-        """Whether any replica can take requests, and how many can; asks no network."""
-        states = [replica.state() for replica in self.replicas]
-        able = sum(state in {"ready", "full"} for state in states)
-        report = {"ok": able > 0, "url": self._url(), "replicas": len(states), "able": able}
+        """Whether any replica can take requests, how many can, who is left alone; asks no network."""
+        states = {replica.name: replica.state() for replica in self.replicas}
+        able = sum(state in {"ready", "full"} for state in states.values())
+        ok = able > 0 or any(one.may_recover for one in self.replicas)
+        report = {"ok": ok, "url": self._url(), "replicas": len(states), "able": able}
+        ejected = [name for name, state in states.items() if state == "ejected"]
         refusing = [one.name for one in self.replicas if one.is_refusing]
-        return {**report, "refusing": refusing} if refusing else report
+        lists = {"ejected": ejected, "refusing": refusing}
+        return {**report, **{name: names for name, names in lists.items() if names}}
 
     def drain(self, replica: str, *, on: bool) -> bool:
         """Give a replica no more requests, or some again; False where there is none of that name."""
@@ -178,7 +183,7 @@ class FleetUpstream:
     def _depart(self, replica: Replica | None, prefix: Prefix, tried: set[str], call: Call) -> Trip:
         """Choose, and note the choice; nothing else may run between the two."""
         now = time.time()
-        able = [replica] if replica is not None else self._able(tried)
+        able = [replica] if replica is not None else self._may.able(tried)
         well = [one.target for one in self.replicas if one.well and one.name not in tried]
         choice = self.router.choose(prefix, [one.target for one in able], now, well)
         chosen = next(one for one in able if one.target is choice.target)
@@ -209,38 +214,16 @@ class FleetUpstream:
         until = time.monotonic() + self.fleet.queue_s
         woken = False
         while True:
-            if self._any_room(tried) and (woken or not self.slots.wanted):
-                return self._to_be_probed(tried)
-            if not self._candidates(tried):
+            if self._may.any_room(tried) and (woken or not self.slots.wanted):
+                return self._may.to_be_probed(tried)
+            if not self._may.candidates(tried):
                 raise none_able(self.name, len(self.replicas), others=bool(tried))
             try:
                 left_s = until - time.monotonic()
-                await self.slots.wait(left_s, again=woken, may=lambda: self._any_room(tried))
+                await self.slots.wait(left_s, again=woken, may=lambda: self._may.any_room(tried))
             except TimeoutError:
                 raise all_busy(self.name) from None
             woken = True
-
-    def _candidates(self, tried: set[str]) -> list[Replica]:
-        """Those that may take a call, with room or without: the well ones, else all that can be tried."""
-        known = [one for one in self.replicas if one.serves and one.name not in tried]
-        well = [one for one in known if one.well]
-        return well or [one for one in known if not one.circuit.is_open]
-
-    def _able(self, tried: set[str]) -> list[Replica]:
-        return [one for one in self._candidates(tried) if one.has_room]
-
-    def _any_room(self, tried: set[str]) -> bool:
-        return bool(self._able(tried)) or any(self._is_due(one, tried) for one in self.replicas)
-
-    def _is_due(self, one: Replica, tried: set[str]) -> bool:
-        """Whether a replica was left alone for long enough, and a call may find out how it is."""
-        left_alone = one.serves and one.up is not False and one.circuit.is_open
-        return left_alone and one.name not in tried and one.has_room and not one.circuit.probe_in_s
-
-    def _to_be_probed(self, tried: set[str]) -> Replica | None:
-        """A replica that was left alone for long enough: one call finds out how it is."""
-        due = (one for one in self.replicas if self._is_due(one, tried))
-        return next((one for one in due if one.circuit.allows()), None)
 
     def _begin(self, named: Key | None) -> Tries:
         """The tries of a call: at home where it goes on from an answer whose home is known and serves."""
@@ -253,7 +236,7 @@ class FleetUpstream:
         self, trip: Trip, reply: WholeReply | StreamReply, call: Call, named: Key | None
     ) -> WholeReply | StreamReply:
         if reply.status in FAILURES:
-            trip.replica.circuit.failed()
+            trip.replica.failed(speaks=reply.status == FAULT)
         elif reply.status >= 400:
             trip.replica.circuit.succeeded()
         elif isinstance(reply, WholeReply):  # a stream tells at its end
@@ -276,14 +259,14 @@ class FleetUpstream:
     def _pass_by(self, trip: Trip, reply: WholeReply) -> None:
         """Note an answer because of which another replica may be asked."""
         if reply.status in BUSY:
-            self._note_failure(trip, failed=reply.status in FAILURES)
+            self._note_failure(trip, reply.status, speaks=reply.status == FAULT)
         else:
             trip.replica.circuit.undecided()
             trip.failed()
 
-    def _note_failure(self, trip: Trip, *, failed: bool) -> None:
-        if failed:
-            trip.replica.circuit.failed()
+    def _note_failure(self, trip: Trip, status: int, *, speaks: bool = False) -> None:
+        if status in FAILURES:
+            trip.replica.failed(speaks=speaks)
         else:
             trip.replica.circuit.succeeded()
         trip.replica.failures += 1
@@ -307,12 +290,6 @@ class FleetUpstream:
             self.slots.free()
 
     # --- the whole fleet ---
-
-    def _any(self) -> Replica:
-        able = self._able(set()) or self._candidates(set())
-        if not able:
-            raise none_able(self.name, len(self.replicas))
-        return able[0]
 
     def _url(self) -> str:
         first = next(iter(self.replicas), None)

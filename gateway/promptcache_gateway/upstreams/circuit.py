@@ -19,6 +19,12 @@ _PROBE_S = 60.0
 class Circuit:
     """Counts an upstream's failures in a row.
 
+    Args:
+        opens_after: how many of them open it; None: it never opens. A fleet's does not: its replicas have
+            circuits of their own.
+        cool_down_s: how long it stays open before a call probes.
+        clock: seconds of a clock that only runs forward.
+
     Attributes:
         retry_after_s: whole seconds until the next call is let through; 0 while it is closed.
         opened: how often it has been opened.
@@ -27,11 +33,11 @@ class Circuit:
     def __init__(
         self,
         *,
-        opens_after: int = OPENS_AFTER,
+        opens_after: int | None = OPENS_AFTER,
         cool_down_s: float = COOL_DOWN_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._opens_after = opens_after
+        self._opens_after = float("inf") if opens_after is None else opens_after
         self._cool_down_s = cool_down_s
         self._clock = clock
         self._failures = 0

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.errors import SettingsError, unknown_model
-from promptcache_gateway.upstreams.circuit import Circuit, RetryBudget
+from promptcache_gateway.upstreams.circuit import OPENS_AFTER, Circuit, RetryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,9 +54,7 @@ class Switchboard:
         upstreams: Sequence[tuple[Upstream, UpstreamSettings] | Line],
         models: Sequence[ModelSettings] = (),
     ) -> None:
-        self.lines = tuple(
-            one if isinstance(one, Line) else Line(*one, Circuit(), RetryBudget()) for one in upstreams
-        )
+        self.lines = tuple(one if isinstance(one, Line) else _line(*one) for one in upstreams)
         by_name = {line.upstream.name: line for line in self.lines}
         if len(by_name) < len(self.lines):
             raise SettingsError("upstreams", "two upstreams have the same name.", remedy="Name them apart.")
@@ -95,6 +93,12 @@ class Switchboard:
                 return (Hop(line),)
         takes_all = [line for line in self.lines if not line.settings.models]
         return (Hop(takes_all[0]),) if takes_all else None
+
+
+def _line(upstream: Upstream, settings: UpstreamSettings) -> Line:
+    """One replica's failures, or a request's, must not close a whole fleet to everybody."""
+    circuit = Circuit(opens_after=OPENS_AFTER if settings.fleet is None else None)
+    return Line(upstream, settings, circuit, RetryBudget())
 
 
 def _hop(model: str, target: Target, lines: dict[str, Line]) -> Hop:

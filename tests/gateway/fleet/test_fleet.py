@@ -145,7 +145,7 @@ def test_a_fleet_that_is_away_says_so(tmp_path: Path) -> None:
         for number in range(12):
             answer = gateway.post(request(f"hello {number}"))
             assert answer.status_code in {502, 503}
-        assert answer.json()["error"]["code"] == "upstream_circuit_open"
+        assert answer.json()["error"]["code"] == "upstream_unreachable"
 
 
 def test_a_drained_replica_ends_what_it_has_and_gets_nothing_new(

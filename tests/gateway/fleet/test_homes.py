@@ -96,6 +96,15 @@ def test_a_home_that_is_ill_is_waited_for_and_nobody_else_is_asked(
         assert sorted(asked(four)) == [0, 0, 0, 3]
 
 
+def test_a_home_that_is_ill_is_nobody_else_s_trouble(four: list[Keeper], tmp_path: Path) -> None:
+    with served_fleet(fleet_of_keepers(four), tmp_path, retries=0) as gateway:
+        name = ask(gateway).json()["id"]
+        (home,) = [one for one in four if one.asked]
+        home.refuses = "502 Bad Gateway"
+        assert {ask(gateway, previous_response_id=name).status_code for _ in range(9)} == {502, 503}
+        assert [ask(gateway).status_code for _ in range(6)] == [200] * 6
+
+
 def test_a_home_that_is_drained_gets_nothing(four: list[Keeper], tmp_path: Path) -> None:
     with served_fleet(fleet_of_keepers(four), tmp_path, retries=0) as gateway:
         name = ask(gateway).json()["id"]
