@@ -98,7 +98,7 @@ class DecoderModel:
     def forward_torch(self, batch: ForwardBatch, pool: KVPool) -> Tensor:
         """As ``forward``, with torch's products and the backend's operations."""
         step, angles = self.operations.begin(batch), self._angles(batch)
-        return self._logits(self._rows(batch.token_ids, angles, step, pool)[batch.logit_rows])
+        return self._logits(self._rows(batch.token_ids, angles, step, pool, batch.logit_rows))
 
     @torch.inference_mode()
     def forward_paged(self, step: PagedStep, pool: KVPool) -> Tensor:
@@ -125,20 +125,33 @@ class DecoderModel:
         cap = self.config.final_softcap
         return logits if cap is None else reference.softcap_(logits, cap)
 
-    def _rows(self, token_ids: Tensor, angles: list[Angles], step: Step, pool: KVPool) -> Tensor:
-        """The residual rows [T and padding, hidden_size] behind the last layer."""
+    def _rows(
+        self,
+        token_ids: Tensor,
+        angles: list[Angles],
+        step: Step,
+        pool: KVPool,
+        wanted: Tensor | None = None,
+    ) -> Tensor:
+        """The residual rows behind the last layer: [T and padding, hidden_size], or those ``wanted`` alone,
+        in that order, as then the last layer computes no more of the others than keys and values."""
         hidden, rows, multiply = self._embed(token_ids), token_ids.shape[0], self._rule.multiply
         normed = self._normed(hidden, self.weights.layers[0].attention_norm)
         for index, layer in enumerate(self.weights.layers):
             attend, turn = self._attentions[index], angles[self._table_of[index]]
             mixed = attend(multiply(layer.qkv, normed)[:rows], turn, step, pool)
+            if wanted is not None and layer is self.weights.layers[-1]:
+                rows, mixed, hidden = wanted.shape[0], mixed[wanted], self._rule.pad(hidden[wanted])
+                if not rows:  # a piece of a prompt that no token follows yet
+                    return hidden
             update = multiply(layer.output, self._rule.pad(mixed))
             normed = self._added(hidden, update, layer.post_attention_norm, layer.mlp_norm)
             update = multiply(layer.down, self._gate(multiply(layer.gate_up, normed)))
             if layer is not self.weights.layers[-1]:
                 following = self.weights.layers[index + 1].attention_norm
                 normed = self._added(hidden, update, layer.post_mlp_norm, following)
-        return hidden + self._after(update, layer.post_mlp_norm)
+        last = hidden + self._after(update, layer.post_mlp_norm)
+        return last if wanted is None else last[:rows]
 
     def _added(self, hidden: Tensor, update: Tensor, own: Tensor | None, following: Tensor) -> Tensor:
         """Add a block's update, normed by ``own`` in the families that do, to ``hidden`` in place; return
