@@ -22,6 +22,7 @@ _DIGEST = 16
 _LONGEST_LINE = 256 << 20
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = frozenset({b"\xff\xfe", b"\xfe\xff"})
 
 
 class InputIndex:
@@ -65,8 +66,16 @@ class InputIndex:
             InputError: a line holds no request, two have one ``custom_id``, or the file cannot be read.
         """
         offset, number = 0, 0
-        if os.pread(self._file.fileno(), 2, 0) == _GZIP:
+        head = os.pread(self._file.fileno(), 2, 0)
+        if head == _GZIP:
             raise InputError(str(self.path), "is compressed; it is read at many places.", remedy="gunzip it.")
+        if head in _UTF_16:
+            raise InputError(
+                str(self.path),
+                "is UTF-16, not UTF-8.",
+                line=1,
+                remedy="iconv -f UTF-16 -t UTF-8 makes it so.",
+            )
         try:
             while line := self._file.readline(_LONGEST_LINE):
                 number += 1

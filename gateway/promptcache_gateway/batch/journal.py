@@ -49,6 +49,7 @@ class Journal:
             self._refuse_others()
             self._mend()
             self._read()
+            self._keep_private()
         except BaseException:
             self.close()
             raise
@@ -98,6 +99,12 @@ class Journal:
             raise JournalError(f"{self._path}: is no file that could be read again.", remedy=_ANOTHER)
         if os.path.samestat(found, self._index.path.stat()):
             raise JournalError(f"{self._path}: is the input itself.", remedy=_ANOTHER)
+
+    def _keep_private(self) -> None:
+        """It holds answers: a file that was there before and is known to be ours is the owner's only, too."""
+        if os.fstat(self._fd).st_mode & 0o077:
+            with contextlib.suppress(OSError):  # where it is another's, its owner has said who may read it
+                os.fchmod(self._fd, 0o600)
 
     def _mend(self) -> None:
         """Make the last line whole, or take it away."""

@@ -111,7 +111,7 @@ def decode_lenient(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return json.loads(text)
+        return json.loads(text.decode("utf-8-sig", "surrogatepass"))  # of bytes it would guess UTF-16 too
 
 
 def _decode(line: bytes, number: int, place: str) -> Any:

@@ -276,6 +276,7 @@ def test_what_failed_is_told_and_asked_again_by_the_next_run(
         assert batch(source, out, "--upstream", mock.url) == 0
         assert {line["response"]["status_code"] for line in answers(out).values()} == {200}
         sent = len(mock.seen)
+        out.chmod(0o666)
         assert batch(source, out, "--upstream", mock.url) == 0, "nothing is left to do"
         assert len(mock.seen) == sent
     assert out.stat().st_mode & 0o777 == 0o600

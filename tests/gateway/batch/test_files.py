@@ -56,6 +56,11 @@ def line(name: str, url: str = "/v1/chat/completions", method: str = "POST") -> 
         ([b"\x1f\x8b\x08"], "is compressed"),
         ([b'{"messages":[],"model":"\xff"}'], "is no JSON"),
         ([b"[" * 100_000], "is no JSON"),
+        ([line("a").decode().encode("utf-16")], "line 1: is UTF-16"),
+        ([b"\xfe\xff" + line("a").decode().encode("utf-16-be")], "line 1: is UTF-16"),
+        ([BODY, line("a").decode().encode("utf-16")], "line 2: is no JSON"),
+        ([line("a").decode().encode("utf-16-le")], "line 1: is no JSON"),
+        ([line("a").decode().encode("utf-16-be")], "line 1: is no JSON"),
     ],
 )
 def test_a_file_that_cannot_be_sent_is_refused(tmp_path: Path, lines: list[bytes], said: str) -> None:
