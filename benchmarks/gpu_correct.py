@@ -32,7 +32,11 @@ def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
     cases += [(_attention, shape, dtype, dtype) for shape in shapes for dtype in dtypes]
     if not tiny:
         codings = (torch.float8_e4m3fn, torch.int8)
-        cases += [(_attention, (32, 8, 128, 16), torch.bfloat16, coding) for coding in codings]
+        cases += [
+            (_attention, (32, 8, 128, 16), dtype, coding)
+            for dtype in (torch.float16, torch.bfloat16)
+            for coding in codings
+        ]
     cases.append((_moves,))
     if device.type != "cuda":
         return [row for case in cases for row in _checked(case, device, seed, tiny=tiny)]

@@ -61,7 +61,9 @@ def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
     for count, context in ((2, 20),) if tiny else ((1, 4096), (8, 4096), (64, 4096), (8, 32768)):
         found.append(_decode(device, dtype, count, context, copied))
     for dim, cached, rows in (
-        ((16, 8, 8),) if tiny else ((128, 0, 2048), (128, 0, 8192), (128, 30720, 2048), (64, 0, 8192))
+        ((16, 8, 8),)
+        if tiny
+        else ((128, 0, 2048), (128, 0, 8192), (128, 30720, 2048), (128, 32736, 32), (64, 0, 8192))
     ):
         found.append(_extend(device, dtype, dim, cached, rows, products))
     return found

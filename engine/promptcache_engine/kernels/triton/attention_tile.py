@@ -140,9 +140,13 @@ def _attend_run(
         fade = tl.exp2((best - safe) * factor)  # not fused: an unchanged peak leaves the sums as they are
         best = peak
         total = total * fade + tl.sum(weights, 1)
-        if coded:
-            weights *= tl.load(value_scales + slot * scale_stride + head, mask=read, other=0.0)[None, :]
         below = load_rows(values, spot, read, masked, shape, coded, form[3], query.dtype)
+        if coded:
+            shrunk = tl.load(value_scales + slot * scale_stride + head, mask=read, other=0.0)
+            if below.dtype == tl.float16:  # weights times scales may lie below what a half can hold
+                below = (below.to(tl.float32) * shrunk[:, None]).to(tl.float16)
+            else:
+                weights *= shrunk[None, :]
         mixed = tl.dot(weights.to(below.dtype), below, mixed * fade[:, None], input_precision="ieee")
     return best, total, mixed
 

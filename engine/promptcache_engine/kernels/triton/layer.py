@@ -38,11 +38,12 @@ class PoolParts:
 class Layer:
     """What attention in one layer reads besides the queries and the page table, and by which rules.
 
-    ``group`` query heads share a key/value head; ``padded`` is the power of two that holds a head. ``window``
-    is 0 and ``softcap`` 0.0 where there is none.
+    ``dtype`` is the queries'. ``group`` query heads share a key/value head; ``padded`` is the power of two
+    that holds a head. ``window`` is 0 and ``softcap`` 0.0 where there is none.
     """
 
     parts: PoolParts
+    dtype: torch.dtype
     group: int
     padded: int
     scale: float
@@ -52,7 +53,7 @@ class Layer:
     def form(self, target: Target) -> dict[str, Constant]:
         """The constants that say which rules are compiled in."""
         # The interpreter multiplies the bits of bfloat16 values, not the values.
-        wide = target.kind == "cpu"
+        wide = target.kind == "cpu" and self.dtype == torch.bfloat16
         return {
             "windowed": self.window > 0,
             "softcap": self.softcap,
@@ -104,7 +105,7 @@ def layer_of(
     if (window is not None and window < 1) or scale <= 0:
         raise ValueError(f"a window of {window} and a scale of {scale} attend to nothing")
     padded = max(16, next_power_of_two(dim))
-    return Layer(parts, heads // parts.kv_heads, padded, scale, window or 0, softcap or 0.0)
+    return Layer(parts, query.dtype, heads // parts.kv_heads, padded, scale, window or 0, softcap or 0.0)
 
 
 def _named(pool: Tensor) -> str:

@@ -12,6 +12,7 @@ from promptcache_engine.kernels.triton.launch import Launch, Options, jit
 
 _TILE = 1024
 _WORD = 4
+_APART = 16
 
 
 def copy_slots(pool: Tensor, src: Tensor, dst: Tensor) -> None:
@@ -21,8 +22,9 @@ def copy_slots(pool: Tensor, src: Tensor, dst: Tensor) -> None:
 
 def gather_slots(pool: Tensor, slots: Tensor, out: Tensor | None = None) -> Tensor:
     """As ``reference_fused.gather_slots``; ``out`` may lie in pinned memory of the host."""
-    if out is None:
-        out = pool.new_empty(pool.shape[0], slots.shape[0], pool.shape[2])
+    if out is None:  # whole sixteens apart, so that no number of slots makes Triton compile again
+        count = slots.shape[0]
+        out = pool.new_empty(pool.shape[0], count + -count % _APART, pool.shape[2])[:, :count]
     plan(pool, out, slots, None).run()
     return out
 

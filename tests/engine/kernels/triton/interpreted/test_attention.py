@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from promptcache_engine.kernels import reference_pages, triton
+from promptcache_engine.kernels import coded, reference_pages, triton
 from tests.engine.kernels.triton.cases import Case, chunks_of, make_case, readable
 
 SHAPES = [
@@ -97,6 +97,25 @@ def test_attention_over_coded_pages(dtype: torch.dtype, window: int | None) -> N
         rows = 3 if lengths is None else 33
         found, expected = both(case, queries(rows, 4, 16), lengths, scale=0.3, window=window, softcap=4.0)
         torch.testing.assert_close(found, expected, atol=3e-6, rtol=3e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float8_e4m3fn], ids=str)
+def test_halves_keep_small_weights_over_coded_pages(dtype: torch.dtype) -> None:
+    """All but one key get weights of about e-10, and together say what comes out: their values alone are not
+    zero."""
+    context, dim = 300, 16
+    case = make_case([context], kv_heads=1, dim=dim, page_size=16)
+    slots = case.table.slots(0)
+    case.keys[slots] = 0.0
+    case.keys[slots[0], 0] = 10.0
+    case.values[slots] = 0.1
+    case.values[slots[0]] = 0.0
+    keys, values = (coded.encode(pool.nan_to_num(), dtype, dim) for pool in (case.keys, case.values))
+    query = torch.zeros(1, 1, dim, dtype=torch.float16)
+    query[..., 0] = 1.0
+    found = triton.decode_attention(query, keys, values, case.table, scale=1.0)
+    expected = reference_pages.decode_attention(query.float(), keys, values, case.table, scale=1.0)
+    torch.testing.assert_close(found.float(), expected, atol=0.0, rtol=2e-2)
 
 
 def test_attention_writes_where_it_is_told() -> None:
