@@ -59,6 +59,7 @@ class Members:
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[str, asyncio.Task[None]] = {}
         self._starting: list[Replica] = []
+        self._earlier: dict[str, Replica] = {}
         self.drained: set[str] = set()
 
     def __iter__(self) -> Iterator[Replica]:
@@ -70,7 +71,7 @@ class Members:
     @property
     def leaving(self) -> tuple[Replica, ...]:
         """Those that are no longer named and still answer something."""
-        return tuple(self._leaving)
+        return tuple(one for one in self._leaving if one.name not in self._replicas)
 
     async def start(self) -> None:
         """Find the replicas and begin to watch them; raises `SettingsError` for an unusable file."""
@@ -106,9 +107,14 @@ class Members:
         for replica in self._replicas.values():
             replica.draining = replica.name in self.drained
 
+    def follow(self, earlier: Members) -> None:
+        """Go on for the replicas of an earlier fleet that are named here, now or later."""
+        self.keep_drained(earlier.drained)
+        self._earlier = {one.name: one for one in earlier}
+
     def let_go(self, replica: Replica) -> None:
         """Close a replica that has left, once nothing runs on it any longer."""
-        if replica.removed and not replica.running and replica in self._leaving:
+        if replica.removed and not replica.under_way and replica in self._leaving:
             self._spawn(self._close(replica))
 
     async def _close(self, replica: Replica) -> None:
@@ -119,24 +125,26 @@ class Members:
         wanted = {one.label: one for one in found}
         before = dict(self._replicas)
         for name, replica in before.items():
-            if wanted.get(name) != replica.settings:
+            if name not in wanted or not replica.retune(wanted[name], self._limit(wanted[name])):
                 self._remove(name, replica)
         for name, settings in wanted.items():
             if name not in self._replicas:
-                self._add(name, settings, before.get(name))
+                self._add(name, settings, before.get(name) or self._earlier.pop(name, None))
         self.drained &= wanted.keys()
         if self._tasks:  # while it runs: the newcomers are started here
             self._spawn(self._start_new())
 
     def _add(self, name: str, settings: ReplicaSettings, before: Replica | None) -> None:
         target = self._router.add(name, settings.weight, settings.cache)
-        if before is not None and before.settings.url == settings.url:
-            target.inherit(before.target)
-        limit = settings.max_concurrency or self._settings.max_concurrency
-        replica = Replica(settings, self._make(settings), target, limit)
+        replica = Replica(settings, self._make(settings), target, self._limit(settings))
+        if before is not None:
+            replica.follow(before)
         replica.draining = name in self.drained
         self._replicas[name] = replica
         self._starting.append(replica)
+
+    def _limit(self, settings: ReplicaSettings) -> int | None:
+        return settings.max_concurrency or self._settings.max_concurrency
 
     def _remove(self, name: str, replica: Replica) -> None:
         del self._replicas[name]

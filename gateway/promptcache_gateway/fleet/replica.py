@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.fleet.prefix import KEY_TOKENS
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import Upstream
 
 _log = logging.getLogger("promptcache.gateway")
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was counted of a replica since it is named, under whatever settings.
+
+    Attributes:
+        requests: those it got.
+        failures: how many of them it did not answer.
+        lone_refusals: how many it refused (401, 403, 404) and another replica answered.
+    """
+
+    requests: int = 0
+    failures: int = 0
+    lone_refusals: int = 0
 
 
 class Replica:
@@ -36,8 +52,8 @@ class Replica:
             all the same where nobody else can be.
         up: what the last question about its health told; None before the first.
         stream: its own events, where it sends any.
-        requests, failures: how many it got, and how many of them it did not answer.
-        lone_refusals: how many of those it refused (401, 403, 404) and another replica answered.
+        counts: what became of its requests.
+        under_way: requests that were sent to it under these settings and have not ended.
         refusal: the status of the last such answer, None where it has answered since.
     """
 
@@ -53,9 +69,8 @@ class Replica:
         self.up: bool | None = None
         self.checked_at: float | None = None
         self.stream: KvStream | None = None
-        self.requests = 0
-        self.failures = 0
-        self.lone_refusals = 0
+        self.counts = Counts()
+        self.under_way = 0
         self.refusal: int | None = None
         self._misses = 0
 
@@ -66,8 +81,26 @@ class Replica:
 
     @property
     def running(self) -> int:
-        """Requests it has."""
+        """Requests the server has, those too that it got under earlier settings."""
         return self.target.load.running
+
+    def retune(self, settings: ReplicaSettings, limit: int | None) -> bool:
+        """Take other settings where only the work it gets is another; False where it must be made anew."""
+        ours = replace(self.settings, weight=settings.weight, max_concurrency=settings.max_concurrency)
+        if ours != settings:
+            return False
+        self.settings, self.limit = settings, limit
+        self.target.reweigh(settings.weight)
+        return True
+
+    def follow(self, earlier: Replica) -> None:
+        """Go on for one of that name under earlier settings; at the same server its requests count."""
+        self.counts = earlier.counts
+        if self.settings.url != earlier.settings.url:
+            return
+        self.target.follow(earlier.target)
+        if self.settings.api_key == earlier.settings.api_key:
+            self.circuit, self.speaks, self.refusal = earlier.circuit, earlier.speaks, earlier.refusal
 
     @property
     def serves(self) -> bool:
@@ -118,8 +151,8 @@ class Replica:
         if self.refusal != status:
             _log.warning("replica %s answers %d to what another replica answers", self.name, status)
         self.refusal = status
-        self.lone_refusals += 1
-        self.failures += 1
+        self.counts.lone_refusals += 1
+        self.counts.failures += 1
         self.failed()
 
     def failed(self, *, speaks: bool = False) -> None:
@@ -159,10 +192,10 @@ class Replica:
             "account": self.settings.account or None,
             "region": self.settings.region or None,
             "max_concurrency": self.limit,
-            "running": self.running,
-            "requests": self.requests,
-            "failures": self.failures,
-            "lone_refusals": self.lone_refusals,
+            "running": self.under_way if self.removed else self.running,
+            "requests": self.counts.requests,
+            "failures": self.counts.failures,
+            "lone_refusals": self.counts.lone_refusals,
             "refusal": self.refusal,
             "checked_at": self.checked_at,
             "backlog_s": round(load.backlog_s(now), 3),

@@ -59,6 +59,16 @@ class Target:
         if self.cache == earlier.cache:
             self.tree = earlier.tree
 
+    def follow(self, earlier: Target) -> None:
+        """Go on for the same server: what it still has to do of earlier requests counts, too."""
+        self.inherit(earlier)
+        self.load = earlier.load
+
+    def reweigh(self, weight: float) -> None:
+        """Take another weight; it has had its turns by that."""
+        self.turns *= weight / self.weight
+        self.weight = weight
+
 
 @dataclass(frozen=True, slots=True)
 class Match:

@@ -72,7 +72,8 @@ class Trip:
         self._router, self._lead, self._ended = router, lead, ended
         self._ticket = router.sent(choice, time.time())
         self._over = False
-        replica.requests += 1
+        replica.counts.requests += 1
+        replica.under_way += 1
 
     def first_output(self) -> None:
         """Note the first output."""
@@ -99,7 +100,7 @@ class Trip:
         """Note that the replica ended a stream with an error; ``error`` is its code."""
         if not self._over and not _CALLERS.match(error):
             self.replica.failed(speaks=True)
-            self.replica.failures += 1
+            self.replica.counts.failures += 1
         self._end(None)
 
     def left(self) -> None:
@@ -112,6 +113,7 @@ class Trip:
         if self._over:
             return
         self._over = True
+        self.replica.under_way -= 1
         self._lead.done()
         self.replica.target.load.ended(
             self._ticket,

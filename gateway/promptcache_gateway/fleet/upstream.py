@@ -74,6 +74,7 @@ class FleetUpstream:
         self._may = Eligible(self.replicas)
         self._placements: OrderedDict[str, Placement] = OrderedDict()
         self.tokens_per_byte = TOKENS_PER_BYTE
+        self._heir: FleetUpstream | None = None
 
     async def start(self) -> None:
         """Find the replicas and begin to watch them; raises `StartupError` for an unusable file."""
@@ -84,8 +85,11 @@ class FleetUpstream:
         await self.replicas.close()
 
     def learn_from(self, earlier: FleetUpstream) -> None:
-        """Go on with what another fleet of the same name knows of its conversations, and who is drained."""
-        self.replicas.keep_drained(earlier.replicas.drained)
+        """Go on for another fleet of the same name: its replicas' requests, its conversations, its counts."""
+        self.replicas.follow(earlier.replicas)
+        self.leaders.held, self.leaders.lost_patience = earlier.leaders.held, earlier.leaders.lost_patience
+        self.slots.waited = earlier.slots.waited
+        earlier._heir = self
         self.router.succeed(earlier.router)
         self.tokens_per_byte = earlier.tokens_per_byte
 
@@ -103,7 +107,7 @@ class FleetUpstream:
                 tries.unable(error)
                 break
             trip = self._depart(replica, prefix, tries.tried, call)
-            self._wake()  # where one could go, the next in line may be able to
+            self.wake()  # where one could go, the next in line may be able to
             try:
                 reply = await trip.replica.upstream.send(call, inbound)
             except ApiError as error:
@@ -269,14 +273,14 @@ class FleetUpstream:
             trip.replica.failed(speaks=speaks)
         else:
             trip.replica.circuit.succeeded()
-        trip.replica.failures += 1
+        trip.replica.counts.failures += 1
         trip.failed()
 
     def _arrived(self, trip: Trip, usage: Usage | None) -> None:
-        self._wake()
+        self.wake()
         if trip.replica.circuit.is_open:
             due_s = trip.replica.circuit.probe_in_s
-            asyncio.get_running_loop().call_later(due_s + _LATER_S, self._wake)
+            asyncio.get_running_loop().call_later(due_s + _LATER_S, self.wake)
         self.replicas.let_go(trip.replica)
         prefix = trip.choice.prefix
         if usage is None or not usage.total_input or prefix.token_ids or prefix.tokens < PIECE_BYTES:
@@ -285,9 +289,12 @@ class FleetUpstream:
         seen = min(max(seen, _RATIOS[0]), _RATIOS[1])
         self.tokens_per_byte += _DAMPING * (seen - self.tokens_per_byte)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let the next in line go where one may have room."""
         if len(self.slots) and any(one.has_room for one in self.replicas):
             self.slots.free()
+        if self._heir is not None:  # where it is full by what was sent from here, somebody waits there
+            self._heir.wake()
 
     # --- the whole fleet ---
 

@@ -29,7 +29,12 @@ def create_switchboard(
         known.get(line) or (create_upstream(line, settings, on_progress), line) for line in settings.lines
     ]
     succeed(made, kept)
-    return Switchboard(made, settings.models)
+    switchboard = Switchboard(made, settings.models)
+    before = {line.upstream.name: line for line in kept}
+    for line in switchboard.lines:
+        if line.upstream.name in before:
+            line.count_on(before[line.upstream.name])
+    return switchboard
 
 
 def check_upstreams(settings: Settings) -> None:

@@ -29,6 +29,11 @@ class Line:
     circuit: Circuit
     budget: RetryBudget
 
+    def count_on(self, earlier: Line) -> None:
+        """Have what was counted under earlier settings go on: counters do not fall."""
+        self.budget.taken = earlier.budget.taken
+        self.circuit.opened = earlier.circuit.opened
+
 
 @dataclass(frozen=True, slots=True)
 class Hop:
