@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.program import Class, Function
-from promptcache_lint.readers.python.yields import flow_of
+from promptcache_lint.readers.python.yields import flow_into, flow_of
 from promptcache_lint.wording import role_of_name
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from promptcache_lint.readers.python.program import Program
+    from promptcache_lint.readers.python.yields import Flow
 
 __all__ = ["Relevance", "may_hold_prompt"]
 
@@ -180,7 +181,20 @@ class Relevance:
 
     def _hands_on(self, function: Function, code: str) -> bool:
         """Whether a function hands something volatile to one that makes a prompt of it."""
-        return _has_source(code, self.words(function)) and any(map(self.holds_prompt, self.called(function)))
+        if not _has_source(code, self.words(function)):
+            return False
+        makers = [called for called in self.called(function) if self.holds_prompt(called)]
+        if not makers:
+            return False
+        flow = flow_into(function, _names_of(makers, function))
+        return self._brings_source(function, flow, 0) or self._has_kept_source(function, flow)
+
+    def _has_kept_source(self, function: Function, flow: Flow) -> bool:
+        """Whether an attribute in what flows is set by a method that something volatile may come from."""
+        methods = function.owner.methods.values() if function.owner is not None else ()
+        return any(
+            not flow.words.isdisjoint(method.attributes) and self.reaches_source(method) for method in methods
+        )
 
     def worth_calling(self, function: Function) -> bool:
         """Whether a call may yield something volatile, or a short text: from it, or from what it calls."""
@@ -221,13 +235,15 @@ class Relevance:
         if depth > _DEEPEST or not self._reaches_source(function, depth):
             return False
         self._yields[function] = False
-        flow = flow_of(function)
-        found = bool(flow.sets or flow.words & _SURE_SOURCES or flow.called & _LIKELY_SOURCES) or any(
+        found = self._yields[function] = self._brings_source(function, flow_of(function), depth)
+        return found
+
+    def _brings_source(self, function: Function, flow: Flow, depth: int) -> bool:
+        """Whether there is something volatile in what flows in a function, or comes from those it calls."""
+        return bool(flow.sets or flow.words & _SURE_SOURCES or flow.called & _LIKELY_SOURCES) or any(
             self._yields_source(called, depth + 1)
             for called in self._called(function, flow.words, flow.called.__contains__)
         )
-        self._yields[function] = found
-        return found
 
     def words(self, function: Function) -> set[str]:
         """The words in a function's text, but for its docstring."""
@@ -264,6 +280,13 @@ class Relevance:
             elif isinstance(target, Class):
                 found += target.methods.values()
         return found
+
+
+def _names_of(called: list[Function], caller: Function) -> set[str]:
+    """The names by which functions are called in ``caller``: their own, their class's, or an import's."""
+    names = {f.owner.name if f.name == "__init__" and f.owner is not None else f.name for f in called}
+    imports = caller.module.imports.items()
+    return names | {alias for alias, dotted in imports if dotted.rpartition(".")[2] in names}
 
 
 def _has_source(text: str, words: set[str]) -> bool:

@@ -14,10 +14,11 @@ from promptcache_lint.readers.python.walking import nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
     from promptcache_lint.readers.python.program import Function
 
-__all__ = ["Flow", "flow_of"]
+__all__ = ["Flow", "flow_into", "flow_of"]
 
 _GROWING = frozenset({"append", "appendleft", "add", "insert", "extend", "update", "setdefault", "put"})
 _MOVING = (
@@ -42,10 +43,40 @@ class Flow:
 
 def flow_of(function: Function) -> Flow:
     """What may flow out of a function."""
+    return _flow(_Slice(function))
+
+
+def flow_into(function: Function, names: AbstractSet[str]) -> Flow:
+    """What may flow from a function into those it calls, or hands on, by one of ``names``."""
+    moves = _Slice(function, inside=True)
+    moves.roots = []
+    for node in function.kinds.get(ast.Call, ()):
+        if not isinstance(node, ast.Call):
+            continue
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if _last_name(node.func) in names or any(_last_name(value) in names for value in given):
+            moves.roots += given
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            if owner is not None and _last_name(owner) not in {"self", "cls"}:
+                moves.roots.append(owner)
+    return _flow(moves)
+
+
+def _last_name(node: ast.expr) -> str:
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Attribute():
+            return node.attr
+        case _:
+            return ""
+
+
+def _flow(moves: _Slice) -> Flow:
     words: set[str] = set()
     called: set[str] = set()
     sets = False
-    for node in _Slice(function).reached():
+    for node in moves.reached():
         if isinstance(node, ast.Name):
             words.add(node.id)
         elif isinstance(node, ast.Attribute):
@@ -61,13 +92,16 @@ def flow_of(function: Function) -> Flow:
 
 
 class _Slice:
-    """``roots`` leave the function; ``behind`` holds, for each variable, what may be stored in it."""
+    """``roots`` leave the function; ``behind`` holds, for each variable, what may be stored in it.
 
-    def __init__(self, function: Function) -> None:
+    ``inside``: what comes from outside is not told apart; what is stored in it matters in the function too.
+    """
+
+    def __init__(self, function: Function, *, inside: bool = False) -> None:
         node = function.node
         parameters = node.args
         given = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
-        self._outer = {parameter.arg for parameter in given}
+        self._outer = set() if inside else {parameter.arg for parameter in given}
         self.roots: list[ast.AST] = [*parameters.defaults, *filter(None, parameters.kw_defaults)]
         self._behind: dict[str, list[ast.AST]] = {}
         for inner in (inner for kind in _MOVING for inner in function.kinds.get(kind, ())):
