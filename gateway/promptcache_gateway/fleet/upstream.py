@@ -15,7 +15,7 @@ from promptcache_gateway.errors import ApiError
 from promptcache_gateway.exchange import Placement
 from promptcache_gateway.fleet.asking import read_asked
 from promptcache_gateway.fleet.eligible import Eligible
-from promptcache_gateway.fleet.homes import continued, kept_keys
+from promptcache_gateway.fleet.homes import Named, continued, kept_names, not_there
 from promptcache_gateway.fleet.leaders import Leaders
 from promptcache_gateway.fleet.members import Members
 from promptcache_gateway.fleet.prefix import PIECE_BYTES, TOKENS_PER_BYTE
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import Call, Dialect, EngineFacts
     from promptcache_gateway.fleet.members import MakeUpstream
-    from promptcache_gateway.fleet.prefix import Key, Prefix
+    from promptcache_gateway.fleet.prefix import Prefix
     from promptcache_gateway.fleet.replica import Replica
     from promptcache_gateway.upstream_settings import UpstreamSettings
     from promptcache_gateway.upstreams.base import Inbound, StreamReply
@@ -99,6 +99,8 @@ class FleetUpstream:
         if call.use_cache:
             await self.leaders.wait(prefix, self.fleet.hold_s)
         named = continued(call)
+        if self.router.homes.is_anothers(named):
+            raise not_there(call)
         tries = self._begin(named)
         while not tries.over and not (tries.refused and not self._may.any_room(tries.tried)):
             try:
@@ -229,7 +231,7 @@ class FleetUpstream:
                 raise all_busy(self.name) from None
             woken = True
 
-    def _begin(self, named: Key | None) -> Tries:
+    def _begin(self, named: Named | None) -> Tries:
         """The tries of a call: at home where it goes on from an answer whose home is known and serves."""
         home = self.router.homes.find(named)
         here = {one.name for one in self.replicas if one.serves and one.target.cache == home}
@@ -237,7 +239,7 @@ class FleetUpstream:
         return Tries(elsewhere, searches=named is not None and not here)
 
     def _accept(
-        self, trip: Trip, reply: WholeReply | StreamReply, call: Call, named: Key | None
+        self, trip: Trip, reply: WholeReply | StreamReply, call: Call, named: Named | None
     ) -> WholeReply | StreamReply:
         if reply.status in FAILURES:
             trip.replica.failed(speaks=reply.status == FAULT)
@@ -246,7 +248,7 @@ class FleetUpstream:
         elif isinstance(reply, WholeReply):  # a stream tells at its end
             trip.replica.answered()
         if named is not None and reply.status < 400:
-            self.router.homes.put([named], trip.choice.target.cache)
+            self.router.homes.put([Named(named.key)], trip.choice.target.cache)
         if not isinstance(reply, WholeReply):
             return RoutedStream(reply, trip, call, self._keep)
         self._keep(trip, call, reply.response_id)
@@ -258,7 +260,7 @@ class FleetUpstream:
 
     def _keep(self, trip: Trip, call: Call, response_id: str | None) -> None:
         """Note who keeps an answer."""
-        self.router.homes.put(kept_keys(call, response_id), trip.choice.target.cache)
+        self.router.homes.put(kept_names(call, response_id), trip.choice.target.cache)
 
     def _pass_by(self, trip: Trip, reply: WholeReply) -> None:
         """Note an answer because of which another replica may be asked."""

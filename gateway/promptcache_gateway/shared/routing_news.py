@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.fleet.homes import ToldHome
 from promptcache_gateway.fleet.upstream import FleetUpstream
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class RoutingNews:
         """Tell who keeps the latest answers."""
         for name, router in self._routers():
             router.homes.noted = self._answered.set
-            homes = [(_text(key), cache) for key, cache in router.homes.news()]
+            homes = [(key.hex(), cache, owner.hex()) for key, cache, owner in router.homes.news()]
             for begin in range(0, len(homes), _AT_A_TIME):
                 told = homes[begin : begin + _AT_A_TIME]
                 self._common.publish(HOMES, {"upstream": name, "homes": told})
@@ -78,7 +79,10 @@ class RoutingNews:
         """Take what another process told of answers; raises ValueError, TypeError or KeyError as `hear`."""
         for name, router in self._routers():
             if name == value["upstream"]:
-                router.homes.learn((_key(key), str(cache)) for key, cache in value["homes"])
+                router.homes.learn(
+                    ToldHome(bytes.fromhex(key), str(cache), bytes.fromhex(owner))
+                    for key, cache, owner in value["homes"]
+                )
 
     def hear(self, value: Any) -> None:
         """Take what another process told; raises ValueError, TypeError or KeyError where it is no news."""

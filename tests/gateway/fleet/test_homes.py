@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from promptcache_gateway.exchange import Call
-from promptcache_gateway.fleet.homes import Homes, answer_key, continued, kept_keys
+from promptcache_gateway.fleet.homes import Homes, Named, answer, continued, conversation, kept_names
 from promptcache_gateway.fleet.settings import FleetSettings, ReplicaSettings
+from promptcache_gateway.settings import Settings, UpstreamSettings
+from promptcache_gateway.tenancy.key_file import KeyFile
 from tests.gateway.fleet.keepers import Keeper, fleet_of_keepers, keepers, response
 from tests.gateway.fleet.servers import served_fleet, states, view
 from tests.gateway.mock_upstream import wait_until
+from tests.gateway.serving import serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,26 +143,81 @@ def call(payload: dict[str, Any], *, tenant: str = "t", dialect: Any = "openai.r
     )
 
 
-def test_keys_are_a_tenant_s_own_and_no_text() -> None:
+def test_names_are_digests_and_owners_a_tenant_s_own() -> None:
     named = {"previous_response_id": "resp_1"}
-    assert continued(call(named)) == answer_key("t", "resp_1") != continued(call(named, tenant="u"))
+    mine, theirs = continued(call(named)), continued(call(named, tenant="u"))
+    assert mine == answer("t", "resp_1") != theirs
+    assert mine is not None
+    assert theirs is not None
+    assert mine.key == theirs.key
+    assert b"resp_1" not in b"".join((*mine, *theirs))
     assert continued(call(named, dialect="openai.chat")) is None
     assert continued(call({"previous_response_id": 7})) is None
     assert continued(call({"conversation": {"id": "c"}})) == continued(call({"conversation": "c"}))
-    assert kept_keys(call({"conversation": {"id": "c"}}), "resp_1") == [
-        answer_key("t", "resp_1"),
-        answer_key("t", "c"),
+    assert kept_names(call({"conversation": {"id": "c"}}), "resp_1") == [
+        answer("t", "resp_1"),
+        conversation("c"),
     ]
-    assert kept_keys(call({"store": False}), "resp_1") == kept_keys(call({}), None) == []
+    assert kept_names(call({"store": False}), "resp_1") == kept_names(call({}), None) == []
 
 
 def test_homes_are_told_once_and_learned() -> None:
     told: list[str] = []
     one, other = Homes(max_homes=2), Homes()
     one.noted = lambda: told.append("new")
-    one.put([b"1", b"2"], "a")
-    one.put([b"2"], "a")
-    one.put([b"3"], "b")
+    names = [answer("t", name) for name in "123"]
+    one.put(names[:2], "a")
+    one.put([names[1]], "a")
+    one.put([names[2]], "b")
     other.learn(one.news())
     assert (told, one.news(), len(one)) == (["new", "new"], [], 2)
-    assert [other.find(key) for key in (b"1", b"2", b"3", None)] == [None, "a", "b", None]
+    assert [other.find(name) for name in (*names, None)] == [None, "a", "b", None]
+    assert other.is_anothers(answer("u", "3"))
+
+
+def test_whose_an_answer_is_stays_known() -> None:
+    """Where it was found again, or told by who did not know it, it is nobody else's for that."""
+    homes, mine, theirs = Homes(), answer("t", "1"), answer("u", "1")
+    homes.put([Named(mine.key)], "a")
+    assert not homes.is_anothers(mine)
+    assert not homes.is_anothers(theirs)
+    homes.put([mine], "a")
+    told = Homes()
+    told.put([Named(mine.key)], "b")
+    homes.learn(told.news())
+    homes.put([Named(mine.key)], "c")
+    assert homes.find(theirs) == "c"
+    assert (homes.is_anothers(mine), homes.is_anothers(theirs), homes.is_anothers(None)) == (
+        False,
+        True,
+        False,
+    )
+
+
+def keyed(tenants: str, folder: Path) -> dict[str, str]:
+    """A key of each tenant."""
+    file = KeyFile(folder / "keys.json")
+    return {tenant: file.create(tenant, tenant=tenant)[0] for tenant in tenants}
+
+
+def test_nobody_goes_on_from_another_tenant_s_answer(four: list[Keeper], tmp_path: Path) -> None:
+    keys = keyed("ab", tmp_path)
+    upstream = UpstreamSettings(name="f", fleet=fleet_of_keepers(four), retries=0)
+    for one in four:
+        one.kept.add("resp_old")
+    with serve(Settings(upstreams=(upstream,), data_dir=tmp_path, stored_keys=True)) as gateway:
+
+        def go_on(tenant: str, name: str | None) -> Any:
+            body = response() if name is None else response(previous_response_id=name)
+            return gateway.post(body, path="/v1/responses", x_api_key=keys[tenant])
+
+        name = go_on("a", None).json()["id"]
+        before = sum(asked(four))
+        refused = go_on("b", name)
+        error = refused.json()["error"]
+        assert (refused.status_code, error["code"]) == (400, "previous_response_not_found")
+        assert (error["param"], "not found" in error["message"]) == ("previous_response_id", True)
+        assert sum(asked(four)) == before, "nobody was asked"
+        assert go_on("a", name).status_code == 200
+        # whose an answer of earlier days is cannot be known: who goes on from it does not make it theirs
+        assert [go_on(tenant, "resp_old").status_code for tenant in "bab"] == [200] * 3
