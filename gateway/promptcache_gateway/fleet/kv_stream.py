@@ -93,7 +93,9 @@ class KvStream:
         try:
             socket.setsockopt(zmq.SUBSCRIBE, b"")
             socket.setsockopt(zmq.LINGER, 0)
-            socket.connect(self._events)
+            if not _connects(socket, self._events, "kv_events"):
+                self._index.begin(whole=False)
+                return
             await self._catch_up(context)
             while True:
                 frames = await socket.recv_multipart()
@@ -135,7 +137,10 @@ class KvStream:
         socket = context.socket(zmq.DEALER)
         try:
             socket.setsockopt(zmq.LINGER, 0)
-            socket.connect(self._replay)
+            if not _connects(socket, self._replay, "kv_replay"):
+                self._replay = ""
+                await self._catch_up(context, upto)
+                return
             await socket.send_multipart([b"", self.sequence.due.to_bytes(_NUMBER_BYTES, "big")])
             async with asyncio.timeout(_REPLAY_S):
                 await self._hear_again(socket)
@@ -181,3 +186,18 @@ class KvStream:
             return
         if any(isinstance(event, CacheCleared) for event in events):
             self._tree.clear()
+
+
+def _connects(socket: Any, address: str, setting: str) -> bool:
+    """Begin to connect; False, and a line in the log, where the address can never be connected to."""
+    try:
+        socket.connect(address)
+    except zmq.ZMQError as error:
+        _log.error(
+            "%s: %s cannot be connected to (%s); the replica is estimated. Write tcp://HOST:PORT.",
+            setting,
+            address,
+            error.strerror,
+        )
+        return False
+    return True

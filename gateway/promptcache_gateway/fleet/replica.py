@@ -113,6 +113,11 @@ class Replica:
         return self.serves and self.up is not False and not self.circuit.is_open
 
     @property
+    def is_readable(self) -> bool:
+        """Whether its cache could be read if it got requests; an operator may have drained it."""
+        return not (self.starting or self.removed or self.up is False or self.circuit.is_open)
+
+    @property
     def has_room(self) -> bool:
         """Whether it may get one more."""
         return self.limit is None or self.running < self.limit

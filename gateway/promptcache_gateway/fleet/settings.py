@@ -128,7 +128,7 @@ class FleetSettings:
         if self.health_path and not self.health_path.startswith("/"):
             raise SettingsError("fleet.health_path", "must begin with '/'.")
         for name in ("kv_events", "kv_replay"):
-            check_zmq(getattr(self, name), f"fleet.{name}")
+            check_zmq(getattr(self, name), f"fleet.{name}", for_every_host=True)
         self._check_numbers()
 
     @property
@@ -166,7 +166,36 @@ def check_url(url: str, where: str) -> None:
         raise SettingsError(where, "the address must not hold a query, a fragment or a password.")
 
 
-def check_zmq(address: str, where: str) -> None:
-    """Raise `SettingsError` where a text is no address of ZMQ's."""
-    if address and not address.startswith(("tcp://", "ipc://")):
-        raise SettingsError(where, f"{address!r} is no tcp:// or ipc:// address.")
+def check_zmq(address: str, where: str, *, for_every_host: bool = False) -> None:
+    """Raise `SettingsError` where a text is no address that ZMQ can connect to.
+
+    ``for_every_host``: it may hold ``{host}``, for the host of each replica.
+    """
+    if not address:
+        return
+    asked = address.replace("{host}", "host") if for_every_host else address
+    fault = _zmq_fault(asked)
+    if fault:
+        form = "tcp://{host}:PORT" if for_every_host else "tcp://HOST:PORT"
+        raise SettingsError(where, f"{address!r} {fault}.", remedy=f"Write {form} or ipc://PATH.")
+
+
+def _zmq_fault(address: str) -> str | None:
+    """What is wrong with it; None: nothing."""
+    kind, _, rest = address.partition("://")
+    if kind not in {"tcp", "ipc"} or not rest:
+        return "is no tcp:// or ipc:// address"
+    if "{" in rest or "}" in rest:
+        return "holds a name in braces that is not known here"
+    if rest.startswith("*"):
+        return "is an address to listen at, none to connect to"
+    if any(character.isspace() for character in rest):
+        return "holds a space"
+    if kind == "ipc":
+        return None
+    host, _, port = rest.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        return "names no host and port"
+    if ":" in host.rpartition(";")[2] and not host.endswith("]"):
+        return "holds an IPv6 address without brackets"
+    return None

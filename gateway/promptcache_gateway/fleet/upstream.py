@@ -190,7 +190,7 @@ class FleetUpstream:
         """Choose, and note the choice; nothing else may run between the two."""
         now = time.time()
         able = [replica] if replica is not None else self._may.able(tried)
-        well = [one.target for one in self.replicas if one.well and one.name not in tried]
+        well = [one.target for one in self.replicas if one.is_readable and one.name not in tried]
         choice = self.router.choose(prefix, [one.target for one in able], now, well)
         chosen = next(one for one in able if one.target is choice.target)
         self._placements[call.id] = Placement(

@@ -138,6 +138,20 @@ def test_what_a_dead_replica_held_is_no_fault_of_routing(three: list[FakeReplica
         assert record["diagnosis"]["cause"] != "PC804"
 
 
+def test_what_a_drained_replica_holds_is_available_and_not_chosen(
+    three: list[FakeReplica], tmp_path: Path
+) -> None:
+    with served_fleet(fleet_of(three), tmp_path) as gateway:
+        gateway.post(request("go", system=LONG))
+        (home,) = [one for one in three if one.prompts]
+        gateway.post({"upstream": "f", "replica": home.name}, path="/promptcache/v1/replicas/drain")
+        record = gateway.record(gateway.post(request("go", system=LONG)))
+        placement = record["placement"]
+        assert placement["replica"] != home.name
+        assert placement["available_tokens"] > placement["chosen_tokens"] == 0
+        assert record["diagnosis"]["cause"] == "PC804"
+
+
 def test_what_counts_as_available_is_what_answers() -> None:
     router = Router("round-robin")
     one, other, dead = (router.add(name) for name in ("one", "other", "dead"))

@@ -173,3 +173,26 @@ def test_the_numbers_of_messages() -> None:
     numbers.due = 7
     assert numbers.arrival(0) == "restart"
     assert numbers.due == 0
+
+
+async def test_an_address_that_cannot_be_connected_to_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    index = KvIndex()
+    await KvStream("tcp://nowhere", "", index).run()
+    assert not index.whole
+    (said,) = caplog.messages
+    assert said.startswith("kv_events: tcp://nowhere cannot be connected to (")
+    assert said.endswith("Write tcp://HOST:PORT.")
+
+
+async def test_where_the_replay_cannot_be_reached_the_live_events_are_followed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with publisher() as pub:
+        stream = KvStream(pub.events, "tcp://nowhere", KvIndex())
+        task = asyncio.create_task(stream.run())
+        try:
+            await until_heard(pub, stream)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    assert caplog.text.count("kv_replay: tcp://nowhere cannot be connected to") == 1

@@ -92,6 +92,21 @@ def test_the_file_names_fleets(tmp_path: Path) -> None:
         ('replicas = ["http://a"]\nfleet = {hold_s = 61}', "must be from 0 to 60"),
         ('replicas = ["http://a"]\nfleet = {health_path = "health"}', "must begin with '/'"),
         ('replicas = ["http://a"]\nfleet = {kv_events = "a:1"}', "is no tcp:// or ipc:// address"),
+        ('replicas = ["http://a"]\nfleet = {kv_events = "tcp://{hots}:5557"}', "a name in braces"),
+        ('replicas = ["http://a"]\nfleet = {kv_events = "tcp://{host}"}', "names no host and port"),
+        (
+            'replicas = ["http://a"]\nfleet = {kv_replay = "tcp://*:5558"}',
+            "fleet.kv_replay: 'tcp://*:5558' is",
+        ),
+        (
+            'replicas = ["http://a"]\nfleet = {kv_replay = "tcp://*:5558"}',
+            "Write tcp://{host}:PORT or ipc://",
+        ),
+        ('replicas = [{url = "http://a", kv_events = "tcp://a:0"}]', "kv_events: 'tcp://a:0' names no host"),
+        ('replicas = [{url = "http://a", kv_events = "tcp://{host}:1"}]', "a name in braces"),
+        ('replicas = [{url = "http://a", kv_replay = "tcp://::1:5"}]', "without brackets"),
+        ('replicas = [{url = "http://a", kv_replay = "tcp://a b:5"}]', "holds a space"),
+        ('replicas = [{url = "http://a", kv_replay = "ipc://"}]', "is no tcp:// or ipc:// address"),
         ('replicas_dns = "https://a"', "must be http://"),
         ('replicas_dns = "http://a"', "replicas_dns: names no port. Write http://NAME:PORT"),
         ('replicas_dns = "http://a:99999"', "is no address"),
@@ -144,3 +159,10 @@ def test_what_the_page_shows_can_be_read(tmp_path: Path) -> None:
         assert read(tmp_path, text, **keys).upstreams[0].fleet is not None
     for name in (*_KNOBS, *_TYPES, *OWN):
         assert f"`{name}`" in page or name == "fleet", name
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://10.0.0.1:5557", "tcp://[::1]:5557", "tcp://10.0.0.9:0;vllm:5557", "ipc:///run/kv", ""]
+)
+def test_addresses_that_can_be_connected_to_are_taken(address: str) -> None:
+    assert ReplicaSettings(url="http://a", kv_events=address).kv_events == address
