@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]', re.DOTALL)
+_NESTED = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
+"""What tells where a value ends; commas and colons in it do not."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = b" \t\r\n"
 _OPTIONS = b'{"include_usage":true}'
@@ -104,17 +106,20 @@ def remove_member(body: bytes, path: tuple[str, ...]) -> bytes:
     start = 0
     for name in path[:-1]:
         start, _ = _last_member(body, start, name)
-    while True:
-        spans = list(_member_spans(body, start))
-        found = next((at for at, (name, _, _) in enumerate(spans) if name == path[-1]), None)
-        if found is None:
-            return body
-        _, begin, end = spans[found]
-        if found > 0:
-            begin = spans[found - 1][2]
-        elif len(spans) > 1:
-            end = spans[1][1]
-        body = body[:begin] + body[end:]
+    spans = list(_member_spans(body, start))
+    kept, at, leading = list[bytes](), 0, True
+    for index, (name, key, value_end) in enumerate(spans):
+        if name != path[-1]:
+            leading = False
+            continue
+        if leading:  # with the comma behind it
+            end = spans[index + 1][1] if index + 1 < len(spans) else value_end
+            kept.append(body[at:key])
+        else:  # with the comma before it
+            end = value_end
+            kept.append(body[at : spans[index - 1][2]])
+        at = end
+    return b"".join((*kept, body[at:]))
 
 
 def _member_spans(body: bytes, start: int) -> Iterator[tuple[str, int, int]]:
@@ -144,8 +149,9 @@ def _object_end(body: bytes, start: int) -> tuple[int, bool]:
 
 
 def _matching_brace(body: bytes, start: int) -> int:
+    """Where the object or list that begins at ``start``, or behind space there, ends."""
     depth = 0
-    for token in _TOKEN.finditer(body, start):
+    for token in _NESTED.finditer(body, start):
         depth += _depth_change(token[0])
         if depth == 0:
             return token.start()
@@ -163,23 +169,23 @@ def _last_member(body: bytes, start: int, key: str) -> tuple[int, int]:
 
 def _members(body: bytes, start: int) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the name and the value's span of each member of the object at ``start``."""
-    depth = 0
     name: str | None = None
     last_string = b'""'
-    begin = 0
-    for token in _TOKEN.finditer(body, start):
-        text = token[0]
-        change = _depth_change(text)
-        depth += change
-        if depth == 1 and text == b":" and name is None:
-            name, begin = _decoded(last_string), token.end()
-        elif name is not None and ((depth == 1 and text == b",") or depth == 0):
-            yield name, _trimmed(body, begin, token.start())
-            name = None
-        elif depth == 1 and change == 0 and text.startswith(b'"'):
+    begin = at = body.index(b"{", start) + 1
+    while token := _TOKEN.search(body, at):
+        text, at = token[0], token.end()
+        if text in {b"{", b"["}:
+            at = _matching_brace(body, token.start()) + 1
+        elif text == b":":
+            name, begin = _decoded(last_string), at
+        elif text.startswith(b'"'):
             last_string = text
-        if depth == 0:
-            return
+        else:
+            if name is not None:
+                yield name, _trimmed(body, begin, token.start())
+            if text == b"}":
+                return
+            name = None
 
 
 def _decoded(name: bytes) -> str:
@@ -192,19 +198,24 @@ def _decoded(name: bytes) -> str:
 
 def _elements(body: bytes, start: int) -> Iterator[tuple[int, int]]:
     """Yield the span of each element of the list at ``start``, which is not empty."""
-    depth, begin = 0, start + 1
-    for token in _TOKEN.finditer(body, start):
-        depth += _depth_change(token[0])
-        if (depth == 1 and token[0] == b",") or depth == 0:
+    begin = at = start + 1
+    while token := _TOKEN.search(body, at):
+        text, at = token[0], token.end()
+        if text in {b"{", b"["}:
+            at = _matching_brace(body, token.start()) + 1
+        elif text in {b",", b"]"}:
             yield _trimmed(body, begin, token.start())
-            begin = token.end()
-        if depth == 0:
-            return
+            begin = at
+            if text == b"]":
+                return
 
 
 def _trimmed(body: bytes, begin: int, end: int) -> tuple[int, int]:
-    raw = body[begin:end]
-    return begin + len(raw) - len(raw.lstrip(_SPACE)), begin + len(raw.rstrip(_SPACE))
+    while begin < end and body[begin] in _SPACE:
+        begin += 1
+    while end > begin and body[end - 1] in _SPACE:
+        end -= 1
+    return begin, end
 
 
 def _depth_change(token: bytes) -> int:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptcache_gateway.upstreams import splice as splicing
 from promptcache_gateway.upstreams.splice import add_include_usage, remove_member, set_member
 
 WEIRD = (
@@ -102,6 +103,15 @@ def test_a_long_prompt_costs_nothing_to_speak_of() -> None:
     assert time.process_time() - begun < 0.2
 
 
+def test_members_of_one_name_are_taken_out_in_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    plain = splicing._member_spans
+    monkeypatch.setattr(splicing, "_member_spans", lambda *given: read.append(1) or plain(*given))
+    body = b'{"keep":1,' + b",".join([b'"d":"a"'] * 1000) + b"}"
+    assert remove_member(body, ("d",)) == b'{"keep":1}'
+    assert len(read) == 1
+
+
 @pytest.mark.parametrize(
     ("body", "path", "expected"),
     [
@@ -110,6 +120,9 @@ def test_a_long_prompt_costs_nothing_to_speak_of() -> None:
         (b'{"b":3 ,\n "d":[1,{"d":2}] }', ("d",), b'{"b":3 }'),
         (b'{"d":1}', ("d",), b"{}"),
         (b'{"d":1,"a":"d","d":2}', ("d",), b'{"a":"d"}'),
+        (b'{ "d":1, "d":{"x":[2]}, "a":3, "d":4 ,"d":5, "b":6 }', ("d",), b'{ "a":3, "b":6 }'),
+        (b'{"a":1,"d":1,"d":2}', ("d",), b'{"a":1}'),
+        (b'{"d":1,"d":2}', ("d",), b"{}"),
         (b'{"a":{"d":1}}', ("d",), b'{"a":{"d":1}}'),
         (b'{"o":{ "ttl":"30m", "c":"x" },"c":1}', ("o", "c"), b'{"o":{ "ttl":"30m" },"c":1}'),
         (b'{"o":{"c":"x","ttl":"30m"}}', ("o", "c"), b'{"o":{"ttl":"30m"}}'),
