@@ -26,17 +26,18 @@ class HttpAnswer:
         status: HTTP status, 0 until the head has come.
         headers: as received, names in lower case.
         complete: the whole body has come, whether or not it has been read.
+        paused: its reader is behind, and nothing more is read from the network until it has caught up.
     """
 
     __slots__ = (
         "_buffered",
         "_connection",
         "_error",
-        "_paused",
         "_pieces",
         "_waiter",
         "complete",
         "headers",
+        "paused",
         "status",
     )
 
@@ -44,10 +45,10 @@ class HttpAnswer:
         self.status = 0
         self.headers: RawHeaders = []
         self.complete = False
+        self.paused = False
         self._connection = connection
         self._pieces: list[bytes] = []
         self._buffered = 0
-        self._paused = False
         self._error: OSError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
@@ -97,10 +98,13 @@ class HttpAnswer:
         taken = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         pieces.clear()
         self._buffered = 0
-        if self._paused:
-            self._paused = False
-            self._connection.resume()
+        self._read_on()
         return taken
+
+    def _read_on(self) -> None:
+        if self.paused:
+            self.paused = False
+            self._connection.resume()
 
     async def _more(self) -> None:
         if self._error is not None:
@@ -122,14 +126,15 @@ class HttpAnswer:
         """A piece of the body has come."""
         self._pieces.append(piece)
         self._buffered += len(piece)
-        if self._buffered > _HIGH_WATER and not self._paused:
-            self._paused = True
+        if self._buffered > _HIGH_WATER and not self.paused:
+            self.paused = True
             self._connection.pause()
         self._wake()
 
     def end(self) -> None:
-        """The body is complete."""
+        """The body is complete; the connection reads on, for its next request."""
         self.complete = True
+        self._read_on()
         self._wake()
 
     def fail(self, error: OSError) -> None:

@@ -165,7 +165,7 @@ class HttpConnection(asyncio.Protocol):
         self._in_head = True
         answer.end()
         if not self._parser.should_keep_alive() or transport.get_write_buffer_size():
-            transport.close()
+            transport.abort()  # to close would be to wait until the server has read the rest of the request
         elif not transport.is_closing():
             self.idle_since = self._loop.time()
             self._on_idle(self)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from yarl import URL
 
-from promptcache_gateway.upstreams import http_pool
+from promptcache_gateway.upstreams import http_answer, http_pool
 from promptcache_gateway.upstreams.http_pool import ConnectTimeoutError, HttpPool, UnreachableError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Server:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writers.append(writer)
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             while head := await reader.readuntil(b"\r\n\r\n"):
                 length = [line for line in head.split(b"\r\n") if line.startswith(b"content-length: ")]
                 body = await reader.readexactly(int(length[0][16:])) if length else b""
@@ -246,10 +246,42 @@ async def test_pieces_come_one_by_one_and_a_slow_reader_holds_the_server_up() ->
     server = Server(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size + bytes(size))
     async with server.pool() as pool:
         answer = await pool.send(HEAD, None)
-        await until(lambda: answer._paused)
+        await until(lambda: answer.paused)
         assert answer._buffered < 2**20
         assert sum([len(piece) async for piece in answer.pieces()]) == size
         assert server.writers[0].transport.get_write_buffer_size() == 0
+
+
+@pytest.mark.parametrize("read", [True, False])
+async def test_who_was_behind_at_the_end_does_not_stop_the_connections_next_answer(read: bool) -> None:
+    size = http_answer._HIGH_WATER + 20_000
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size
+    server = Server(head + bytes(size - 40_000), OK)
+    async with server.pool() as pool:
+        answer = await pool.send(HEAD, None)
+        await until(lambda: answer._buffered == size - 40_000)
+        assert not answer.paused
+        server.writers[0].write(bytes(40_000))  # crosses the mark, and is the end
+        await until(lambda: answer.complete)
+        if read:
+            assert len(await answer.read()) == size
+        else:
+            answer.close()
+        assert await get(pool) == b"hi"
+        assert len(server.writers) == 1
+
+
+@pytest.mark.parametrize("connection", [b"keep-alive", b"close"])
+async def test_an_answer_before_the_request_was_read_leaves_nothing_behind(connection: bytes) -> None:
+    head = b"POST / HTTP/1.1\r\nhost: localhost\r\n\r\n"  # for this server there is no body to be read
+    server = Server(OK.replace(b"X-A: 1", b"connection: " + connection), OK)
+    async with server.pool() as pool:
+        answer = await pool.send(head, bytes(2**26))
+        kept = next(iter(pool._all))
+        assert await answer.read() == b"hi"
+        await until(lambda: not pool._all)
+        assert kept.closed
+        assert await get(pool) == b"hi"
 
 
 async def test_who_gives_up_leaves_no_connection_behind() -> None:
@@ -337,6 +369,8 @@ def test_uvloop_serves_it_as_well() -> None:
         test_an_answer_that_nobody_asked_for_is_not_the_next_ones,
         test_silence_is_a_time_out_in_the_head_and_in_the_body,
         test_pieces_come_one_by_one_and_a_slow_reader_holds_the_server_up,
+        lambda: test_who_was_behind_at_the_end_does_not_stop_the_connections_next_answer(read=False),
+        lambda: test_an_answer_before_the_request_was_read_leaves_nothing_behind(b"keep-alive"),
         test_who_gives_up_leaves_no_connection_behind,
         test_a_closed_pool_ends_what_runs_and_takes_nothing,
     ):
