@@ -52,7 +52,8 @@ class TokenDelta:
         text: the piece; empty only in a last delta that carries tokens without text.
         token_ids: the tokens sampled since the last delta.
         logprobs: one for each of them that belongs to the text, so none for the end token or for tokens that
-            lie in a stop string; empty where they were not asked for.
+            begin in a stop string or behind its begin; one that begins before it and reaches into it has
+            its own. Empty where they were not asked for.
     """
 
     text: str

@@ -110,10 +110,15 @@ class Generation:
         self._unsent = [each if each.begins < end else replace(each, logprob=None) for each in self._unsent]
 
     def _delta(self, text: str, *, last: bool) -> TokenDelta | None:
-        """Send text as soon as there is some, and tokens with the text they led to."""
+        """Send text as soon as there is some, and tokens with the text they led to.
+
+        A token whose text is all held back waits with it: it may yet turn out to lie in a stop string.
+        """
         if not (text or (last and self._unsent)):
             return None
-        unsent, self._unsent = self._unsent, []
         self._sent_characters += len(text)
+        sent = self._sent_characters
+        count = len(self._unsent) if last else sum(each.begins < sent for each in self._unsent)
+        unsent, self._unsent = self._unsent[:count], self._unsent[count:]
         logprobs = tuple(each.logprob for each in unsent if each.logprob is not None)
         return TokenDelta(text, tuple(each.token for each in unsent), logprobs)

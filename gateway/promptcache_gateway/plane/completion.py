@@ -25,7 +25,7 @@ from promptcache_gateway.plane.hangup import HangUpWatch
 from promptcache_gateway.plane.heartbeat import Heartbeat
 from promptcache_gateway.plane.responses import send_error, send_start, send_whole
 from promptcache_gateway.plane.summary import as_comment, as_headers, into_body
-from promptcache_gateway.upstreams.base import Inbound, WholeReply
+from promptcache_gateway.upstreams.base import GivenUpError, Inbound, WholeReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,8 +154,10 @@ class CompletionEndpoint:
                     await _answer_stream(flight, flight.reply, send, self._keep_alive_s)
         except ApiError as error:
             await _fail(flight, error, send)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             _uncancel()
+            if isinstance(error, GivenUpError):
+                flight.reply = error.reply
             if watch.gone:
                 flight.end(CALLER_GONE, "caller_gone")
             else:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.translate.blocks import Blocks
 from promptcache_gateway.translate.counts import anthropic_usage, engine_usage
+from promptcache_gateway.translate.cut_json import arguments_object
 from promptcache_gateway.translate.events import named_event
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def _content(message: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "type": "tool_use",
                 "id": call.get("id") or "",
                 "name": function.get("name") or "",
-                "input": _input(function.get("arguments")),
+                "input": arguments_object(function.get("arguments")),
             }
         )
     return blocks
@@ -88,17 +87,6 @@ def thought_of(said: Mapping[str, Any]) -> str:
     """Reasoning as vLLM, SGLang and DeepSeek report it."""
     thought = said.get("reasoning_content") or said.get("reasoning")
     return thought if isinstance(thought, str) else ""
-
-
-def _input(arguments: object) -> dict[str, Any]:
-    """A call's arguments; what a model wrote that is no JSON object is kept as its text."""
-    if not isinstance(arguments, str) or not arguments.strip():
-        return {}
-    try:
-        value = orjson.loads(arguments)
-    except orjson.JSONDecodeError:
-        value = arguments
-    return value if isinstance(value, dict) else {"arguments": value}
 
 
 class MessageEvents:

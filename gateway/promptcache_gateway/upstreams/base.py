@@ -6,6 +6,7 @@ nothing of causes, records or headers of ours: the routes add those.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -60,6 +61,18 @@ class WholeReply:
     first_output_at: float | None = None
     error: str | None = None
     response_id: str | None = None
+
+
+class GivenUpError(asyncio.CancelledError):
+    """A call was cancelled while it was answered whole.
+
+    Attributes:
+        reply: what is known of the answer, for the record: its usage by then, and no body.
+    """
+
+    def __init__(self, reply: WholeReply) -> None:
+        super().__init__()
+        self.reply = reply
 
 
 class StreamReply(Protocol):
@@ -131,7 +144,10 @@ class Upstream(Protocol):
         ...
 
     async def send(self, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
-        """Complete a call; raises `ApiError`. Cancelling it stops the work upstream."""
+        """Complete a call; raises `ApiError`. Cancelling it stops the work upstream.
+
+        Cancelled, one that knows what the call has cost by then raises `GivenUpError`.
+        """
         ...
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:

@@ -5,7 +5,9 @@ It knows a run by two verbs, next and cancel, and nothing of the engine behind i
 
 from __future__ import annotations
 
+import asyncio
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
@@ -13,9 +15,9 @@ import orjson
 from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.upstreams.answers import DONE, Answer, Choice, event, usage_dict
-from promptcache_gateway.upstreams.base import RawHeaders, WholeReply
+from promptcache_gateway.upstreams.base import GivenUpError, RawHeaders, WholeReply
 from promptcache_gateway.upstreams.pieces import End, Piece
-from promptcache_gateway.upstreams.tool_calls import CallReader, Content, PlainReader
+from promptcache_gateway.upstreams.tool_calls import CallReader, Content, PlainReader, WholeCallReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -43,6 +45,24 @@ class Run(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """How tool calls are read out of an answer.
+
+    Attributes:
+        style: how the model writes them.
+        whole: each is passed on once it is complete, as the answer may end within one and then leaves it out.
+    """
+
+    style: ToolFormat
+    whole: bool = False
+
+    def reader(self) -> CallReader | WholeCallReader:
+        """A reader of one choice."""
+        reader = CallReader(self.style)
+        return WholeCallReader(reader) if self.whole else reader
+
+
 class Progress:
     """What has come of a request's answers.
 
@@ -50,13 +70,13 @@ class Progress:
         answer: the frame, which names tool calls.
         choices: answers wanted.
         facts: what is known of the prompt.
-        style: how tool calls are written in the text; None where there are none.
+        calls: how tool calls are read; None where there are none.
     """
 
-    def __init__(self, answer: Answer, choices: int, facts: EngineFacts, style: ToolFormat | None) -> None:
+    def __init__(self, answer: Answer, choices: int, facts: EngineFacts, calls: Calls | None) -> None:
         self.choices = [Choice(index) for index in range(choices)]
         self.first_output_at: float | None = None
-        self._readers = [PlainReader() if style is None else CallReader(style) for _ in range(choices)]
+        self._readers = [PlainReader() if calls is None else calls.reader() for _ in range(choices)]
         self._call_prefix = f"call_{answer.id.rpartition('-')[2]}"
         self._facts = facts
         self._ends: list[End] = []
@@ -75,11 +95,15 @@ class Progress:
         return self._noted(choice, self._readers[piece.choice].push(piece.text))
 
     def end(self, end: End) -> list[Part]:
-        """What was held back of a choice that ended, and why it did is noted."""
+        """What was held back of a choice that ended, and why it did is noted.
+
+        A call that a stop string or token ended is none, and what is held of it is left out.
+        """
         self._ends.append(end)
         choice, reader = self.choices[end.choice], self._readers[end.choice]
-        parts = self._noted(choice, reader.finish())
-        called = end.finish_reason == "stop" and reader.calls > 0
+        broken = end.finish_reason == "stop" and reader.in_call
+        parts = [] if broken else self._noted(choice, reader.finish())
+        called = end.finish_reason == "stop" and reader.calls > 0 and not broken
         choice.finish_reason = "tool_calls" if called else end.finish_reason
         choice.stop = end.stop
         return parts
@@ -101,20 +125,41 @@ class Progress:
 
 
 async def whole_answer(
-    answer: Answer, run: Run, facts: EngineFacts, style: ToolFormat | None = None
+    answer: Answer, run: Run, facts: EngineFacts, calls: Calls | None = None
 ) -> WholeReply:
-    """Wait for the end and answer at once; raises `ApiError` when the engine fails."""
-    progress = Progress(answer, run.choices, facts, style)
-    while not progress.complete:
-        news = await run.next()
-        if isinstance(news, End):
-            progress.end(news)
-        else:
-            progress.take(news)
+    """Wait for the end and answer at once.
+
+    Raises:
+        ApiError: the engine failed.
+        GivenUpError: it was cancelled; with what it had cost by then.
+    """
+    progress = Progress(answer, run.choices, facts, calls)
+    try:
+        while not progress.complete:
+            news = await run.next()
+            if isinstance(news, End):
+                progress.end(news)
+            else:
+                progress.take(news)
+    except asyncio.CancelledError as error:
+        raise GivenUpError(_so_far(answer, progress, facts)) from error
     body = answer.whole(progress.choices, progress.usage())
     return json_reply(
         body,
         usage=Usage.from_response(body),
+        engine=facts,
+        first_output_at=progress.first_output_at,
+        response_id=answer.id,
+    )
+
+
+def _so_far(answer: Answer, progress: Progress, facts: EngineFacts) -> WholeReply:
+    """What a record needs of an answer that nobody gets."""
+    return WholeReply(
+        status=200,
+        headers=[],
+        body=b"",
+        usage=Usage.from_response({"usage": progress.usage()}),
         engine=facts,
         first_output_at=progress.first_output_at,
         response_id=answer.id,
@@ -147,7 +192,7 @@ class EngineStream:
     status = 200
     events = True
 
-    def __init__(self, answer: Answer, run: Run, facts: EngineFacts, style: ToolFormat | None = None) -> None:
+    def __init__(self, answer: Answer, run: Run, facts: EngineFacts, calls: Calls | None = None) -> None:
         self.headers: RawHeaders = [
             (b"content-type", b"text/event-stream; charset=utf-8"),
             (b"cache-control", b"no-store"),
@@ -159,7 +204,7 @@ class EngineStream:
         self.first_output_at: float | None = None
         self._answer = answer
         self._run = run
-        self._progress = Progress(answer, run.choices, facts, style)
+        self._progress = Progress(answer, run.choices, facts, calls)
         self._waiting: dict[int, Piece] = {}
 
     @property

@@ -28,7 +28,7 @@ from promptcache_engine import (
 from promptcache_gateway.errors import ApiError, invalid_request, too_many_tokens, unknown_model
 from promptcache_gateway.upstreams.answers import make_answer, models_body
 from promptcache_gateway.upstreams.cache_hints import hints_of
-from promptcache_gateway.upstreams.engine_answer import EngineStream, json_reply, whole_answer
+from promptcache_gateway.upstreams.engine_answer import Calls, EngineStream, json_reply, whole_answer
 from promptcache_gateway.upstreams.engine_news import chances_of, facts_of
 from promptcache_gateway.upstreams.engine_prefixes import KnownPrompt, LatestPrompts
 from promptcache_gateway.upstreams.engine_prompt import prompt_tokens, wishes_of
@@ -105,11 +105,12 @@ class LocalUpstream:
         run = self._submit(call, tokens, parameters, params)
         wishes = wishes_of(self.engine.prompts, call, parameters, tokens)
         answer = make_answer(call, self.engine.info.model_name, wishes)
+        calls = None if style is None else Calls(style, whole=bool(params.stop or params.stop_token_ids))
         try:
             facts = await run.admission()
             if call.stream:
-                return EngineStream(answer, run, facts, style)
-            return await whole_answer(answer, run, facts, style)
+                return EngineStream(answer, run, facts, calls)
+            return await whole_answer(answer, run, facts, calls)
         except asyncio.CancelledError:
             run.cancel()
             raise

@@ -1,7 +1,7 @@
 """Tool calls read out of an answer's text while it comes, their arguments as the model wrote them.
 
 A call's JSON is followed, not parsed: what has been written of its arguments is passed on at once. That the
-text is well-formed is the grammar's business; a call that was cut off stays as far as it came.
+text is well-formed is the grammar's business; a call that was cut off by the limit stays as far as it came.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class PlainReader:
     """Reads an answer in which nothing is called."""
 
     calls = 0
+    in_call = False
 
     def push(self, text: str) -> list[Part]:
         """The text as it is."""
@@ -52,6 +53,43 @@ class PlainReader:
     def finish(self) -> list[Part]:
         """Nothing is held back."""
         return []
+
+
+class WholeCallReader:
+    """Reads an answer that a stop string may end within a call: each call is passed on once it is complete.
+
+    Args:
+        inner: reads the calls.
+    """
+
+    def __init__(self, inner: CallReader) -> None:
+        self._inner = inner
+        self._open: list[Part] = []
+
+    @property
+    def calls(self) -> int:
+        """How many have begun."""
+        return self._inner.calls
+
+    @property
+    def in_call(self) -> bool:
+        """Whether the text ends within a call."""
+        return self._inner.in_call
+
+    def push(self, text: str) -> list[Part]:
+        """What ``text`` adds, without what belongs to a call that is not complete."""
+        parts: list[Part] = []
+        for char in text:
+            self._open += self._inner.push(char)
+            if not self._inner.in_call:
+                parts += self._open
+                self._open.clear()
+        return _joined(parts)
+
+    def finish(self) -> list[Part]:
+        """What was held back, when no more text comes: of a call too, as far as it came."""
+        held, self._open = self._open, []
+        return _joined(held + self._inner.finish())
 
 
 class CallReader:
@@ -69,6 +107,11 @@ class CallReader:
         self._call: _Call | None = None
         self._told = False
         self.calls = 0
+
+    @property
+    def in_call(self) -> bool:
+        """Whether the text ends within a call."""
+        return self._call is not None
 
     def push(self, text: str) -> list[Part]:
         """What ``text`` adds."""

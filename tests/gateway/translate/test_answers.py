@@ -94,10 +94,10 @@ def test_unreported_reads_are_null_and_zero_is_zero() -> None:
     assert to_message({"choices": [], "usage": zero}, "m", "i")["usage"]["cache_read_input_tokens"] == 0
 
 
-def test_arguments_that_are_no_json_are_kept() -> None:
-    calls = [{"id": "c", "function": {"name": "t", "arguments": '{"a": '}}]
-    made = to_message({"choices": [{"message": {"tool_calls": calls}}]}, "m", "i")
-    assert made["content"][0]["input"] == {"arguments": '{"a": '}
+def test_arguments_that_are_cut_off_keep_what_is_complete() -> None:
+    calls = [{"id": "c", "function": {"name": "t", "arguments": '{"a": 1, "b": "Pa'}}]
+    made = to_message({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "length"}]}, "m", "i")
+    assert (made["content"][0]["input"], made["stop_reason"]) == ({"a": 1}, "max_tokens")
 
 
 def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
