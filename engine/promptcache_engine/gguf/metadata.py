@@ -7,6 +7,10 @@ import numpy as np
 
 from promptcache_engine.models.errors import ModelFileError
 
+LARGEST_SIZE = 2**40
+"""More than any size of a model, and far from what 64 bits hold."""
+_SHOWN = 40
+
 
 class Metadata(Mapping[str, Any]):
     """Keys and values of one file. Arrays of numbers are numpy arrays, other arrays are lists."""
@@ -31,12 +35,25 @@ class Metadata(Mapping[str, Any]):
             raise self._wrong(key, "a whole number", value)
         return value
 
+    def size(self, key: str, default: int | None = None, *, least: int = 1, most: int = LARGEST_SIZE) -> int:
+        """Return a whole number from ``least`` to ``most``, both included.
+
+        What is computed, or made, from a file's own sizes before its tensors are seen stays small that way.
+        """
+        value = self.integer(key, default)
+        if not least <= value <= most:
+            raise self._wrong(key, f"at least {least}" if value < least else f"at most {most}", value)
+        return value
+
     def number(self, key: str, default: float | None = None) -> float:
         """Return a number as a float."""
         value = self._lookup(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self._wrong(key, "a number", value)
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise self._wrong(key, "a number that a float can hold", value) from None
 
     def flag(self, key: str, default: bool | None = None) -> bool:  # noqa: FBT001 - a default, as its siblings have
         """Return true or false."""
@@ -74,4 +91,5 @@ class Metadata(Mapping[str, Any]):
 
     def _wrong(self, key: str, expected: str, value: object) -> ModelFileError:
         shown = repr(value) if isinstance(value, (int, float, bool)) else f"a {type(value).__name__}"
+        shown = shown if len(shown) <= _SHOWN else f"a number of {len(shown)} characters"
         return ModelFileError(self._path, f"expected {expected}, found {shown}", where=f"key {key}")

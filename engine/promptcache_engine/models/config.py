@@ -8,6 +8,9 @@ from promptcache_engine.models.rope_settings import RopeSettings
 ACTIVATIONS = ("silu", "gelu_tanh")
 """What may stand between the two products of a feed-forward block."""
 
+MOST_LAYERS = 4096
+"""Models in use have some hundred at most; what a file claims beyond this is not believed."""
+
 
 @dataclass(frozen=True)
 class ModelConfig:

@@ -7,7 +7,7 @@ answers plausible nonsense.
 import numpy as np
 
 from promptcache_engine.gguf import GGUFFile
-from promptcache_engine.models.config import ModelConfig
+from promptcache_engine.models.config import MOST_LAYERS, ModelConfig
 from promptcache_engine.models.errors import ModelFileError, UnsupportedModelError
 from promptcache_engine.models.families import BY_GGUF, Family, layer_windows
 from promptcache_engine.models.gguf_rope import read_rope
@@ -41,11 +41,11 @@ def read_config(file: GGUFFile, vocabulary: Vocabulary) -> tuple[ModelConfig, Fa
     name = family.gguf
     _refuse_split_files(file)
     _refuse_foreign_options(file, name)
-    layers = metadata.integer(f"{name}.block_count")
-    hidden_size = metadata.integer(f"{name}.embedding_length")
-    num_heads = metadata.integer(f"{name}.attention.head_count")
+    layers = metadata.size(f"{name}.block_count", most=MOST_LAYERS)
+    hidden_size = metadata.size(f"{name}.embedding_length")
+    num_heads = metadata.size(f"{name}.attention.head_count")
     head_dim = _head_dim(file, name, hidden_size, num_heads)
-    context = metadata.integer(f"{name}.context_length")
+    context = metadata.size(f"{name}.context_length")
     scale = metadata.number(f"{name}.attention.scale", 0.0) or None
     if family.heads_scale_layers == layers and scale is None:
         scale = (hidden_size / num_heads) ** -0.5
@@ -57,9 +57,9 @@ def read_config(file: GGUFFile, vocabulary: Vocabulary) -> tuple[ModelConfig, Fa
             num_layers=layers,
             hidden_size=hidden_size,
             num_heads=num_heads,
-            num_kv_heads=metadata.integer(f"{name}.attention.head_count_kv", num_heads),
+            num_kv_heads=metadata.size(f"{name}.attention.head_count_kv", num_heads),
             head_dim=head_dim,
-            intermediate_size=metadata.integer(f"{name}.feed_forward_length"),
+            intermediate_size=metadata.size(f"{name}.feed_forward_length"),
             vocab_size=len(vocabulary.tokens),
             context_length=context,
             rope=read_rope(file, name, head_dim, context),
@@ -83,13 +83,13 @@ def read_config(file: GGUFFile, vocabulary: Vocabulary) -> tuple[ModelConfig, Fa
 def _windows(file: GGUFFile, family: Family, layers: int) -> tuple[int | None, ...]:
     """Return each layer's window: by the file's own pattern, or by the family's where it has none."""
     prefix = f"{family.gguf}.attention.sliding_window"
-    window = file.metadata.integer(prefix, 0) or None
+    window = file.metadata.size(prefix, 0, least=0) or None
     pattern = file.metadata.get(f"{prefix}_pattern")
     if window is None or pattern is None:
         return layer_windows(family, layers, window)
     if isinstance(pattern, np.ndarray) and pattern.shape == (layers,):
         return tuple(window if slides else None for slides in pattern.tolist())
-    period = file.metadata.integer(f"{prefix}_pattern")
+    period = file.metadata.size(f"{prefix}_pattern", least=0)
     return tuple(None if period and index % period == period - 1 else window for index in range(layers))
 
 
@@ -103,9 +103,7 @@ def _family(file: GGUFFile) -> Family:
 
 
 def _head_dim(file: GGUFFile, name: str, hidden_size: int, num_heads: int) -> int:
-    if num_heads < 1:
-        raise ModelFileError(file.path, f"{num_heads} heads", where=f"key {name}.attention.head_count")
-    head_dim = file.metadata.integer(f"{name}.attention.key_length", hidden_size // num_heads)
+    head_dim = file.metadata.size(f"{name}.attention.key_length", max(hidden_size // num_heads, 1))
     for key in (f"{name}.attention.value_length", f"{name}.rope.dimension_count"):
         if (other := file.metadata.integer(key, head_dim)) != head_dim:
             problem = f"{other} differs from the {head_dim} values of a head"

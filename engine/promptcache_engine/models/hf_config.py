@@ -1,17 +1,19 @@
 """Reads a model's numbers from a Hugging Face ``config.json``, and refuses what is not computed.
 
-Sizes and options are the configuration's; which defaults a family has is in ``families``. The keys of old and
-new versions of transformers are both read.
+Sizes and options are the configuration's; what a silent one means is in ``hf_defaults`` and ``families``. The
+keys of old and new versions of transformers are both read.
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from promptcache_engine.gguf import Metadata
-from promptcache_engine.models.config import ModelConfig
+from promptcache_engine.models.config import MOST_LAYERS, ModelConfig
 from promptcache_engine.models.errors import ModelFileError, UnsupportedModelError
 from promptcache_engine.models.families import BY_MODEL_TYPE, Family, layer_windows
+from promptcache_engine.models.hf_defaults import with_defaults
 from promptcache_engine.models.hf_rope import read_ropes
 
 _ACTIVATIONS = {"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh"}
@@ -55,26 +57,23 @@ def _text_part(path: str, values: Mapping[str, Any]) -> Metadata:
     """The keys that are given; of a model that reads images too, those of its language model."""
     text = values.get("text_config")
     merged = {**values, **text} if isinstance(text, Mapping) else values
-    return Metadata(path, {key: value for key, value in merged.items() if value is not None})
+    return Metadata(path, with_defaults(values["model_type"], merged))
 
 
 def _config(path: str, family: Family, numbers: Metadata, eos_token_ids: tuple[int, ...]) -> ModelConfig:
-    layers, hidden = numbers.integer("num_hidden_layers"), numbers.integer("hidden_size")
-    heads, context = numbers.integer("num_attention_heads"), numbers.integer("max_position_embeddings")
-    if heads < 1:
-        raise ModelFileError(path, f"{heads} heads", where="key num_attention_heads")
-    head_dim = numbers.integer("head_dim", hidden // heads)
-    scalar = numbers.number("query_pre_attn_scalar", 0.0)
+    layers, hidden = numbers.size("num_hidden_layers", most=MOST_LAYERS), numbers.size("hidden_size")
+    heads, context = numbers.size("num_attention_heads"), numbers.size("max_position_embeddings")
+    head_dim = numbers.size("head_dim", max(hidden // heads, 1))
     rope, window_rope = read_ropes(path, numbers, head_dim, context, family.window_theta)
     return ModelConfig(
         architecture=family.name,
         num_layers=layers,
         hidden_size=hidden,
         num_heads=heads,
-        num_kv_heads=numbers.integer("num_key_value_heads", heads),
+        num_kv_heads=numbers.size("num_key_value_heads", heads),
         head_dim=head_dim,
-        intermediate_size=numbers.integer("intermediate_size"),
-        vocab_size=numbers.integer("vocab_size"),
+        intermediate_size=numbers.size("intermediate_size"),
+        vocab_size=numbers.size("vocab_size"),
         context_length=context,
         rope=rope,
         window_rope=window_rope,
@@ -85,11 +84,20 @@ def _config(path: str, family: Family, numbers: Metadata, eos_token_ids: tuple[i
         name=_name(path),
         layer_windows=_windows(path, family, numbers, layers),
         activation=_activation(path, family, numbers),
-        attention_scale=scalar**-0.5 if scalar > 0 else None,
+        attention_scale=_scale(path, numbers),
         attention_softcap=numbers.number("attn_logit_softcapping", 0.0) or None,
         final_softcap=numbers.number("final_logit_softcapping", 0.0) or None,
         embedding_scale=hidden**0.5 if family.scaled_embeddings else 1.0,
     )
+
+
+def _scale(path: str, numbers: Metadata) -> float | None:
+    key = "query_pre_attn_scalar"
+    if key not in numbers:
+        return None
+    if not 0 < (scalar := numbers.number(key)) < math.inf:
+        raise ModelFileError(path, f"expected a positive number, found {scalar}", where=f"key {key}")
+    return float(scalar**-0.5)
 
 
 def _name(path: str) -> str:
@@ -100,7 +108,8 @@ def _name(path: str) -> str:
 
 
 def _windows(path: str, family: Family, numbers: Metadata, layers: int) -> tuple[int | None, ...]:
-    window = numbers.integer("sliding_window", 0) or None
+    slides = not family.name.startswith("qwen") or numbers.flag("use_sliding_window", default=False)
+    window = (numbers.size("sliding_window", 0, least=0) or None) if slides else None
     if "layer_types" in numbers:
         known = {"full_attention": None, "sliding_attention": window}
         kinds = numbers.texts("layer_types")
@@ -110,12 +119,14 @@ def _windows(path: str, family: Family, numbers: Metadata, layers: int) -> tuple
             raise UnsupportedModelError(path, problem, where="key layer_types")
         windows = tuple(known[kind] for kind in kinds)
         return windows if any(windows) else ()
+    if numbers.get("model_type") == "llama":
+        return ()  # Llama has no windows, whatever key was left in its configuration
     if family.name.startswith("qwen"):
-        if not numbers.flag("use_sliding_window", default=False):
+        if window is None:
             return ()
-        first = numbers.integer("max_window_layers", layers)
+        first = numbers.size("max_window_layers", layers, least=0)
         return tuple(window if index >= first else None for index in range(layers))
-    if (period := numbers.integer("sliding_window_pattern", family.window_period)) and window:
+    if (period := numbers.size("sliding_window_pattern", family.window_period, least=0)) and window:
         return tuple(None if (index + 1) % period == 0 else window for index in range(layers))
     return layer_windows(family, layers, window)
 

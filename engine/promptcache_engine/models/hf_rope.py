@@ -36,15 +36,14 @@ def read_ropes(
         UnsupportedModelError: a kind of scaling that is not computed, such as dynamic NTK.
     """
     given = numbers.get("rope_parameters")
-    if isinstance(given, Mapping) and "full_attention" in given:
-        both = [_settings(path, given.get(kind), numbers, head_dim, context) for kind in _LAYER_TYPES]
-        return both[0], None if both[0] == both[1] else both[1]
-    settings = _settings(path, given or numbers.get("rope_scaling"), numbers, head_dim, context)
     theta = numbers.number("rope_local_base_freq", window_theta or 0.0)
+    if isinstance(given, Mapping) and "full_attention" in given:
+        whole = _settings(path, given["full_attention"], numbers, head_dim, context)
+        own = numbers if window_theta is None else Metadata(path, {**numbers, "rope_theta": theta})
+        sliding = _settings(path, given.get("sliding_attention"), own, head_dim, context)
+        return whole, None if whole == sliding else sliding
+    settings = _settings(path, given or numbers.get("rope_scaling"), numbers, head_dim, context)
     return settings, RopeSettings(theta) if theta else None
-
-
-_LAYER_TYPES = ("full_attention", "sliding_attention")
 
 
 def _settings(path: str, given: Any, numbers: Metadata, head_dim: int, context: int) -> RopeSettings:

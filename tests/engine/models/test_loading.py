@@ -1,6 +1,7 @@
 """A model built from a file computes what its weights say, and a file with a fault is refused by name."""
 
 import contextlib
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ def test_a_wrong_shape_is_named(path: Path, name: str) -> None:
         ({"llama.rope.dimension_count": 4}, "llama.rope.dimension_count", "differs"),
         ({"split.count": 3}, "split.count", "3 files"),
         ({"llama.block_count": "two"}, "llama.block_count", "whole number"),
-        ({"llama.attention.head_count": 0}, "llama.attention.head_count", "0 heads"),
+        ({"llama.attention.head_count": 0}, "llama.attention.head_count", "at least 1"),
         ({"tokenizer.ggml.model": "rwkv"}, "tokenizer.ggml.model", "'rwkv'"),
         ({"tokenizer.ggml.pre": "bloom"}, "tokenizer.ggml.pre", "'bloom'"),
         ({"tokenizer.ggml.eos_token_id": 9999}, "tokenizer.ggml.eos_token_id", "9999"),
@@ -232,7 +233,6 @@ def test_what_is_not_computed_is_refused_by_key(
         ({"llama.rope.freq_base": 0.0}, "rope_theta"),
         ({"llama.rope.freq_base": float("nan")}, "rope_theta"),
         ({"llama.attention.layer_norm_rms_epsilon": -1.0}, "rms_eps"),
-        ({"llama.context_length": 0}, "at least 1"),
     ],
 )
 def test_sizes_that_contradict_each_other(path: Path, metadata: dict[str, Any], says: str) -> None:
@@ -282,3 +282,30 @@ def test_tiny_model_is_the_same_for_the_same_seed(family: str) -> None:
     first, again, other = (logits_of(tiny_model(seed, family=family), tokens) for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.allclose(first, other)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "block_count",
+        "embedding_length",
+        "context_length",
+        "feed_forward_length",
+        "attention.head_count",
+        "attention.head_count_kv",
+        "attention.key_length",
+    ],
+)
+@pytest.mark.parametrize("value", [0, 2**60], ids=["none", "beyond all"])
+def test_a_size_out_of_all_proportion_is_refused_by_key(path: Path, key: str, value: int) -> None:
+    wide = struct.pack("<IQ", 10, value)
+    error = refusal(path, metadata={f"llama.{key}": wide, "llama.attention.sliding_window": 8})
+    assert error.where == f"key llama.{key}"
+
+
+@pytest.mark.parametrize("pattern", [None, 2])
+def test_layers_that_are_claimed_are_not_made(path: Path, pattern: int | None) -> None:
+    """With a window there would be an entry for each."""
+    windows = {"llama.attention.sliding_window": 8, "llama.attention.sliding_window_pattern": pattern}
+    claimed = {"llama.block_count": 2**32 - 1, **{key: item for key, item in windows.items() if item}}
+    assert refusal(path, metadata=claimed).where == "key llama.block_count"
