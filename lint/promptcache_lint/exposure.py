@@ -26,6 +26,10 @@ _TALK = re.compile(
     r"(?:\w+_)?(?:conversation|transcript|dialogue|chat_history)(?:_(?:text|str|history|log))?"
 )
 """Names of a whole conversation that is written into one text."""
+_ASKED = re.compile(
+    r"(?:(?:the|user|current|last|latest|new)_)*(?:message|question|query|utterance)(?:_text)?"
+)
+"""Names of what the newest turn says: a system prompt that holds it is written for this one turn."""
 _A_SENTENCE = 8
 """Fewer words between two values than this say what the second one is."""
 _ENOUGH_WORDS = 3
@@ -45,7 +49,7 @@ class Exposed:
     ``behind`` is the static text after it, in characters and words; ``before`` the characters in front.
     ``turn_before``: a value that is new in every turn stands before it. ``words_kept``: the static words
     behind it up to the next value of its segment that is new in every turn: only those does it cost, where
-    each request has a text of its own.
+    each request has a text of its own. ``asked_before``: what the newest turn says stands before it.
     """
 
     segment: Segment
@@ -55,6 +59,7 @@ class Exposed:
     words_behind: int
     turn_before: bool
     words_kept: int = 0
+    asked_before: bool = False
 
     @property
     def hole(self) -> Hole:
@@ -93,6 +98,8 @@ class Exposed:
             return False  # a result: new when it is added, and kept as it is from then on
         if self.segment.role == "prompt":
             return not self.turn_before and (trait.mark.bulk or self._keeps_enough)
+        if self.segment.role == "system" and self.asked_before:
+            return False
         return self.segment.role != "user" or self.words_kept == self.words_behind or self._keeps_enough
 
     @property
@@ -134,7 +141,7 @@ def _exposed(this: _This) -> tuple[Exposed, ...]:
     rows = [(segment, part) for segment in this.prompt.reusable() for part in segment.parts]
     if all(isinstance(part, Text) for _, part in rows):
         return ()  # most texts: nothing varies, so nothing need be counted
-    return tuple(_with_words_kept(list(_walk(rows, 0, (0, 0), [False]))))
+    return tuple(_with_words_kept(list(_walk(rows, 0, (0, 0), [False, False]))))
 
 
 def _with_words_kept(found: list[Exposed]) -> Iterator[Exposed]:
@@ -156,7 +163,8 @@ def _walk(
 ) -> Iterator[Exposed]:
     """The holes and branches of a run of parts, which ``after`` (characters, words) follows.
 
-    ``turn``: whether a value that is new in every turn was passed; set on the way.
+    ``turn``: whether a value that is new in every turn was passed, and one by whose name that is certain; set
+    on the way.
     """
     sizes = [_size(part) for _, part in rows]
     behind = after[0] + sum(size for size, _ in sizes)
@@ -165,15 +173,16 @@ def _walk(
         behind, words = behind - size, words - count
         match part:
             case Branch():
-                yield Exposed(segment, part, before, behind, words, turn[0])
+                yield Exposed(segment, part, before, behind, words, turn[0], asked_before=turn[1])
                 passed = list(turn)
                 for option in part.options:  # only one of them is rendered
                     seen = list(passed)
                     yield from _walk([(segment, inner) for inner in option], before, (behind, words), seen)
-                    turn[0] = turn[0] or seen[0]
+                    turn[:] = [turn[0] or seen[0], turn[1] or seen[1]]
             case Hole():
-                yield Exposed(segment, part, before, behind, words, turn[0])
-                turn[0] = turn[0] or (part.stability == Stability.TURN and _is_input(part))
+                yield Exposed(segment, part, before, behind, words, turn[0], asked_before=turn[1])
+                new = part.stability == Stability.TURN and _is_input(part)
+                turn[:] = [turn[0] or new, turn[1] or (new and _ASKED.fullmatch(part.words) is not None)]
         before += size
 
 

@@ -20,6 +20,7 @@ __all__ = ["one_for_each_fault", "without_echoes"]
 
 _ONCE = "PC110"
 _ONE_A_LINE = {"PC101", "PC109"}
+_A_LINE_OR_TWO = 2
 _PROGRAMS = (".py", ".pyi", ".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
 
 
@@ -41,12 +42,12 @@ def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Findin
         taken |= keys
         said.add(same_name)
         kept.append(finding)
-    clocks = {_stands(finding) for finding in kept if finding.code == "PC101"}
+    clocks = [finding for finding in kept if finding.code == "PC101"]
     return [
         finding
         for finding in kept
         if not _is_passed_through(finding, kept)
-        and not (finding.code == "PC109" and _stands(finding) in clocks)  # the date of a clock that is told
+        and not (finding.code == "PC109" and any(_same_clock(finding, clock) for clock in clocks))
     ]
 
 
@@ -115,8 +116,12 @@ def _family(code: str) -> str:
     return "PC101" if code in _ONE_A_LINE else code
 
 
-def _stands(finding: Finding) -> tuple[Place, Place | None]:
-    return finding.place, finding.source
+def _same_clock(date: Finding, clock: Finding) -> bool:
+    """Whether a date is that of a clock that is told: at its place, or from its source a line or two away."""
+    if date.source != clock.source:
+        return False
+    near = date.place.path == clock.place.path and abs(date.place.row - clock.place.row) <= _A_LINE_OR_TWO
+    return date.place == clock.place or (date.source is not None and near)
 
 
 def _place(finding: Finding) -> tuple[str, str, int, int]:

@@ -66,19 +66,19 @@ class LayoutRule(SignRule):
                     return
                 if exposed.behind >= _SHARE * (exposed.before + exposed.behind):
                     found = self.finding(prompt, exposed, trait)
-                    costs = _is_worth_a_warning(prompt, exposed)
+                    costs = _is_worth_a_warning(exposed)
                     yield found if costs else replace(found, severity=Severity.INFO)
                 return
 
 
-def _is_worth_a_warning(prompt: Prompt, exposed: Exposed) -> bool:
+def _is_worth_a_warning(exposed: Exposed) -> bool:
     """Whether what is stranded costs something.
 
     A text with its own question is one request, of which only the static text could be kept for the next.
     Where that is short, it counts if it is the instructions themselves that stand behind ("You answer …"),
     and not how the answer is to be written, behind the rest of them.
     """
-    if exposed.stranded_tokens >= _ENOUGH_TOKENS or (prompt.certain and exposed.segment.role == "system"):
+    if exposed.stranded_tokens >= _ENOUGH_TOKENS:
         return True
     nearly_all = exposed.behind >= _NEARLY_ALL * (exposed.before + exposed.behind)
     return nearly_all and instructs(exposed.segment)

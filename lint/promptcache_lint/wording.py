@@ -15,7 +15,14 @@ from promptcache_lint.rulebook import in_words
 if TYPE_CHECKING:
     from promptcache_lint.prompts import Role
 
-__all__ = ["opens_like_code", "opens_like_prompt", "role_of_file_name", "role_of_name", "role_of_speaker"]
+__all__ = [
+    "is_other_document",
+    "opens_like_code",
+    "opens_like_prompt",
+    "role_of_file_name",
+    "role_of_name",
+    "role_of_speaker",
+]
 
 _SYSTEM = re.compile(
     r"(?:\w+_)?(?:system|sys|developer)_?(?:prompts?|messages?|msg|instructions?|text|content|template|role)"
@@ -33,6 +40,11 @@ _CODE = re.compile(
     r"\s*(?:#![/ ]|(?:import [\w.]+(?: as \w+)?|from [\w.]+ import [\w*, ()]+) *\n|(?:async )?def \w+\("
     r"|class \w+[(:]"
     r"|#include\b|<\?(?:xml|php)|<!doctype|(?:const|let|var) \w+ = |package \w+;?\s*\n)",
+    re.IGNORECASE,
+)
+_OTHER_DOCUMENT = re.compile(
+    r"(?:readme|license|changelog|contributing|dockerfile|containerfile|makefile|procfile|requirements)(?:[._-].*)?"
+    r"|.+\.(?:html?|css|py|js|ts|sh|bat|toml|ini|cfg|conf|env|c|h|cpp|go|rs|java|service|tf)\.(?:j2|jinja2?|tmpl)",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(
@@ -106,6 +118,11 @@ def role_of_speaker(name: str) -> Role | None:
             return "tool"
         case _:
             return None
+
+
+def is_other_document(file_name: str) -> bool:
+    """Whether a template makes no prompt but a document known by its name (``Dockerfile.jinja2``)."""
+    return _OTHER_DOCUMENT.fullmatch(file_name) is not None
 
 
 def opens_like_code(text: str) -> bool:

@@ -177,3 +177,35 @@ class Agent:
 """
     found = lint_text(text, "agent.py", Settings()).findings
     assert [(finding.code, str(finding.severity)) for finding in found] == [("PC102", severity)]
+
+
+NOTICE = (
+    "Job {{jobId}} has completed, at {{current_time}}. Resume your work with the result, name the pier and "
+    "deck, never promise a seat to anybody, say so when you do not know what is wanted of you.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "severity"),
+    [("system_prompt.md", "error"), ("async-result.md", "warning"), ("job.txt", "warning")],
+)
+def test_a_file_whose_name_says_no_role_is_no_certain_system_prompt(name, severity):
+    found = {
+        (finding.code, str(finding.severity)) for finding in lint_text(NOTICE, name, Settings()).findings
+    }
+    assert found == {("PC101", severity), ("PC102", severity)}
+
+
+def test_a_cut_after_something_has_failed_is_no_error():
+    text = """
+    from openai import OpenAI
+    class Chat:
+        def ask(self):
+            try:
+                self.compact()
+            except ValueError:
+                self.messages = self.messages[-10:]
+            return OpenAI().chat.completions.create(model="m", messages=self.messages)
+    """
+    found = [str(finding.severity) for finding in lint_text(dedent(text), "chat.py", Settings()).findings]
+    assert found == ["warning"]

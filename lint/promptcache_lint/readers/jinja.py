@@ -24,7 +24,7 @@ from promptcache_lint.readers.text import (
     html_comments,
     segments_by_role,
 )
-from promptcache_lint.wording import role_of_file_name
+from promptcache_lint.wording import is_other_document, role_of_file_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,7 +102,9 @@ class JinjaReader:
     """Reads Jinja2 templates."""
 
     def read(self, file: InputFile, workspace: Workspace) -> Iterable[Prompt]:
-        """One prompt for the whole template."""
+        """One prompt for the whole template; none where its name says that it makes something else."""
+        if is_other_document(file.path.name):
+            return
         source = file.source
         text = source.text.replace("\r\n", "\n")
         matter = FRONT_MATTER.match(text)

@@ -35,7 +35,8 @@ PLACEHOLDER = re.compile(
   | (?<![\\$])\$\{{\s*(?P<dollar>{_NAME})[^{{}}\n]{{0,80}}\}}                 # ${{x}}
   | <%[=-]\s*(?P<erb>[^%\n]{{1,200}}?)\s*-?%>                         # <%= x %>
   | %\((?P<percent>\w+)\)[-+ #0\d.]*[sdrfi]                          # %(x)s
-  | (?<![{{\\$])\{{(?P<brace>{_NAME})(?:![rsa])?(?P<spec>:[^{{}}\n"']{{0,60}})?\}}(?!\}})   # {{x}} {{x:%H}}
+  | (?<![{{\\$])\{{(?P<brace>{_NAME})(?:![rsa])?                       # {{x}} {{x:%H}}, and no {{x: x, y: y}}
+    (?P<spec>:(?!\s+\w+\s*[,}}])[^{{}}\n"']{{0,60}})?\}}(?!\}})
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -56,6 +57,13 @@ _JSX = re.compile(r"\bclassName=|\bon[A-Z]\w+=\{|<[A-Za-z][\w.-]*\s[^<>{}]*=\{[\
 """Marks of pages written in code: where they stand, ``{x}`` is an expression of that code, no placeholder."""
 _STRFTIME_TIME = re.compile(r"%[-#0]?[HIMSfsXcTRrpN]|\b[HhKk]{1,2}[:.]?m{2}|\bmm\b")
 _STRFTIME_DAY = re.compile(r"%[-#0]?[aAdejuwxDFUVW]|\b(?:d|dd|ddd|DD|D)\b")
+
+
+_EXPLAINED = re.compile(r"`[ \t]*(?:[-:|]|\u2013|\u2014)")
+"""What follows a placeholder in backticks where a list or a table tells what it stands for."""
+_CODE_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_TREE = re.compile(r"^\s*[│├└]")
+_LATEX = re.compile(r"\\(?:begin|end)\Z")
 
 
 def has_placeholder(text: str) -> bool:
@@ -139,7 +147,9 @@ def template_parts(
             continue
         if match["mustache"] and _LISTING.match(match["mustache"]):
             continue
-        if match["brace"] and is_code:
+        if match["brace"] and (is_code or _LATEX.search(text, max(match.start() - 6, 0), match.start())):
+            continue
+        if prose and _is_notation(text, match):
             continue
         if match.start() > at:
             builder.add(Text(text[at : match.start()], locate(at, match.start())))
@@ -150,6 +160,19 @@ def template_parts(
     while builder.open:
         builder.close()
     return tuple(builder.done)
+
+
+def _is_notation(text: str, match: re.Match[str]) -> bool:
+    """Whether Markdown speaks of a placeholder: within a piece of code, in a tree of folders, explained."""
+    if text[match.start() - 1 : match.start()] == "`" and _EXPLAINED.match(text, match.end()):
+        return True
+    begin, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+    row = text[begin : len(text) if end == -1 else end]
+    if _TREE.search(row):
+        return True
+    at = match.start() - begin
+    spans = (span for span in _CODE_SPAN.finditer(row) if span.start() < at < span.end())
+    return any(span[1].strip() != match[0] for span in spans)
 
 
 def _code_fences(text: str) -> tuple[tuple[int, int], ...]:

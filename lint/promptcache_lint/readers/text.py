@@ -8,11 +8,13 @@ text files are prompts at all is decided in `readers.choice`.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Prompt, Segment
 from promptcache_lint.readers.placeholders import template_parts
-from promptcache_lint.wording import role_of_file_name, role_of_speaker
+from promptcache_lint.readers.wording_only import doubted
+from promptcache_lint.wording import role_of_file_name, role_of_name, role_of_speaker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -69,7 +71,7 @@ class TextReader:
     """Reads ``.txt``, ``.md`` and other plain text."""
 
     def read(self, file: InputFile, workspace: Workspace) -> Iterable[Prompt]:
-        """One prompt for the whole file."""
+        """One prompt for the whole file; a system prompt for certain only if its name or its text says so."""
         source = file.source
         matter = FRONT_MATTER.match(source.text)
         start = matter.end() if matter else 0
@@ -83,8 +85,12 @@ class TextReader:
                 prose=True,
             )
 
-        segments = segments_by_role(text, start, role_of_file_name(file.path.name), read)
-        yield Prompt(file.path.name, source.place(start, len(text)), segments)
+        name = file.path.name
+        segments = segments_by_role(text, start, role_of_file_name(name), read)
+        certain = len(segments) > 1 or role_of_name(name.split(".", maxsplit=1)[0]) is not None
+        if not certain:  # it may be a notice or a task as well: nothing in it is an error
+            segments = tuple(replace(segment, parts=doubted(segment.parts)) for segment in segments)
+        yield Prompt(name, source.place(start, len(text)), segments, certain=certain)
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
         """HTML, Jinja and Handlebars comments."""

@@ -26,7 +26,8 @@ __all__ = ["dumped"]
 
 _WRITTEN_IN_CODE = re.compile(
     r"schema|propert|field|model_description|signature|param|(?:^|[._])tools?(?:_?(?:info|def\w*|list|spec\w*))?(?:$|\.)"
-    r"|function|example|demo|template|definition|manifest|grammar|arguments|(?:^|[._])args$|rubric|criteria|labels",
+    r"|function|example|demo|template|definition|manifest|grammar|arguments|(?:^|[._])args$|rubric|criteria|labels"
+    r"|(?:^|[._])default$",
     re.IGNORECASE,
 )
 _OF_THE_TURN = re.compile(

@@ -42,6 +42,7 @@ _MESSAGES = re.compile(
 _TRIM_NAME = re.compile(
     r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
 )
+_LOOK = re.compile(r"(?:.*\W)?(?:get_|read_|load_|fetch_|list_)?(?:last_|all_)?(?:messages|history)")
 _ORPHAN = re.compile(r"isinstance\(\w+\[0\]|\[0\]\S*role.*(?:tool|assistant|function)", re.IGNORECASE)
 _QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
 _SYSTEM_TEST = re.compile(
@@ -88,11 +89,18 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
     severity = _use(node, sure, facts)
     if severity is not None:
         if not facts.calls and _is_given(lower, facts):
-            severity = Severity.WARNING  # a look at the history, as long as its caller wants
+            if _LOOK.fullmatch(facts.name.lower()):
+                return  # a look at the history, as long as its caller wants
+            severity = Severity.WARNING
         says = _SAYS
-        if in_batches(node, lower, facts):
+        if in_batches(node, lower, facts) or _is_last_resort(node, facts):
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
+
+
+def _is_last_resort(node: ast.AST, facts: Facts) -> bool:
+    """Whether a cut is made only after something else has failed."""
+    return any(isinstance(outer, ast.ExceptHandler) for outer in facts.around(node))
 
 
 def _is_given(lower: ast.expr, facts: Facts) -> bool:
