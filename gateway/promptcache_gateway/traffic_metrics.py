@@ -38,8 +38,9 @@ class LineFigures:
 
     @classmethod
     def of(cls, line: Line) -> LineFigures:
-        """As the line stands."""
-        return cls(line.upstream.name, line.budget.taken, line.circuit.opened, line.circuit.is_open)
+        """As the line stands; what a fleet sent to another of its replicas was sent again, too."""
+        again = line.budget.taken + getattr(line.upstream, "resent", 0)
+        return cls(line.upstream.name, again, line.circuit.opened, line.circuit.is_open)
 
     def closed(self) -> LineFigures:
         """What remains of it once its process has ended."""

@@ -45,13 +45,14 @@ class Discovery:
         self._stamp: tuple[int, int] | None = None
         self._told: tuple[ReplicaSettings, ...] | None = None
         self._silenced = False
+        self._missed = False
 
     async def first(self) -> None:
         """Look once; raises `SettingsError` where the file of replicas cannot be used."""
         file = self._settings.file
         if file is not None:
             self._stamp = _stamp(file)
-            self._filed = await asyncio.to_thread(read_file, file, _read_key)
+            self._filed = await self._read(file)
         await self._look_up()
         self._tell()
 
@@ -73,15 +74,21 @@ class Discovery:
         while True:
             await asyncio.sleep(min(_FILE_S, self._settings.lookup_s))
             stamp = _stamp(file)
+            if stamp is None and not self._missed:
+                _log.error("%s is gone; the replicas are as they were", file)
+            self._missed = stamp is None
             if stamp in {None, self._stamp}:
                 continue
             self._stamp = stamp
             try:
-                self._filed = await asyncio.to_thread(read_file, file, _read_key)
+                self._filed = await self._read(file)
             except SettingsError as error:
                 _log.error("the replicas are as they were: %s", error)
             else:
                 self._tell()
+
+    async def _read(self, file: Path) -> tuple[ReplicaSettings, ...]:
+        return await asyncio.to_thread(_read_beside, file, self._settings.replicas)
 
     async def _look_up(self) -> None:
         if not self._settings.dns:
@@ -113,14 +120,28 @@ class Discovery:
             self._found(found)
 
 
-def check_file(file: Path, setting: str) -> None:
-    """Judge a file of replicas, taking none of them; raises `SettingsError`, which names the setting."""
+def check_file(file: Path, setting: str, listed: tuple[ReplicaSettings, ...] = ()) -> None:
+    """Judge a file of replicas, taking none of them; raises `SettingsError`, which names the setting.
+
+    ``listed``: those that the settings name themselves.
+    """
     try:
-        read_file(file, _read_key)
+        _read_beside(file, listed)
     except SettingsError as error:
         raise SettingsError(
             setting, error.message, remedy=error.remedy or "Name a file that holds some."
         ) from error
+
+
+def _read_beside(file: Path, listed: tuple[ReplicaSettings, ...]) -> tuple[ReplicaSettings, ...]:
+    """The replicas of a file; raises `SettingsError`, also where one is listed under the same name."""
+    found = read_file(file, _read_key)
+    twice = sorted({one.label for one in found} & {one.label for one in listed})
+    if twice:
+        raise SettingsError(
+            str(file), f"names {twice[0]}, which replicas lists, too.", remedy="Name it at one place."
+        )
+    return found
 
 
 def _with_events(replica: ReplicaSettings, settings: FleetSettings) -> ReplicaSettings:

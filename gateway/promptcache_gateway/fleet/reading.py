@@ -89,6 +89,11 @@ def read_file(path: Path, read_key: ReadKey) -> tuple[ReplicaSettings, ...]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(str(path), f"cannot be read: {error}.") from error
+    unknown = [name for name in tables if name != "replicas"]
+    if unknown:
+        raise SettingsError(
+            f"{path}: {unknown[0]}", "there is no such setting.", remedy="The file holds replicas = […] only."
+        )
     listed = tables.get("replicas")
     if not isinstance(listed, list):
         raise SettingsError(str(path), "has no list of replicas.", remedy='Write replicas = ["http://…"].')

@@ -42,10 +42,12 @@ class Tries:
 
     Attributes:
         tried: names of those that it may not be sent to, or has been.
+        begun: it has been sent to one.
     """
 
     def __init__(self, barred: Iterable[str] = (), *, searches: bool = False) -> None:
         self.tried = set(barred)
+        self.begun = False
         self._searches, self._found_none = searches, False
         self._left = _MOST_ASKED if searches else _TRIES
         self._failure: ApiError | WholeReply | None = None
@@ -103,6 +105,7 @@ class Tries:
 
     def _note(self, replica: Replica) -> None:
         self.tried.add(replica.name)
+        self.begun = True
         self._left -= 1
 
     def _refuse(self, replica: Replica, reply: WholeReply) -> bool:

@@ -56,6 +56,7 @@ class FleetUpstream:
         leaders: who goes ahead with a cold prefix.
         slots: who waits for room.
         tokens_per_byte: what has been learned of the replicas' tokenizer.
+        resent: times a call was sent to another replica, since one did not answer it or refused it.
     """
 
     granularity: int | None = None
@@ -74,6 +75,7 @@ class FleetUpstream:
         self._may = Eligible(self.replicas)
         self._placements: OrderedDict[str, Placement] = OrderedDict()
         self.tokens_per_byte = TOKENS_PER_BYTE
+        self.resent = 0
         self._heir: FleetUpstream | None = None
 
     async def start(self) -> None:
@@ -88,7 +90,7 @@ class FleetUpstream:
         """Go on for another fleet of the same name: its replicas' requests, its conversations, its counts."""
         self.replicas.follow(earlier.replicas)
         self.leaders.held, self.leaders.lost_patience = earlier.leaders.held, earlier.leaders.lost_patience
-        self.slots.waited = earlier.slots.waited
+        self.slots.waited, self.resent = earlier.slots.waited, earlier.resent
         earlier._heir = self
         self.router.succeed(earlier.router)
         self.tokens_per_byte = earlier.tokens_per_byte
@@ -109,6 +111,7 @@ class FleetUpstream:
                 tries.unable(error)
                 break
             trip = self._depart(replica, prefix, tries.tried, call)
+            self.resent += tries.begun
             self.wake()  # where one could go, the next in line may be able to
             try:
                 reply = await trip.replica.upstream.send(call, inbound)

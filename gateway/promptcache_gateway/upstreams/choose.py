@@ -47,7 +47,7 @@ def check_upstreams(settings: Settings) -> None:
         if line.fleet is not None and line.fleet.file is not None:
             from promptcache_gateway.fleet.discovery import check_file  # noqa: PLC0415
 
-            check_file(line.fleet.file, f"upstreams.{line.name}.replicas_file")
+            check_file(line.fleet.file, f"upstreams.{line.name}.replicas_file", line.fleet.replicas)
     if any(line.kind == "litellm" for line in settings.lines):
         from promptcache_gateway.upstreams.litellm import check as check_litellm  # noqa: PLC0415
 

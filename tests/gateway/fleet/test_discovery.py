@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from promptcache_gateway.errors import SettingsError
-from promptcache_gateway.fleet.discovery import Discovery
-from promptcache_gateway.fleet.settings import FleetSettings
+from promptcache_gateway.fleet.discovery import Discovery, check_file
+from promptcache_gateway.fleet.settings import FleetSettings, ReplicaSettings
 from tests.gateway.fleet.servers import FakeReplica, replicas, request, served_fleet, states
 from tests.gateway.mock_upstream import wait_until
 
@@ -35,8 +36,11 @@ def test_a_file_of_replicas_is_followed(tmp_path: Path, caplog: pytest.LogCaptur
             assert set(states(gateway)) == {one.name for one in servers[:2]}
             write(file, servers)
             wait_until(lambda: states(gateway).get(servers[2].name) == "ready", 20)
-            for unusable in ("replicas = [", "replicas = []"):
-                file.write_text(unusable)
+            for unusable in ("replicas = [", "replicas = []", None, 'replicas = ["http://a"]\nroute = 1'):
+                if unusable is None:
+                    file.unlink()
+                else:
+                    file.write_text(unusable)
                 wait_until(lambda: "the replicas are as they were" in caplog.text, 20)
                 caplog.clear()
                 assert len(states(gateway)) == 3
@@ -91,11 +95,55 @@ def test_what_is_known_of_a_server_survives_other_settings(tmp_path: Path) -> No
 async def test_an_unusable_file_is_said_at_the_start(tmp_path: Path) -> None:
     file = tmp_path / "replicas.toml"
     twice = 'replicas = ["http://a", "http://a"]'
-    for text in (None, "replicas = 7", "replicas = [", "replicas = []", twice):
+    other = 'replicas = ["http://a"]\nrouting = "session"'
+    for text in (None, "replicas = 7", "replicas = [", "replicas = []", twice, other):
         if text is not None:
             file.write_text(text)
         with pytest.raises(SettingsError, match="replicas"):
             await Discovery(FleetSettings(file=file), lambda found: None).first()
+
+
+async def test_a_file_that_is_gone_is_told_once_each_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, told = tmp_path / "replicas.toml", []
+    file.write_text('replicas = ["http://a"]')
+    discovery = Discovery(FleetSettings(file=file, lookup_s=0.05), told.append)
+    await discovery.first()
+    running = asyncio.create_task(discovery.run())
+
+    async def until(said: int) -> None:
+        async with asyncio.timeout(20):
+            while caplog.text.count("is gone; the replicas are as they were") < said:
+                await asyncio.sleep(0.01)
+
+    try:
+        file.unlink()
+        await until(1)
+        await asyncio.sleep(0.2)
+        file.write_text('replicas = ["http://a", "http://b"]')
+        async with asyncio.timeout(20):
+            while len(told) < 2:
+                await asyncio.sleep(0.01)
+        file.unlink()
+        await until(2)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert caplog.text.count("is gone") == 2
+    assert [[one.label for one in found] for found in told] == [["a"], ["a", "b"]]
+
+
+async def test_a_replica_is_named_at_one_place(tmp_path: Path) -> None:
+    file = tmp_path / "replicas.toml"
+    file.write_text('replicas = [{url = "http://b", name = "a"}]')
+    listed = (ReplicaSettings(url="http://a", name="a"),)
+    for reads in (
+        Discovery(FleetSettings(file=file, replicas=listed), lambda found: None).first,
+        partial(asyncio.to_thread, check_file, file, "upstreams.f.replicas_file", listed),
+    ):
+        with pytest.raises(SettingsError, match=r"names a, which replicas lists, too\. Name it"):
+            await reads()
 
 
 class Names:

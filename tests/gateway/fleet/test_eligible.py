@@ -70,6 +70,10 @@ def test_two_that_fail_leave_the_third_to_answer(three: list[FakeReplica], tmp_p
     with served_fleet(fleet_of(three, routing="least-load"), tmp_path, retries=0) as gateway:
         answered = statuses(gateway, *(f"hello {number}" for number in range(20)))
         assert answered[-10:] == [200] * 10
+        sent = sum(one["requests"] for one in view(gateway)["replicas"])
+        again = f'promptcache_upstream_retries_total{{upstream="f"}} {sent - 20}.0'
+        assert again in gateway.get("/metrics").text
+        assert sent > 20
 
 
 def test_who_sends_nothing_is_left_alone_where_nobody_else_is(
