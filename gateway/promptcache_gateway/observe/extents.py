@@ -13,7 +13,6 @@ import re
 import string
 from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
@@ -28,11 +27,26 @@ _WIDE_TOKENS = 0.4  # least tokens of a character that takes three or four bytes
 _LETTER_TOKENS = 0.75  # most tokens of a letter: random letters, as in base64
 _RETOLD = 0.5  # providers retell tools in their own form, which is shorter than the JSON
 _MARKUP_TOKENS = 10  # around a message, at most
+_MARKUP_USUAL = 3.0  # and as a rule, beside the role
 _OPENING_TOKENS = 16  # of the answer's opening, at most
-_NOMINAL_BYTES = 4_000  # what a picture counts for where only a guess is wanted
+_PICTURE_TOKENS = 1_000  # what a picture counts for where only a guess is wanted
+
+# What texts have as a rule, in the tokenizers of the common models: words one token and long ones more,
+# digits two to three in one, nearly every mark its own, a Chinese character nearly one, a Cyrillic letter a
+# half, two bytes of random letters one. Made to charge by, so rather too few than too many.
+_LETTERS_A_TOKEN = 4.8
+_DIGITS_A_TOKEN = 2.0
+_MARK_TOKENS = 0.7
+_WIDE_USUAL = 0.9
+_ACCENTED_USUAL = 0.5
+_RANDOM_TOKENS = 0.5  # of a byte of hexadecimal or base64
+_RANDOM_BYTES = 64
 
 _LETTERS = string.ascii_letters.encode()
+_DIGITS = string.digits.encode()
 _NARROW = bytes(range(0xE0))
+_PLAIN = bytes(range(0x80))
+_ACCENTED = bytes(range(0xC0, 0xE0))
 _OPAQUE = re.compile(
     r'"type":"(?:[a-z_]*(?:image|audio|video|file|document|container|reference)'
     r"|thinking|redacted_thinking|reasoning|compaction)"
@@ -107,13 +121,34 @@ def extents_of(prompt: Prompt) -> tuple[Extent, ...]:
     return prompt.extents or tuple([segment_extent(segment) for segment in prompt.segments])
 
 
-def weigh(prompt: Prompt) -> tuple[int, ...]:
-    """A prompt's offsets with pictures at a nominal size: for guesses, where nothing better is known."""
-    sizes = [
-        _NOMINAL_BYTES if extent.most == math.inf else prompt.offsets[index + 1] - prompt.offsets[index]
-        for index, extent in enumerate(extents_of(prompt))
-    ]
-    return (0, *accumulate(sizes))
+def usual_tokens(segment: Segment, end: int | None = None) -> float:
+    """Tokens that a segment's kind of text has as a rule, up to one of its bytes; None: with its markup."""
+    if is_opaque(segment):
+        return _PICTURE_TOKENS
+    data = segment.text.encode("utf-8", "surrogatepass")
+    if end is not None:
+        return usual_of_text(data[:end])
+    return usual_of_text(data) + (_MARKUP_USUAL if segment.kind == "message" else 0.0)
+
+
+def usual_of_text(data: bytes) -> float:
+    """The tokens that a text in UTF-8 has as a rule."""
+    size, spaces = len(data), data.count(b" ")
+    letters, digits = (size - len(data.translate(None, known)) for known in (_LETTERS, _DIGITS))
+    words = max(spaces - 2 * data.count(b"  "), 0)
+    foreign = b"" if data.isascii() else data.translate(None, _PLAIN)
+    wide = len(foreign.translate(None, _NARROW))
+    accented = len(foreign) - len(foreign.translate(None, _ACCENTED))
+    marks = size - letters - digits - spaces - len(foreign)
+    if size >= _RANDOM_BYTES and max((spaces + data.count(b"\n")) * 30, marks * 10, len(foreign) * 10) < size:
+        return size * _RANDOM_TOKENS
+    return (
+        max(float(words), letters / _LETTERS_A_TOKEN)
+        + digits / _DIGITS_A_TOKEN
+        + marks * _MARK_TOKENS
+        + wide * _WIDE_USUAL
+        + accented * _ACCENTED_USUAL
+    )
 
 
 def is_opaque(segment: Segment) -> bool:
@@ -144,4 +179,9 @@ def text_extent(data: bytes) -> Extent:
     others = len(data.translate(None, _LETTERS))
     solid = (size - spaces) / _BYTES_A_TOKEN
     least = max(words * _WORD_TOKENS, wide * _WIDE_TOKENS, solid) - 1
-    return Extent(max(least, 0.0), others + (size - others) * _LETTER_TOKENS + 1)
+    letters = size - others
+    alone = min(
+        letters, others - spaces
+    )  # between digits and marks, as in hexadecimal, a letter stands alone
+    most = others + letters * _LETTER_TOKENS + alone * (1.0 - _LETTER_TOKENS) + 1
+    return Extent(max(least, 0.0), most)

@@ -11,10 +11,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
-from promptcache_gateway.observe.extents import ANY, Extent, Tape, exactly, weigh
+from promptcache_gateway.observe.extents import ANY, Extent, Tape, exactly, usual_tokens
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
 
 if TYPE_CHECKING:
@@ -25,17 +26,29 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.row import Entry
 
 _SHORT_BYTES = 8_192  # a longer rest says little about what stands before it, and is not remembered
+_CLOSING_TOKENS = 3.0  # of the answer's opening, as a rule
+_SOME_SHARE = 0.7  # of the tokens, up to which the whole says little of a stretch: the rest may be dense
+_MOST_SHARE = 0.9  # and from which it says nearly all
 _LONG_BYTES = 65_536  # and of this length it is not worth the time to look at it
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Tokens before a place: at least, at most, and the best guess between the two."""
+    """Tokens before a place: at least, at most, and guesses between the two.
+
+    Attributes:
+        least: there are no fewer.
+        most: there are no more.
+        guess: what may be charged: as many as that kind of text has as a rule, and no more than its share of
+            the whole; of nearly the whole prompt, its share.
+        likely: its share of the whole, by what each kind of text has as a rule.
+    """
 
     least: float
     most: float
     guess: float
+    likely: float
 
     @property
     def exact(self) -> bool:
@@ -76,6 +89,18 @@ class Ruler:
             known = self._known[place] = self._measure(place)
         return known
 
+    def stretch(self, start: int, end: int, place: int, known: float) -> float:
+        """Tokens between two places that may be charged, where ``known`` are known to stand before a third.
+
+        As many as that kind of text has as a rule, and no more than its share of what is left; where it is
+        nearly all that is left, its share.
+        """
+        usual = self._usual(end) - self._usual(start)
+        share = usual / max(self._usuals[-1] + _CLOSING_TOKENS - self._usual(place), 1.0)
+        shared = min(share, 1.0) * max(self._total - known, 0.0)
+        trust = min(max((share - _SOME_SHARE) / (_MOST_SHARE - _SOME_SHARE), 0.0), 1.0)
+        return min(shared, trust * shared + (1.0 - trust) * usual)
+
     def least_behind(self, place: int) -> float:
         """Tokens behind a place, at least."""
         return self._tape.between(place).least
@@ -84,7 +109,8 @@ class Ruler:
         extent = self._extent(place)
         least = min(extent.least, self._total)
         most = min(max(extent.most, least), self._total)
-        return Length(least, most, min(max(self._guess(place), least), most))
+        usual, share = (min(max(guess, least), most) for guess in self._guesses(place))
+        return Length(least, most, min(usual, share), share)
 
     def _extent(self, place: int) -> Extent:
         counted = self._counted(place)
@@ -143,29 +169,31 @@ class Ruler:
             found.append((best, self._comparison.shared_bytes))
         return tuple(found)
 
-    def _guess(self, place: int) -> float:
-        """Read off a line between what is known before the place and the prompt's end."""
+    def _guesses(self, place: int) -> tuple[float, float]:
+        """From the nearest place that is known: what may be charged, and the share of the whole."""
         at, tokens = 0, 0.0
         for mark, extent in self._marks:
             if mark <= place and extent.agrees:
                 at, tokens = mark, (extent.least + extent.most) / 2
-        start, whole = (
-            self._weight(at),
-            self._weights[-1] + self._prompt.total_bytes - self._prompt.offsets[-1],
+        share = (self._usual(place) - self._usual(at)) / max(
+            self._usuals[-1] + _CLOSING_TOKENS - self._usual(at), 1.0
         )
-        share = (self._weight(place) - start) / max(whole - start, 1)
-        return tokens + share * (self._total - tokens)
+        return tokens + self.stretch(at, place, at, tokens), tokens + share * (self._total - tokens)
 
     @cached_property
-    def _weights(self) -> tuple[int, ...]:
-        return weigh(self._prompt)
+    def _usuals(self) -> tuple[float, ...]:
+        """Tokens before each segment, by what such texts have as a rule."""
+        return (0.0, *accumulate([usual_tokens(segment) for segment in self._prompt.segments]))
 
-    def _weight(self, place: int) -> int:
+    def _usual(self, place: int) -> float:
         index = bisect_right(self._prompt.offsets, place) - 1
         if index >= len(self._prompt.segments):
-            return self._weights[-1]
+            return self._usuals[-1]
         inside = place - self._prompt.offsets[index]
-        return min(self._weights[index] + inside, self._weights[index + 1])
+        if not inside:
+            return self._usuals[index]
+        part = usual_tokens(self._prompt.segments[index], inside)
+        return min(self._usuals[index] + part, self._usuals[index + 1])
 
 
 def _place_of(mark: tuple[int, Extent]) -> int:

@@ -48,6 +48,7 @@ class Tokens:
         estimated: at least one of the counts rests on a ratio of bytes to tokens.
         uncertain: nothing was read, and it is not known whether anything could be.
         contradicted: more was read than is known to have been sent before.
+        floor: 0 where another request than the predecessor must have left what was read; None: it need not.
         ruler: measures other places of the prompt, None where there is nothing to go by.
     """
 
@@ -61,6 +62,7 @@ class Tokens:
     estimated: bool = False
     uncertain: bool = False
     contradicted: bool = False
+    floor: int | None = None
     ruler: Ruler | None = field(default=None, repr=False, compare=False)
 
     def before(self, start: int) -> int | None:
@@ -70,7 +72,11 @@ class Tokens:
     def at_least(self, known: int | None) -> int | None:
         """A position or a number of tokens that could be read, no lower than what was: where it is estimated,
         what was counted corrects it."""
-        return known if known is None or not self.estimated else max(known, self.cached or 0)
+        return (
+            known
+            if known is None or not self.estimated
+            else max(known, (self.cached or 0) if self.floor is None else self.floor)
+        )
 
     @property
     def lost(self) -> int | None:
@@ -153,6 +159,7 @@ class _Counting:
             and self._cached == 0
             and guessed > max(reusable, expected) + self._rules.granularity,
             contradicted=self._is_contradicted(shared),
+            floor=self._floor(shared),
             ruler=self._ruler,
         )
 
@@ -167,7 +174,7 @@ class _Counting:
             place = offsets[len(whole.prompt.segments)]
         length = self._ruler.at(min(place, offsets[kept_thoughts(self._evidence)]))
         if self._rules.whole_units and whole is None:
-            return Length(0, length.most, length.guess)
+            return replace(length, least=0)
         return length
 
     def _reusable(self, promised: Length, expected: int) -> tuple[int, bool, int]:
@@ -177,13 +184,13 @@ class _Counting:
             return reusable, known, 0
         length = self._unbroken()
         if length is None:
-            return expected, self._engine_expected is not None, self._rules.promised(promised.guess)
+            return expected, self._engine_expected is not None, self._rules.promised(promised.likely)
         reusable = min(figure(length, self._cached, self._rules), self._prompt)
         if self._engine_expected is not None and abs(reusable - expected) <= max(
             self._rules.granularity, expected * _ESTIMATE_SLACK
         ):
             return expected, True, 0  # nothing differs, so both are one number, and the engine counted it
-        return reusable, length.exact, self._rules.promised(length.guess)
+        return reusable, length.exact, self._rules.promised(length.likely)
 
     def _unbroken(self) -> Length | None:
         """What of the prefix could be read where time, marks and the upstream allow it; None: as expected."""
@@ -212,10 +219,30 @@ class _Counting:
         whole = self._comparison.matching_full
         if whole is not None and whole.prompt_tokens is not None:
             return min(self._rules.possible(whole.prompt_tokens), self._prompt), True
-        size = self._ruler.at(self._comparison.matching_bytes).guess
         turn = self._sent.offsets[min(self._sent.turn, len(self._sent.segments))]
-        size = min(size, self._prompt - self._ruler.least_behind(turn))
+        size = min(self._matching(turn), self._prompt - self._ruler.least_behind(turn))
         return min(self._rules.possible(size), self._prompt), False
+
+    def _matching(self, turn: int) -> float:
+        """Tokens that would have matched: those before the difference, and of what stands behind it.
+
+        Where only a part of that would have, as with documents before the instructions, it is not said which:
+        it is charged as the cheaper of the beginning and the end of what stands before the turn.
+        """
+        start, end = self._comparison.shared_bytes, self._comparison.matching_bytes
+        before = self._ruler.at(start)
+        known = max(before.guess, 0 if self._floor(before) == 0 else self._cached or 0)
+        ways = (
+            {(start, end), (max(start, turn - max(end - start, 0)), turn)} if end < turn else {(start, end)}
+        )
+        size = known + min(self._ruler.stretch(one, other, start, known) for one, other in ways)
+        whole = self._ruler.at(turn)
+        return min(max(size, whole.least), whole.most) if end >= turn else size
+
+    def _floor(self, shared: Length) -> int | None:
+        """0 where more was read than the predecessor can have left."""
+        read = self._cached or 0
+        return None if not self._broken or read <= shared.most + self._rules.granularity else 0
 
     def _is_contradicted(self, shared: Length) -> bool:
         """Whether the counters refute the break: another request, that is forgotten, had more of this.
@@ -226,7 +253,7 @@ class _Counting:
             return False
         match = self._evidence.match
         for length in (shared, self._ruler.at(self._comparison.living_bytes)):
-            near = length.guess * _GUESS_SLACK if match is not None and match.gaps else length.most
+            near = length.likely * _GUESS_SLACK if match is not None and match.gaps else length.most
             if self._cached <= min(near, length.most) + self._rules.granularity:
                 return False
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -216,5 +217,6 @@ def test_a_mark_that_lives_for_an_hour_keeps_no_other() -> None:
 def test_an_estimated_position_is_no_lower_than_what_was_read() -> None:
     tokens = Tokens(prompt=5_000, cached=4_480, expected=1_920, offset=1_949, estimated=True)
     assert (tokens.at_least(tokens.offset), tokens.at_least(tokens.expected)) == (4_480, 4_480)
+    assert replace(tokens, floor=0).at_least(tokens.offset) == 1_949  # another request left what was read
     exact = Tokens(prompt=5_000, cached=4_480, expected=1_920, offset=1_949)
     assert (exact.at_least(exact.offset), exact.at_least(None)) == (1_949, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any
 
@@ -9,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptcache_gateway.observe.extents import Extent, Tape, exactly, text_extent, weigh
+from promptcache_gateway.observe.extents import (
+    Extent,
+    Tape,
+    exactly,
+    text_extent,
+    usual_of_text,
+    usual_tokens,
+)
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.prompt import Prompt, read_prompt
 from tests.gateway.observe.scenes import rules_text
@@ -57,6 +65,30 @@ def test_words_are_tokens_at_least() -> None:
     assert extent.most < len(rules_text(40))
 
 
+def test_rows_of_hexadecimal_may_have_a_token_for_every_byte() -> None:
+    text = hashlib.sha256(b"1").hexdigest() * 20
+
+    assert len(Tokenizer().cut(text)) > len(text) * 0.5
+    assert text_extent(text.encode()).most >= len(text) * 0.95
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(WRITINGS), st.integers(0, 10**6), st.integers(200, 4_000))
+def test_what_a_text_has_as_a_rule_lies_within_its_bounds(write: Any, seed: int, size: int) -> None:
+    data = write(Author(seed), size).encode()
+    extent = text_extent(data)
+
+    assert extent.least <= usual_of_text(data) <= extent.most
+
+
+def test_a_kind_of_text_has_its_own_number_of_tokens_as_a_rule() -> None:
+    rows = "1796000123,0.417263,88123\n" * 100
+    assert usual_of_text(rows.encode()) > 2 * usual_of_text(rules_text()[: len(rows)].encode())
+    assert usual_of_text("理起小物现".encode()) == pytest.approx(4.5)
+    assert usual_of_text("Счёт".encode()) == pytest.approx(2.0)
+    assert usual_of_text(b"") == 0.0
+
+
 def test_a_tape_measures_from_place_to_place() -> None:
     prompt = read({"role": "system", "content": rules_text(20)}, {"role": "user", "content": "Who pays?"})
     tape = Tape(prompt)
@@ -75,7 +107,7 @@ def test_a_picture_and_a_thought_have_any_number_of_tokens() -> None:
     for part in (PICTURE, thought):
         prompt = read({"role": "assistant", "content": [part]}, {"role": "user", "content": "And?"})
         assert Tape(prompt).between(0, prompt.offsets[1]) == Extent(0.0, math.inf)
-        assert weigh(prompt)[1] == 4_000
+        assert usual_tokens(prompt.segments[0]) == 1_000
 
 
 def test_a_text_that_only_mentions_a_picture_is_a_text() -> None:

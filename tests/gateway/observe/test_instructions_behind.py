@@ -29,7 +29,7 @@ def test_documents_in_front_are_named_with_what_stands_behind_them(template: str
     assert second.template == first.template
     assert (diagnosis.cause, diagnosis.attribution) == ("PC402", "caller")
     assert diagnosis.path == "messages[0]"
-    assert diagnosis.lost_tokens == pytest.approx(len(RULES) // 4, abs=160)
+    assert len(RULES) // 4 * 0.5 < diagnosis.lost_tokens <= len(RULES) // 4
 
 
 def test_a_large_profile_in_front_is_text_behind_what_changes() -> None:
@@ -37,7 +37,7 @@ def test_a_large_profile_in_front_is_text_behind_what_changes() -> None:
     for number in (3, 5):
         record = stage.send(chat(f"<profile>\n{page(number, 200)}\n</profile>\n{RULES}", "Why?"))
     assert "PC401" in record.diagnosis.causes
-    assert record.diagnosis.lost_tokens == pytest.approx(len(RULES) // 4, abs=160)
+    assert len(RULES) // 4 * 0.5 < record.diagnosis.lost_tokens <= len(RULES) // 4
 
 
 def test_a_common_footer_is_too_little() -> None:
