@@ -24,16 +24,19 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 _OPENING_CHARS = 400
+_WORTH_BYTES = 4_096  # of instructions: about 1,024 tokens, which every provider keeps
 _TALK = 3  # messages that a conversation has when somebody sums it up
 
 
 def of_another_template(prompt: Prompt, match: Match) -> Match:
     """What a request is to be compared with: another template's request where it sums that one up.
 
-    Not where another model is asked for the summary: that one's cache never held the conversation.
+    Not where another model is asked for the summary: that one's cache never held the conversation. Nor where
+    its own template is in the cache, with the same conversation or with long instructions: then it goes on
+    from that.
     """
     other = match.elsewhere
-    if other is None or other.predecessor is None:
+    if other is None or other.predecessor is None or _has_its_own(match, prompt):
         return match
     earlier = other.predecessor.prompt
     if earlier.parameters.get("model") != prompt.parameters.get("model"):
@@ -42,6 +45,16 @@ def of_another_template(prompt: Prompt, match: Match) -> Match:
         earlier.segments, prompt.segments, earlier_body=earlier.parameters, later_body=prompt.parameters
     )
     return other if COMPACTION in found.causes else match
+
+
+def _has_its_own(match: Match, prompt: Prompt) -> bool:
+    """Whether its own cache holds the beginning of the conversation, or instructions that are worth one."""
+    if match.living is None:
+        return False
+    kept = range(min(match.living_segments, prompt.head))
+    own = [at for at in kept if prompt.segments[at].kind != "tool"]
+    size = sum(prompt.offsets[at + 1] - prompt.offsets[at] for at in own)
+    return match.living_segments > prompt.head or size >= _WORTH_BYTES
 
 
 def goes_on_from_summary(earlier: Prompt, later: Prompt) -> bool:

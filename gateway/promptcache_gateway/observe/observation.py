@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache.quick_values import quick
 from promptcache_gateway.observe.compaction import of_another_template
 from promptcache_gateway.observe.comparison import Comparison, compare
+from promptcache_gateway.observe.drawn import unless_drawn_anew
 from promptcache_gateway.observe.evidence import Evidence
 from promptcache_gateway.observe.rules import with_marks
 
@@ -116,6 +117,8 @@ class Observation:
         if sight.prompt is not None and match is not None:
             own, match = match, of_another_template(sight.prompt, match)
             comparison = compare(sight.prompt, match, route, masker, compacted=match is not own)
+            if comparison is not None and match is own:
+                comparison = unless_drawn_anew(comparison, masker)
         return Evidence(
             prompt=sight.prompt,
             match=match,

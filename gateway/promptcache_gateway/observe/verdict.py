@@ -56,10 +56,10 @@ def diagnose(
     if tokens.contradicted:
         return _contradicted(tokens)
     if evidence.comparison.broken and not breaks_behind_marks(evidence):
-        return _broken(evidence, tokens, unreported=answered and not reported)
+        return _lossless_first(_broken(evidence, tokens, unreported=answered and not reported), tokens)
     if not reported:
         return _unreported(tokens) if answered else Diagnosis(summary="Nothing diverges; the answer is due.")
-    return _unbroken(evidence, tokens, engine, placement)
+    return _lossless_first(_unbroken(evidence, tokens, engine, placement), tokens)
 
 
 def _counted(tokens: Tokens, **known: Any) -> Diagnosis:
@@ -100,6 +100,13 @@ def _first(tokens: Tokens, summary: str) -> Diagnosis:
         remedy=get_cause("PC801").remedy,
         attribution="expected",
     )
+
+
+def _lossless_first(found: Diagnosis, tokens: Tokens) -> Diagnosis:
+    """The diagnosis; a first request has lost nothing, for this model's cache never held any of it."""
+    if found.cause != "PC801" or not found.lost_tokens:
+        return found
+    return _expected("PC801", tokens.settled(), found.summary, compared_with=found.compared_with)
 
 
 def _contradicted(tokens: Tokens) -> Diagnosis:

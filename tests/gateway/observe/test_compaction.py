@@ -71,6 +71,33 @@ def test_an_answer_to_a_compaction_continues_as_that_templates_own() -> None:
     assert (again.diagnosis.hit, again.diagnosis.cause) == (True, None)
 
 
+def test_a_summary_for_every_turn_goes_on_from_the_one_before() -> None:
+    author, stage = Author(9), Stage()
+    body = author.conversation(12, tools=False)
+    stage.send(body)
+    first = stage.send(summed_up(author, body))
+    assert first.diagnosis.cause == "PC506"
+    for _ in range(4):
+        body = author.continued(body)
+        stage.send(body)
+        record = stage.send(summed_up(author, body))
+        assert record.template == first.template
+        assert (record.diagnosis.hit, record.diagnosis.cause, record.diagnosis.lost_tokens) == (True, None, 0)
+
+
+def test_a_template_with_long_instructions_of_its_own_reads_those() -> None:
+    author, stage = Author(10), Stage()
+    own = {**SUM_UP, "content": f"Summarize the conversation for the record.\n{author.instructions(90)}"}
+    for number in range(3):
+        body = author.conversation(8, tools=False)
+        stage.send(body)
+        later = summed_up(author, body)
+        record = stage.send({**later, "messages": [own, *later["messages"][1:]]})
+        if number:
+            assert record.cached_tokens
+            assert (record.diagnosis.hit, record.diagnosis.cause) == (True, None)
+
+
 def test_gone_on_from_a_summary_is_no_miss_and_says_so() -> None:
     author, stage = Author(6), Stage()
     body = author.conversation(6)

@@ -205,6 +205,34 @@ def clock_in_the_newest_turn(author: Author) -> Pair:
     return Pair([earlier], later)
 
 
+def documents_as_messages(author: Author) -> Pair:
+    """Every question is sent once, behind documents that were found for it, each a message of the user's."""
+    rules = {"role": "system", "content": author.instructions()}
+    pool = [{"role": "user", "content": f"Document: {author.instructions(9)}"} for _ in range(5)]
+
+    def asked() -> Body:
+        question = {"role": "user", "content": f"Question: {author.question()}"}
+        return {"model": "model-a", "messages": [rules, *author.random.sample(pool, 3), question]}
+
+    return Pair([asked() for _ in range(4)], asked())
+
+
+def examples_for_each_question(author: Author) -> Pair:
+    """Every question is sent once, behind examples that were chosen for it."""
+    rules = {"role": "system", "content": author.instructions()}
+    pool = [
+        ({"role": "user", "content": author.question()}, {"role": "assistant", "content": author.answer()})
+        for _ in range(7)
+    ]
+
+    def asked() -> Body:
+        shown = [message for pair in author.random.sample(pool, 4) for message in pair]
+        question = {"role": "user", "content": author.question()}
+        return {"model": "model-a", "messages": [rules, *shown, question]}
+
+    return Pair([asked() for _ in range(4)], asked())
+
+
 # --- faults ---
 
 
@@ -461,6 +489,8 @@ SCENES: tuple[Callable[[Author], Pair], ...] = (
     first,
     literal_dates,
     clock_in_the_newest_turn,
+    documents_as_messages,
+    examples_for_each_question,
 )
 """Traffic that draws no blame."""
 
