@@ -87,14 +87,27 @@ def causes_of(comparison: Comparison) -> tuple[str, ...]:
         return tuple(code for code in codes if not code.startswith("PC3"))
     if "PC401" in codes and "PC403" in codes and not comparison.same_conversation:
         codes = tuple(code for code in codes if code != "PC403")
-    return codes or (_unnamed(comparison.divergence.path),)
+    codes = tuple(code for code in codes if not _costs_nothing(comparison, code)) or codes
+    if codes == ("PC403",) and comparison.breaks_off:
+        return ("PC401",)  # the instructions were not edited: static text stands behind a value
+    return codes or (_unnamed(comparison),)
 
 
-def _unnamed(path: str | None) -> str:
+def _costs_nothing(comparison: Comparison, code: str) -> bool:
+    """Whether a code of the instructions stands behind all that could have been read."""
+    place = comparison.divergence.places.get(code)
+    if place is None or place[0] >= comparison.later.head or code.startswith("PC6"):
+        return False
+    spot = spot_of(comparison, code)
+    return spot.path is not None and comparison.shared_bytes < comparison.kept_bytes <= spot.start
+
+
+def _unnamed(comparison: Comparison) -> str:
     """The code of a change that fits no detector, by where it stands."""
-    if path is None or path.startswith("messages"):
-        return "PC502"
-    return "PC302" if path.startswith("tools") else "PC403"
+    later, depth = comparison.later, comparison.depth
+    if depth < min(later.head, len(later.segments)):
+        return "PC302" if later.segments[depth].kind == "tool" else "PC403"
+    return "PC502"
 
 
 def _place(

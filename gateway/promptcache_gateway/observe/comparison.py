@@ -15,6 +15,15 @@ from typing import TYPE_CHECKING
 
 from promptcache.divergence import Divergence, compare_segments
 from promptcache.quick_values import quick
+from promptcache_gateway.observe.edits import (
+    broke_off,
+    bytes_of,
+    ends_anew,
+    had_it_been_equal,
+    is_behind_value,
+    kept_until,
+    stands_in_head,
+)
 from promptcache_gateway.observe.likeness import (
     SAID_CHARS,
     SIMILAR,
@@ -29,7 +38,7 @@ from promptcache_gateway.observe.likeness import (
 )
 from promptcache_gateway.observe.lookup import common_depth
 from promptcache_gateway.observe.prompt import Prompt, byte_length
-from promptcache_gateway.observe.texts import common_prefix, shared_ends
+from promptcache_gateway.observe.texts import common_prefix
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
@@ -79,6 +88,19 @@ class Comparison:
         return compare_segments(
             earlier.segments, later.segments, earlier_body=earlier.parameters, later_body=later.parameters
         )
+
+    @cached_property
+    def kept_bytes(self) -> int:
+        """Bytes up to where anything could have been read, had nothing differed."""
+        return max(self.shared_bytes, kept_until(self.earlier, self.later))
+
+    @cached_property
+    def breaks_off(self) -> bool:
+        """Whether they part at a value in the instructions, behind which most of them stands in both."""
+        at = self.depth
+        if not at < min(self.earlier.head, self.later.head):
+            return False
+        return is_behind_value(self.earlier.segments[at], self.later.segments[at])
 
     @cached_property
     def same_conversation(self) -> bool:
@@ -138,7 +160,7 @@ def _begins_alike(earlier: Prompt, later: Prompt, masker: Masker) -> bool:
         return True
     if later.head and standing_behind(one, other):
         return True
-    return _realigns(earlier, later, 0)
+    return _realigns(earlier, later, 0, 0) or stands_in_head(earlier, later, 0, masker)
 
 
 def _is_meant(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
@@ -147,30 +169,20 @@ def _is_meant(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
     Two conversations may begin with questions that resemble each other, so among messages likeness is
     not enough: something behind must stand on both sides, or nothing stood behind yet.
     """
-    if _realigns(earlier, later, at):
+    if _realigns(earlier, later, at, at):
         return True
     one, other = earlier.segments[at], later.segments[at]
     if one.path.startswith("prompt"):
         return kept_behind(one.text, other.text) > 0
     if at < max(earlier.head, later.head):
-        if _ends_anew(earlier, later, at):
+        if stands_in_head(earlier, later, at, masker):
+            return True
+        if ends_anew(earlier, later, at):
             return False
-        return is_edit(one, other, masker) or standing_behind(one, other) > 0
+        return is_edit(one, other, masker) or standing_behind(one, other) > 0 or broke_off(one, other)
     if at == len(earlier.segments) - 1 and is_rendering(one, other, masker):
         return True
     return is_same_picture(one, other) or _is_replay(earlier, later, at, masker)
-
-
-def _ends_anew(earlier: Prompt, later: Prompt, at: int) -> bool:
-    """Whether instructions are the same up to what ends them, and nothing that was there before is behind it.
-
-    Documents or a memory at the end of a system prompt cost only themselves, and are never the same anyway.
-    """
-    _, end = shared_ends(earlier.segments[at].text, later.segments[at].text)
-    if end >= TRIVIAL_CHARS:
-        return False
-    behind = set(earlier.keys[at + 1 :])
-    return not any(later.keys[index] in behind for index in range(at + 1, min(later.turn, len(later.keys))))
 
 
 def _is_replay(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
@@ -193,17 +205,17 @@ def _is_replay(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
     return same or all(stands_whole(one.body, other.body) for one, other in edited)
 
 
-def _realigns(earlier: Prompt, later: Prompt, at: int) -> bool:
-    """Whether texts from behind the difference stand on both sides: trimmed, moved, inserted, reordered.
+def _realigns(earlier: Prompt, later: Prompt, before: int, at: int) -> bool:
+    """Whether texts from segments ``before`` and ``at`` on stand on both sides: trimmed, moved, reordered.
 
     Half of what could recur must, and not only short answers: assistants greet everyone alike.
     """
     end = max(later.turn, at)
-    behind = set(earlier.keys[at:])
+    behind = set(earlier.keys[before:])
     recurring = [index for index in range(at, end) if later.keys[index] in behind]
     telling = any(_tells(later.segments[index]) for index in recurring)
     size = sum(later.offsets[index + 1] - later.offsets[index] for index in recurring)
-    whole = min(earlier.total_bytes - earlier.offsets[at], later.offsets[end] - later.offsets[at])
+    whole = min(earlier.total_bytes - earlier.offsets[before], later.offsets[end] - later.offsets[at])
     return telling and size >= whole * SIMILAR
 
 
@@ -214,7 +226,7 @@ def _tells(segment: Segment) -> bool:
 
 
 def _shares_messages(earlier: Prompt, later: Prompt, at: int) -> bool:
-    return at > later.head or _realigns(earlier, later, max(at, later.head))
+    return at > later.head or _realigns(earlier, later, max(at, earlier.head), max(at, later.head))
 
 
 def _matching(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> int:
@@ -225,28 +237,10 @@ def _matching(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> int:
         key = later.keys[index]
         if budget[key] > 0:
             budget[key] -= 1
-            total += later.offsets[index + 1] - later.offsets[index]
-        elif index >= at and index < len(earlier.segments):
-            total += _had_it_been_equal(earlier, later, index, masker)
+            total += bytes_of(later, index)
+        elif index >= at:
+            total += had_it_been_equal(earlier, later, index, masker)
     return total
-
-
-def _had_it_been_equal(earlier: Prompt, later: Prompt, index: int, masker: Masker) -> int:
-    """Bytes of a segment that would have matched had the caller not edited it; 0 where it is another."""
-    one, other = earlier.segments[index], later.segments[index]
-    if one.path.startswith("prompt"):
-        kept = kept_behind(one.text, other.text)
-        return byte_length(other.text[: min(kept, len(one.text))])
-    if not is_edit(one, other, masker) and not (
-        one.role == other.role and stands_whole(one.body, other.body)
-    ):
-        behind = standing_behind(one, other) if index < later.head else 0
-        return byte_length(other.text[len(other.text) - behind :])
-    start = common_prefix(one.text, other.text)
-    if start == min(len(one.text), len(other.text)):  # grown or cut at its end: nothing of it is lost
-        return byte_length(other.text[:start])
-    own = [prompt.offsets[index + 1] - prompt.offsets[index] for prompt in (earlier, later)]
-    return min(own)
 
 
 def _is_bridged(earlier: Prompt, later: Prompt) -> bool:

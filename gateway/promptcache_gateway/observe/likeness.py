@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from promptcache.divergence.change import Change
+from promptcache.divergence.text import drift_finding
 from promptcache_gateway.observe.extents import is_opaque
 from promptcache_gateway.observe.texts import shared_ends
 
@@ -37,8 +39,15 @@ def is_edit(one: Segment, other: Segment, masker: Masker) -> bool:
     same = ends_alike(one.text, other.text)
     if same >= longest * SIMILAR and same >= TRIVIAL_CHARS:
         return True
+    if is_drift(one.text, other.text):
+        return True
     pieces, others = Counter(masker.digests(one.text)), Counter(masker.digests(other.text))
     return len(pieces) > 1 and (pieces & others).total() >= max(pieces.total(), others.total()) * SIMILAR
+
+
+def is_drift(one: str, other: str) -> bool:
+    """Whether two texts differ in white space, zero-width marks and Unicode forms only, all over."""
+    return drift_finding(Change.between(one, other)) is not None
 
 
 def standing_behind(one: Segment, other: Segment) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache.divergence.evidence import excerpt
+from promptcache_gateway.observe.edits import counterpart
 from promptcache_gateway.observe.prompt import byte_length
 from promptcache_gateway.observe.texts import common_prefix
 
@@ -89,14 +90,15 @@ def spot_of(comparison: Comparison, code: str) -> Spot:
     if index == divergence.same_segments and offset == divergence.char_offset:
         return _first(comparison)
     new = later.segments[index]
-    old = comparison.earlier.segments[index] if index < len(comparison.earlier.segments) else None
+    before = counterpart(comparison.earlier, later, index)
+    old = None if before is None else comparison.earlier.segments[before]
     if old is not None and old.same_as(new):  # a setting that reaches the prompt from here on, or a mark
         return Spot(later.offsets[index], new.path if code.startswith("PC6") else None, None, None, None)
     if not offset and old is not None and (old.kind, old.role) == (new.kind, new.role):
         offset = common_prefix(old.body, new.body)
     start = later.offsets[index] + byte_length(new.text[: new.head + offset] if offset else "")
-    before = None if old is None else excerpt(old.body, _counterpart(old, new, offset))
-    return Spot(start, new.path, offset, before, excerpt(new.body, offset))
+    stood = None if old is None else excerpt(old.body, _stood_at(old, new, offset))
+    return Spot(start, new.path, offset, stood, excerpt(new.body, offset))
 
 
 def _first(comparison: Comparison) -> Spot:
@@ -113,7 +115,7 @@ def _settings(comparison: Comparison) -> tuple[str | None, str | None]:
     return str(details.get("before")), str(details.get("after"))
 
 
-def _counterpart(old: Segment, new: Segment, offset: int) -> int:
+def _stood_at(old: Segment, new: Segment, offset: int) -> int:
     """Where in the earlier segment stood what is at ``offset`` now: earlier values may have other lengths."""
     if old.body[:offset] == new.body[:offset]:
         return offset

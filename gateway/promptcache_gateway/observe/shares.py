@@ -27,8 +27,7 @@ def weigh_causes(comparison: Comparison, away: Sequence[str], causes: Sequence[s
         away: codes of what would have lost the whole prefix anyway; the first of them answers for all.
         causes: codes of what differs.
     """
-    later = comparison.later
-    end = max(later.offsets[min(later.turn, len(later.segments))], comparison.shared_bytes)
+    end = comparison.kept_bytes
     if away:
         return {away[0]: end, **dict.fromkeys((*away[1:], *causes), 0)}
     starts = {code: spot_of(comparison, code).start for code in causes}

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
 from promptcache.divergence.breakpoints import breakpoint_findings, breakpoint_on_dynamic
+from promptcache.divergence.change import Change
 from promptcache.divergence.evidence import Finding, alike, common_prefix, excerpt
 from promptcache.divergence.head import head_findings
 from promptcache.divergence.history import history_findings, newest_turn_findings
 from promptcache.divergence.parameters import parameter_findings
 from promptcache.divergence.result import Divergence
 from promptcache.divergence.severity import severity_of
+from promptcache.divergence.text import drift_finding
 from promptcache.divergence.tools import tool_findings, tool_name
 from promptcache.providers import find_model
 from promptcache.segments import Segment, cut_request, newest_turn_start
@@ -181,7 +183,12 @@ def _related(earlier: Sequence[Segment], later: Sequence[Segment], old: _Parts, 
     if any(tool_name(tool) in names for tool in old.tools):
         return True
     pairs = [*zip(old.head, new.head, strict=False), *zip(old.talk[:1], new.talk[:1], strict=False)]
-    return any(alike(first.body, second.body) or first.body == second.body for first, second in pairs)
+    return any(_is_version(first.body, second.body) for first, second in pairs)
+
+
+def _is_version(before: str, after: str) -> bool:
+    """Whether a text is another one again: as it was, edited, or laid out in another way."""
+    return before == after or alike(before, after) or drift_finding(Change.between(before, after)) is not None
 
 
 def _takes_both_shapes(model: object) -> bool:

@@ -1,0 +1,137 @@
+"""What of a text stands in another behind their first difference, though their ends may differ too.
+
+A value at the top of instructions makes all new that stands behind it, whatever they end with. So two texts
+are cut into small pieces, sentences and parts of them in every script, and the pieces that both have in the
+same order are found. Whether their loss is anybody's fault is `comparison`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.texts import shared_ends
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_ENDS = r"\n.!?;,\u2026\u3001\u3002\uff01\uff0c\uff1b\uff1f"
+_PIECE = re.compile(rf"[^{_ENDS}]*[{_ENDS}]\s*|[^{_ENDS}]+$")
+_PIECE_END = re.compile(rf"[{_ENDS}]\s*")
+_LONG_PIECE = 160
+# A piece without a mark is cut behind characters that are as good as any, so that both texts are cut alike.
+_ANY = " \"'(:{[" + "".join(map(chr, (*range(0x3040, 0xA000, 8), *range(0xAC00, 0xD7A4, 8))))
+_PART = re.compile(rf".{{12,}}?[{re.escape(_ANY)}]|.+", re.DOTALL)
+
+_PASSAGE_CHARS = 200  # shorter ones recur in any two records, profiles or documents of one make
+INSTRUCTIONS_CHARS = 1_024
+"""What recurs in so many characters is no common footer, and no list of the same keys."""
+VALUE_CHARS = 400
+"""Longer differences are texts of their own."""
+_MOST = 0.5  # share of a whole text that is no coincidence
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands in both texts behind their first difference.
+
+    Attributes:
+        chars: characters of the later text in passages that the earlier one has too, in the same order.
+        until: where in the later text the last of them ends; 0 where there are none.
+        of_value: they were one text, as far as they go, but for a value in front of them.
+    """
+
+    chars: int = 0
+    until: int = 0
+    of_value: bool = False
+
+
+def standing(one: str, other: str) -> Standing:
+    """Find what of ``other`` stands in ``one`` behind their first difference, in passages of some length.
+
+    ``of_value`` is True where they are text enough for instructions and the first begins right behind a value
+    that took another's place, or where they are most of the longer text.
+    """
+    start, end = shared_ends(one, other)
+    if start == min(len(one), len(other)):
+        return Standing()
+    begin = _begin(other, start)
+    old, new = one[begin : len(one) - end], other[begin : len(other) - end]
+    passages = list(_passages(_pieces(old), _pieces(new)))
+    if end >= _PASSAGE_CHARS:
+        passages.append((len(old), len(new), end))
+    if not passages:
+        return Standing()
+    before, after, _ = passages[0]
+    chars = sum(length for _, _, length in passages)
+    replaced = bool(old[:before].strip() and new[:after].strip()) and max(before, after) <= VALUE_CHARS
+    most = chars >= max(len(one), len(other)) * _MOST
+    until = begin + passages[-1][1] + passages[-1][2]
+    return Standing(chars, until, most or (replaced and chars >= INSTRUCTIONS_CHARS))
+
+
+def _begin(text: str, place: int) -> int:
+    """Where the piece begins in which a place lies: a list whose first line is gone begins with the next."""
+    floor = max(0, place - VALUE_CHARS)
+    found = [match.end() for match in _PIECE_END.finditer(text, floor, place)]
+    return found[-1] if found else floor
+
+
+def _pieces(text: str) -> list[str]:
+    pieces: list[str] = []
+    for piece in _PIECE.findall(text):
+        pieces += _PART.findall(piece) if len(piece) > _LONG_PIECE else [piece]
+    return pieces
+
+
+def _passages(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """Runs of pieces in both: where each begins in the old and in the new text, and its length in the new."""
+    starts, places = _places(old), _places(new)
+    run: tuple[int, int, int] | None = None
+    last = (-2, -2)
+    for i, j in _in_order(old, new):
+        if run is not None and (i, j) == (last[0] + 1, last[1] + 1):
+            run = (run[0], run[1], places[j + 1] - run[1])
+        else:
+            if run is not None and run[2] >= _PASSAGE_CHARS:
+                yield run
+            run = (starts[i], places[j], len(new[j]))
+        last = i, j
+    if run is not None and run[2] >= _PASSAGE_CHARS:
+        yield run
+
+
+def _places(pieces: Sequence[str]) -> list[int]:
+    return list(accumulate(map(len, pieces), initial=0))
+
+
+def _in_order(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """The longest list of pairs of equal pieces that ascends on both sides; the n-th of equal ones is one."""
+    where = {key: i for i, key in enumerate(_numbered(old))}
+    pairs = [(where[key], j) for j, key in enumerate(_numbered(new)) if key in where]
+    tails: list[int] = []  # the least end of an ascending list of each length, and which pair that is
+    ends: list[int] = []
+    before: list[int] = []
+    for at, (i, _) in enumerate(pairs):
+        length = bisect_left(tails, i)
+        before.append(ends[length - 1] if length else -1)
+        tails[length : length + 1] = [i]
+        ends[length : length + 1] = [at]
+    found: list[tuple[int, int]] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        found.append(pairs[at])
+        at = before[at]
+    return found[::-1]
+
+
+def _numbered(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
+    seen: Counter[str] = Counter()
+    for piece in pieces:
+        key = piece.strip()
+        seen[key] += 1
+        yield key, seen[key]
