@@ -130,7 +130,7 @@ def _refuse_split_files(file: GGUFFile) -> None:
 def _refuse_foreign_options(file: GGUFFile, name: str) -> None:
     for suffix, neutral in _NEUTRAL.items():
         key = f"{name}.{suffix}"
-        if (value := file.metadata.get(key, neutral[0])) not in neutral:
-            raise UnsupportedModelError(
-                file.path, f"the value {value!r} is not supported", where=f"key {key}"
-            )
+        value = file.metadata.get(key, neutral[0])
+        if isinstance(value, np.ndarray | list) or value not in neutral:
+            shown = "an array" if isinstance(value, np.ndarray | list) else f"the value {value!r}"
+            raise UnsupportedModelError(file.path, f"{shown} is not supported", where=f"key {key}")

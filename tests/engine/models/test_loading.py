@@ -203,6 +203,8 @@ def test_a_wrong_shape_is_named(path: Path, name: str) -> None:
     [
         ({"general.architecture": "mamba"}, "general.architecture", "'mamba'"),
         ({"llama.expert_count": 8}, "llama.expert_count", "8"),
+        ({"llama.expert_count": [0, 4]}, "llama.expert_count", "an array"),
+        ({"llama.attention.causal": floats([])}, "llama.attention.causal", "an array"),
         ({"llama.attention.sliding_window": "4096"}, "llama.attention.sliding_window", "whole number"),
         ({"llama.rope.scaling.type": "dynamic"}, "llama.rope.scaling.type", "'dynamic'"),
         ({"llama.rope.scaling.type": "yarn"}, "llama.rope.scaling.factor", "missing"),
