@@ -97,12 +97,19 @@ def token_ids(
 def finished(frame: Mapping[str, Any], output: list[dict[str, Any]], reason: object) -> dict[str, Any]:
     """The response once its output is there; ``reason`` is the chat completion's finish reason."""
     missing = _INCOMPLETE.get(str(reason))
+    if output and missing is not None:
+        output = [*output[:-1], {**output[-1], "status": last_status(reason)}]
     return {
         **frame,
         "status": "completed" if missing is None else "incomplete",
         "incomplete_details": None if missing is None else {"reason": missing},
         "output": output,
     }
+
+
+def last_status(reason: object) -> str:
+    """The status of a response's last item, which is what was being written when it ended."""
+    return "incomplete" if str(reason) in _INCOMPLETE else "completed"
 
 
 def message_item(name: str, content: list[dict[str, Any]], status: str = "completed") -> dict[str, Any]:
@@ -197,8 +204,13 @@ class ResponseEvents:
     def end(self, usage: Usage) -> bytes:
         """Open items closed, and the whole response once more with its usage."""
         out = [] if self._started else [self._start({})]
-        out.append(self._close_open())
-        out.extend(self._close_call(place) for place in self._calls.values())
+        status = last_status(self._reason)
+        out.append(self._close_open(status))
+        last = len(self._output) - 1
+        out.extend(
+            self._close_call(place, status if place == last else "completed")
+            for place in self._calls.values()
+        )
         response = finished(self._frame, self._output, self._reason) | self._ids
         response = kept({**response, "usage": responses_usage(usage)}, self._keep)
         out.append(self._event(f"response.{response['status']}", response=response))
@@ -233,13 +245,13 @@ class ResponseEvents:
         self._output[self._open]["content"][0]["text"] += text
         return out + self._event(f"{said.event}.delta", **self._place(self._open), delta=text, **said.more)
 
-    def _close_open(self) -> bytes:
+    def _close_open(self, status: str = "completed") -> bytes:
         """End the item of text or thought that is open."""
         if self._open is None:
             return b""
         at, self._open = self._open, None
         item = self._output[at]
-        item["status"] = "completed"
+        item["status"] = status
         part, place, said = item["content"][0], self._place(at), _SAID[item["type"]]
         return (
             self._event(f"{said.event}.done", **place, text=part["text"], **said.more)
@@ -272,9 +284,9 @@ class ResponseEvents:
             )
         return out
 
-    def _close_call(self, at: int) -> bytes:
+    def _close_call(self, at: int, status: str) -> bytes:
         item = self._output[at]
-        item["status"] = "completed"
+        item["status"] = status
         return self._event(
             "response.function_call_arguments.done",
             item_id=item["id"],

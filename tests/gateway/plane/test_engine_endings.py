@@ -154,3 +154,23 @@ def test_what_a_caller_gave_up_is_recorded_with_its_usage(
     assert found["usage"]["cached_tokens"] is not None
     assert 1500 > found["usage"]["output_tokens"] > 0
     assert found["ttft_ms"] is not None
+
+
+def test_what_has_no_counterpart_here_is_named_in_the_record(
+    served: Served, claude: anthropic.Anthropic, client: openai.OpenAI
+) -> None:
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    claude.messages.create(model=MODEL, messages=ASK, max_tokens=4, thinking=thinking)
+    assert skipped(served) == ["thinking"]
+    client.responses.create(model=MODEL, input="Which?", max_output_tokens=4, truncation="auto")
+    assert skipped(served) == ["truncation"]
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model=MODEL, input="Which? " * 9000, truncation="auto")
+    assert caught.value.code == "context_length_exceeded"
+
+
+def skipped(served: Served) -> list[str]:
+    """What the record of the last request says was left out of it."""
+    record = served.get("/promptcache/v1/requests?limit=1").json()["data"][0]
+    changes = served.get(f"/promptcache/v1/requests/{record['id']}").json()["changes"]
+    return [each["path"] for change in changes for each in change["skipped"]]

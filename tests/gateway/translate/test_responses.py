@@ -163,7 +163,34 @@ def test_an_answer_that_was_cut(reason: str, said: str) -> None:
     answer = {"choices": [{"message": {"content": "x"}, "finish_reason": reason}]}
     made = to_response(answer, frame())
     assert (made["status"], made["incomplete_details"]) == ("incomplete", {"reason": said})
+    assert made["output"][-1]["status"] == "incomplete"
     assert "input_tokens_details" not in made["usage"], "what was not reported is absent"
+
+
+def test_only_the_item_that_was_being_written_is_incomplete() -> None:
+    said = {
+        "content": "x",
+        "tool_calls": [{"index": at, "id": f"c{at}", "function": FUNCTION} for at in (0, 1)],
+    }
+    whole = to_response({"choices": [{"message": said, "finish_reason": "length"}]}, frame())
+    translator = ResponseEvents(frame())
+    chunks: list[dict[str, Any]] = [
+        {"choices": [{"index": 0, "delta": {"content": "x"}}]},
+        {"choices": [{"index": 0, "delta": {"tool_calls": said["tool_calls"]}, "finish_reason": "length"}]},
+    ]
+    out = b"".join(map(translator.take, chunks)) + translator.end(Usage.from_stream(chunks))
+    events = list(read_events(out))
+    last = events[-1]["response"]
+    assert last["status"] == "incomplete"
+    done = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    for output in (whole["output"], last["output"], done):
+        assert [item["status"] for item in output] == ["completed", "completed", "incomplete"]
+    text = ResponseEvents(frame())
+    cut = b"".join(
+        map(text.take, [chunks[0], {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}])
+    )
+    *_, done_item, response = read_events(cut + text.end(Usage.unreported()))
+    assert done_item["item"]["status"] == response["response"]["output"][0]["status"] == "incomplete"
 
 
 def test_events_tell_the_same() -> None:
