@@ -86,6 +86,8 @@ async def continued(call: Call, shelf: Shelf, limit: int, *, native: bool) -> Ca
         if native:
             return call
         raise _unknown(named, shelf)
+    if len(call.body) + sum(len(kept.items) for kept in chain) > limit:  # before any of it is decoded
+        raise body_too_large(limit)
     rest = {name: value for name, value in call.payload.items() if name != PREVIOUS}
     payload = {**rest, "input": [*conversation(chain), *own]}
     body = orjson.dumps(payload)

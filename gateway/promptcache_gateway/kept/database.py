@@ -32,6 +32,8 @@ _log = logging.getLogger(__name__)
 _LARGEST = 4  # one response may take a quarter of all there is
 _MOST_WAITING = 16 * 1024 * 1024
 _PATIENCE_S = 5.0
+_SWEEP_S = 60.0
+"""Between two looks for what is too old to stay on disk."""
 _PAUSES_S = (0.05, 0.2, 0.5)  # another process may be about to write it
 
 T = TypeVar("T")
@@ -52,6 +54,7 @@ class InDatabase:
         self._thread: ThreadPoolExecutor | None = None
         self._lock = Lock()
         self._waiting = 0
+        self._sweeping: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Open the database; raises `StartupError`."""
@@ -63,9 +66,12 @@ class InDatabase:
             per_tenant=self._settings.per_tenant,
             max_bytes=self._settings.max_bytes,
         )
+        self._sweeping = asyncio.create_task(self._sweep(self._thread, self._rows))
 
     async def close(self) -> None:
         """Write what waits, and let go of the database."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         thread, rows, self._thread, self._rows = self._thread, self._rows, None, None
         if thread is not None and rows is not None:
             await asyncio.to_thread(thread.shutdown)
@@ -104,6 +110,11 @@ class InDatabase:
         """Delete all of a tenant's, behind what waits to be written."""
         if self._thread is not None and self._rows is not None:
             self._thread.submit(self._rows.forget, tenant).add_done_callback(_told)
+
+    async def _sweep(self, thread: ThreadPoolExecutor, rows: KeptRows) -> None:
+        while True:
+            thread.submit(rows.sweep).add_done_callback(_told)
+            await asyncio.sleep(_SWEEP_S)
 
     async def _ask(self, question: Callable[[KeptRows], T]) -> T:
         assert self._rows is not None, "start() comes first"

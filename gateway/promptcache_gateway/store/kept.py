@@ -132,6 +132,12 @@ class KeptRows:
             connection.execute(delete(table).where(table.c.tenant == tenant))
         self._empty_log()
 
+    def sweep(self) -> None:
+        """Delete what lies beyond the bounds, whether or not anything more is kept."""
+        with self._engine.begin() as connection:
+            self.trim(connection)
+        self._empty_log()
+
     def trim(self, connection: Connection) -> None:
         """Delete what lies beyond the bounds."""
         self._since_trim, self._trimmed_at = 0, self._clock()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from promptcache_gateway.kept import KeptSettings, database
 from promptcache_gateway.store import exporting
 from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.kept import KeptRows
@@ -144,3 +146,30 @@ def test_a_database_of_the_fourth_version_is_migrated(tmp_path: Path, clock: Clo
     rows.put(kept("a"))
     assert rows.get("t", "a") == kept("a")
     rows.close()
+
+
+def test_what_is_too_old_leaves_the_disk_though_nothing_more_is_kept(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "kept.db"
+    rows = KeptRows(open_database(path), keep_s=HOUR, per_tenant=9, max_bytes=10**6, clock=clock)
+    rows.put(replace(kept("a", None), items=b'[{"role":"user","content":"my secret"}]'))
+    rows.sweep()
+    assert any(b"my secret" in file.read_bytes() for file in tmp_path.iterdir())
+    clock.now += HOUR + 1
+    rows.sweep()
+    assert not any(b"my secret" in file.read_bytes() for file in tmp_path.iterdir())
+    rows.close()
+
+
+def test_the_gateway_looks_for_it_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_SWEEP_S", 0.01)
+    swept: list[int] = []
+    monkeypatch.setattr(KeptRows, "sweep", lambda rows: swept.append(1))
+
+    async def run() -> None:
+        place = database.InDatabase(KeptSettings(keep="database"), tmp_path / "kept.db")
+        await place.start()
+        while len(swept) < 3:
+            await asyncio.sleep(0.01)
+        await place.close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
