@@ -6,7 +6,9 @@ combined. Alone, a pair is right when its cause comes first, at the path and the
 part. Combined, each of the two causes must be listed, at its own place, and no third. A third table holds
 breakpoints, tools, compaction, refusals and what the built-in engine tells, a fourth requests in every kind
 of writing and with pictures, to providers whose tokens are now two bytes and now eight: exactly the causes of
-the label must be named. A last one has no prompts at all: what counters in a row prove by themselves.
+the label must be named. A fifth changes prompts in several places or all over: instructions that end in what
+is new in every request, tools and instructions together, other white space everywhere. A last one has no
+prompts at all: what counters in a row prove by themselves.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds the tests' traffic too
 
 from promptcache.counters import diagnose_sequence
+from tests.gateway.observe.changing_traffic import CHANGING_FAULTS, CHANGING_SCENES, codes_of
 from tests.gateway.observe.counted_traffic import COUNTED
 from tests.gateway.observe.marked_traffic import MARKED_FAULTS, MARKED_SCENES, play
 from tests.gateway.observe.scenes import Stage
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 NONE = "none"
 MARKED = (*MARKED_SCENES, *MARKED_FAULTS)
 WRITTEN = (*WRITTEN_SCENES, *WRITTEN_FAULTS)
+CHANGING = (*CHANGING_SCENES, *CHANGING_FAULTS)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}
 """What a fault brings with it: static text behind it, a breakpoint on it."""
@@ -116,7 +120,7 @@ def text_at(body: dict[str, Any], path: str | None) -> str | None:
 
 def main(pairs: int = 3_000) -> int:
     """Print the tables; 1 where a number is below 0.98."""
-    alone, combined, others, written, counters = Score(), Score(), Score(), Score(), Score()
+    alone, combined, others, written, changing, counters = (Score() for _ in range(6))
     makers = [*SCENES, *FAULTS]
     for number in range(pairs * 2 // 3):
         pair = makers[number % len(makers)](Author(number))
@@ -131,9 +135,9 @@ def main(pairs: int = 3_000) -> int:
     for number in range(pairs // 3):
         scene = WRITTEN[number % len(WRITTEN)](Author(number))
         written.add(scene.codes or [NONE], play(scene).causes or [NONE])
-    for number in range(pairs // 6):
-        counted = COUNTED[number % len(COUNTED)](Author(number))
-        counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
+    for number in range(pairs // 4):
+        scene = CHANGING[number % len(CHANGING)](Author(number))
+        changing.add(scene.codes or [NONE], codes_of(play(scene).causes, scene.codes) or [NONE])
     for number in range(pairs // 6):
         counted = COUNTED[number % len(COUNTED)](Author(number))
         counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
@@ -142,6 +146,7 @@ def main(pairs: int = 3_000) -> int:
         combined.show("beside a clock"),
         others.show("marks, tools, engine"),
         written.show("any writing"),
+        changing.show("in several places"),
         counters.show("counters alone"),
     )
     return 0 if worst >= LEAST else 1

@@ -32,6 +32,7 @@ INSTRUCTIONS_CHARS = 1_024
 """What recurs in so many characters is no common footer, and no list of the same keys."""
 VALUE_CHARS = 400
 """Longer differences are texts of their own."""
+_LINE_CHARS = 24  # a shorter one may stand anywhere
 _MOST = 0.5  # share of a whole text that is no coincidence
 
 
@@ -68,17 +69,28 @@ def standing(one: str, other: str) -> Standing:
         return Standing()
     before, after, _ = passages[0]
     chars = sum(length for _, _, length in passages)
-    replaced = bool(old[:before].strip() and new[:after].strip()) and max(before, after) <= VALUE_CHARS
+    replaced = max(before, after) <= VALUE_CHARS and _is_replaced(old, before, new, after)
     most = chars >= max(len(one), len(other)) * _MOST
     until = begin + passages[-1][1] + passages[-1][2]
     return Standing(chars, until, most or (replaced and chars >= INSTRUCTIONS_CHARS))
 
 
+def _is_replaced(old: str, before: int, new: str, after: int) -> bool:
+    """Whether what stands in front took another's place, and is not what stood behind that, moved up."""
+    gone, came = old[:before].strip(), new[:after].strip()
+    moved = (len(came) >= _LINE_CHARS and came in old) or (len(gone) >= _LINE_CHARS and gone in new)
+    return bool(gone and came) and not moved
+
+
 def _begin(text: str, place: int) -> int:
-    """Where the piece begins in which a place lies: a list whose first line is gone begins with the next."""
+    """Where the line begins in which a place lies, or else the sentence, or what is near.
+
+    A list whose first line is gone begins with the next one then.
+    """
     floor = max(0, place - VALUE_CHARS)
-    found = [match.end() for match in _PIECE_END.finditer(text, floor, place)]
-    return found[-1] if found else floor
+    line = text.rfind("\n", floor, place) + 1
+    ends = [] if line else [match.end() for match in _PIECE_END.finditer(text, floor, place)]
+    return line or (ends[-1] if ends else floor)
 
 
 def _pieces(text: str) -> list[str]:
@@ -91,18 +103,23 @@ def _pieces(text: str) -> list[str]:
 def _passages(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
     """Runs of pieces in both: where each begins in the old and in the new text, and its length in the new."""
     starts, places = _places(old), _places(new)
-    run: tuple[int, int, int] | None = None
-    last = (-2, -2)
+    runs: list[tuple[int, int, int]] = []  # the first piece in old and in new, and one behind the last
     for i, j in _in_order(old, new):
-        if run is not None and (i, j) == (last[0] + 1, last[1] + 1):
-            run = (run[0], run[1], places[j + 1] - run[1])
-        else:
-            if run is not None and run[2] >= _PASSAGE_CHARS:
-                yield run
-            run = (starts[i], places[j], len(new[j]))
-        last = i, j
-    if run is not None and run[2] >= _PASSAGE_CHARS:
-        yield run
+        if runs and runs[-1][2] == j and i - j == runs[-1][0] - runs[-1][1]:
+            runs[-1] = (runs[-1][0], runs[-1][1], j + 1)
+            continue
+        floor_i, floor_j = (runs[-1][0] + runs[-1][2] - runs[-1][1], runs[-1][2]) if runs else (0, 0)
+        back = 0  # equal pieces in front of it, of which another is paired
+        while i - back > floor_i and j - back > floor_j and _alike(old[i - back - 1], new[j - back - 1]):
+            back += 1
+        runs.append((i - back, j - back, j + 1))
+    for i, j, end in runs:
+        if places[end] - places[j] >= _PASSAGE_CHARS:
+            yield starts[i], places[j], places[end] - places[j]
+
+
+def _alike(one: str, other: str) -> bool:
+    return one.strip() == other.strip()
 
 
 def _places(pieces: Sequence[str]) -> list[int]:

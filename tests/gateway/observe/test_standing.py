@@ -40,6 +40,16 @@ def test_a_list_whose_oldest_line_is_gone_is_no_value_in_front_of_it() -> None:
     assert not found.of_value
 
 
+def test_a_list_that_moved_up_is_none_where_its_lines_begin_alike() -> None:
+    lines = [
+        f"- When they write from Leeds, answer case {n}, and mention invoice {n * 7}." for n in range(80)
+    ]
+    one, other = "\n".join([RULES, *lines[:60]]), "\n".join([RULES, *lines[1:61]])
+    found = standing(one, other)
+    assert found.chars > 1_024
+    assert not found.of_value
+
+
 def test_the_same_passages_in_another_order_are_not_all_standing() -> None:
     parts = [rules_text(8, name) for name in ("red", "blue", "green", "grey")]
     front = rules_text(60)
