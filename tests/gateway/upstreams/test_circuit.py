@@ -60,3 +60,10 @@ def test_retries_are_a_share_of_the_calls() -> None:
     for _ in range(100):
         budget.called()
     assert [budget.take() for _ in range(3)] == [True, True, False]
+
+
+def test_a_fleet_s_never_opens() -> None:
+    circuit = Circuit(opens_after=None, clock=Clock())
+    for _ in range(100):
+        circuit.failed()
+    assert (circuit.allows(), circuit.is_open, circuit.opened, circuit.retry_after_s) == (True, False, 0, 0)
