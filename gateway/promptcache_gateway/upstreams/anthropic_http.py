@@ -9,16 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from promptcache_gateway.upstreams.base import WholeReply
 from promptcache_gateway.upstreams.headers import to_anthropic
-from promptcache_gateway.upstreams.http_server import HttpServer, drained
+from promptcache_gateway.upstreams.http_server import HttpServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptcache_gateway.exchange import Call, Dialect, EngineFacts
     from promptcache_gateway.settings import UpstreamSettings
-    from promptcache_gateway.upstreams.base import Inbound, StreamReply
+    from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
 
 
 class AnthropicUpstream:
@@ -51,8 +50,7 @@ class AnthropicUpstream:
         """The server's own count of a prompt's tokens (``/v1/messages/count_tokens``); raises `ApiError`."""
         headers = self._headers(inbound)
         response = await self._server.request("POST", call.path, inbound.query, headers, call.body)
-        reply = await self._server.whole(response, call.dialect)
-        return reply if isinstance(reply, WholeReply) else await drained(reply)
+        return await self._server.whole(response)
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
         """The server's own list of models, or its own answer about one."""

@@ -6,6 +6,7 @@ and the gateway's own headers.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _HOP_BY_HOP = frozenset(
 # is asked for as it is, since usage must be read in it.
 _NOT_UPSTREAM = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_DOWNSTREAM = _HOP_BY_HOP | {b"content-length", b"date"}
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # no value may hold them (RFC 9110, 5.5)
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 
 
@@ -88,10 +90,12 @@ def _passing(headers: RawHeaders, *, credentials: bool) -> dict[str, str]:
 
 
 def to_caller(headers: RawHeaders, *, decoded: bool) -> RawHeaders:
-    """The upstream's headers, names in lower case, as they go back.
+    """The upstream's headers, names in lower case, as they go back; those with control bytes are dropped.
 
     ``decoded`` when its compression was undone.
     """
+    if _NO_TEXT.search(b"".join([value for _, value in headers])):
+        headers = [(name, value) for name, value in headers if not _NO_TEXT.search(value)]
     named = _named_by_connection(headers)
     dropped = _NOT_DOWNSTREAM | named if named else _NOT_DOWNSTREAM
     return [

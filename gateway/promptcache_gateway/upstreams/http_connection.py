@@ -19,9 +19,18 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import RawHeaders
 
 _MAX_HEAD = 64 * 1024
-_TOO_LARGE = "the answer's head is too large"
+_TOO_LARGE = f"its head is larger than {_MAX_HEAD:,} bytes"
+_BROKEN_OFF = "it breaks off in its head"
+_LEAST_STATUS, _MOST_STATUS = 100, 599
 _COPIED = 16 * 1024
 """Bytes of a body that are cheaper to copy behind the head than to send by themselves."""
+
+
+class BrokenAnswerError(ConnectionError):
+    """Bytes of an answer came, but no head that can be read: the server may have done what was asked.
+
+    Its text says why, and holds nothing of what the server said.
+    """
 
 
 class HttpConnection(asyncio.Protocol):
@@ -56,6 +65,8 @@ class HttpConnection(asyncio.Protocol):
         self._in_head = True
         self._until_close = False
         self._stray = False
+        self._heard = False
+        self._unsent = 0
         self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -67,6 +78,8 @@ class HttpConnection(asyncio.Protocol):
     def send(self, head: bytes, body: bytes | None) -> HttpAnswer:
         """Send a request; its answer, of which nothing has come yet."""
         answer = self._answer = HttpAnswer(self)
+        self._heard = False
+        self._unsent = 0
         if self._transport is None or self._transport.is_closing():
             self._fail(ConnectionResetError("the server has hung up"))
             return answer
@@ -77,6 +90,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(head + body)
         else:
             self._transport.writelines((head, body))
+            self._unsent = self._transport.get_write_buffer_size()
         return answer
 
     def abort(self) -> None:
@@ -107,11 +121,12 @@ class HttpConnection(asyncio.Protocol):
             self.abort()  # nothing was asked
             return
         self._deadline = self._loop.time() + self._read_timeout_s
+        self._heard = True
         self._head_bytes += len(data) if self._in_head else 0
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(ConnectionResetError(f"no HTTP answer: {type(error).__name__}"))
+            self._fail(ConnectionResetError(f"it is no HTTP ({type(error).__name__})"))
         if self._stray:
             self.abort()
         elif self._in_head and self._head_bytes > _MAX_HEAD:
@@ -123,8 +138,13 @@ class HttpConnection(asyncio.Protocol):
         if answer is not None and self._until_close and error is None:
             self._answer = None
             answer.end()
-        self._fail(error if isinstance(error, OSError) else ConnectionResetError("the server hung up"))
+        self._fail(error if isinstance(error, OSError) else ConnectionResetError(_BROKEN_OFF))
         self._on_lost(self)
+
+    def resume_writing(self) -> None:
+        """All but a little of a large request is sent: a sign of life."""
+        self._unsent = 0
+        self._deadline = self._loop.time() + self._read_timeout_s
 
     # --- called by the parser ---
 
@@ -141,7 +161,10 @@ class HttpConnection(asyncio.Protocol):
         """A head has come; one that only says that another will follow is skipped."""
         status, headers = self._parser.get_status_code(), self._headers
         self._headers = []
-        if status < 200 or self._answer is None:
+        if self._answer is None or _LEAST_STATUS <= status < 200:
+            return
+        if not _LEAST_STATUS <= status <= _MOST_STATUS:
+            self._fail(ConnectionResetError(f"there is no status {status}"))
             return
         if self._head_bytes > _MAX_HEAD and _size(headers) > _MAX_HEAD:  # the first may count a body, too
             self._fail(ConnectionResetError(_TOO_LARGE))
@@ -180,8 +203,13 @@ class HttpConnection(asyncio.Protocol):
 
     def _when_due(self) -> None:
         self._timer = None
-        if self._answer is None:
+        answer, transport = self._answer, self._transport
+        if answer is None or transport is None:
             return
+        unsent = transport.get_write_buffer_size()
+        if answer.paused or unsent < self._unsent:  # it is we who are slow, or the server takes the request
+            self._deadline = self._loop.time() + self._read_timeout_s
+        self._unsent = unsent
         if self._loop.time() < self._deadline:
             self._timer = self._loop.call_at(self._deadline, self._when_due)
         else:
@@ -195,6 +223,8 @@ class HttpConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
         if answer is not None:
+            if self._heard and not answer.status and not isinstance(error, TimeoutError):
+                error = BrokenAnswerError(_BROKEN_OFF if error.errno else str(error))
             answer.fail(error)
 
 

@@ -64,7 +64,8 @@ class HttpPool:
             ConnectTimeoutError: no connection came about in time.
             UnreachableError: none came about.
             TimeoutError: the server says nothing.
-            OSError: it hung up, or what it says is no HTTP.
+            BrokenAnswerError: what it says is no answer, or the beginning of one.
+            OSError: it hung up, and not one byte came.
         """
         if self.closed:
             raise UnreachableError("the pool is closed")

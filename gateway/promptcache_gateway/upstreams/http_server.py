@@ -13,8 +13,8 @@ from urllib.parse import quote
 from yarl import URL
 
 from promptcache_gateway.errors import ApiError, invalid_request
-from promptcache_gateway.upstreams.base import WholeReply
 from promptcache_gateway.upstreams.headers import to_caller
+from promptcache_gateway.upstreams.http_connection import BrokenAnswerError
 from promptcache_gateway.upstreams.http_pool import ConnectTimeoutError, HttpPool, UnreachableError
 from promptcache_gateway.upstreams.reachability import Reachability
 from promptcache_gateway.upstreams.relayed import RelayedStream, streams_events
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.exchange import Dialect
     from promptcache_gateway.settings import UpstreamSettings
+    from promptcache_gateway.upstreams.base import WholeReply
     from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 _MAX_KNOWN_TARGETS = 64
@@ -88,6 +89,10 @@ class HttpServer:
             raise self._no_answer(
                 502, "cannot be reached", "upstream_unreachable", unanswered=True
             ) from error
+        except BrokenAnswerError as error:
+            self._reachability.failed("upstream_disconnected")
+            what = f"sent no answer that can be read: {error}"
+            raise self._no_answer(502, what, "upstream_disconnected") from error
         except OSError as error:
             self._reachability.failed("upstream_disconnected")
             raise self._no_answer(
@@ -99,16 +104,18 @@ class HttpServer:
     async def reply(
         self, answer: HttpAnswer, dialect: Dialect, *, withhold_usage: bool = False
     ) -> WholeReply | RelayedStream:
-        """The answer: relayed where it is a stream of events, else read to its end. Raises `ApiError`."""
+        """The answer: relayed where it is a stream of events or too large to hold, else read to its end.
+
+        Raises `ApiError`.
+        """
         if streams_events(answer):
             return RelayedStream(answer, dialect, withhold_usage=withhold_usage)
-        return await self.whole(answer, dialect)
-
-    async def whole(self, answer: HttpAnswer, dialect: Dialect) -> WholeReply | RelayedStream:
-        """Read the answer to its end, unless it is too large to hold; raises `ApiError`."""
-        length = answer.content_length
-        if length is not None and length > MAX_WHOLE_BODY:
+        if (answer.content_length or 0) > MAX_WHOLE_BODY:
             return RelayedStream(answer, dialect, withhold_usage=False)
+        return await self.whole(answer)
+
+    async def whole(self, answer: HttpAnswer) -> WholeReply:
+        """Read the answer to its end; raises `ApiError`, also where it is too large to hold."""
         try:
             body = await self._read(answer)
         except BaseException:
@@ -129,8 +136,7 @@ class HttpServer:
 
     async def get(self, path: str, query: bytes, headers: dict[str, str]) -> WholeReply:
         """The whole answer to a ``GET``; raises `ApiError`."""
-        reply = await self.whole(await self.request("GET", path, query, headers, None), "openai.chat")
-        return reply if isinstance(reply, WholeReply) else await drained(reply)
+        return await self.whole(await self.request("GET", path, query, headers, None))
 
     def _head(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> bytes:
         """The request's head. What would begin a line of its own, and so another header, is refused."""
@@ -162,9 +168,3 @@ class HttpServer:
     def _no_answer(self, status: int, what: str, code: str, *, unanswered: bool = False) -> ApiError:
         message = f"The upstream {self.name} {what}."
         return ApiError(status, message, kind="upstream_error", code=code, unanswered=unanswered)
-
-
-async def drained(reply: RelayedStream) -> WholeReply:
-    """The whole of an answer that is relayed in pieces."""
-    body = b"".join([piece async for piece in reply.pieces()])
-    return WholeReply(status=reply.status, headers=reply.headers, body=body, usage=reply.usage)

@@ -20,11 +20,18 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 MAX_WHOLE_BODY = 32 * 1024 * 1024
+_GZIP = b"\x1f\x8b"
+_MAX_MEMBERS = 10_000
+_STEP = 64 * 1024
+"""Bytes that are given to the inflater at a time; what it leaves of them at a member's end is copied."""
 
 
 async def read_whole(answer: HttpAnswer) -> bytes:
-    """The whole body; raises `ApiError` where a server of unknown length does not stop."""
-    if answer.content_length is not None:
+    """The whole body; raises `ApiError` where it is larger than ``MAX_WHOLE_BODY``, announced or not."""
+    length = answer.content_length
+    if length is not None:
+        if length > MAX_WHOLE_BODY:
+            raise _too_large()
         return await answer.read()
     parts: list[bytes] = []
     size = 0
@@ -32,13 +39,13 @@ async def read_whole(answer: HttpAnswer) -> bytes:
         parts.append(part)
         size += len(part)
         if size > MAX_WHOLE_BODY:
-            raise ApiError(
-                502,
-                f"The upstream's answer is larger than {MAX_WHOLE_BODY:,} bytes.",
-                kind="upstream_error",
-                code="upstream_answer_too_large",
-            )
+            raise _too_large()
     return b"".join(parts)
+
+
+def _too_large() -> ApiError:
+    message = f"The upstream's answer is larger than {MAX_WHOLE_BODY:,} bytes."
+    return ApiError(502, message, kind="upstream_error", code="upstream_answer_too_large")
 
 
 def noted(status: int, headers: RawHeaders, body: bytes, *, readable: bool) -> WholeReply:
@@ -76,18 +83,37 @@ def error_code(payload: dict[str, Any] | None) -> str | None:
 
 
 def decompressed(body: bytes, encoding: str) -> bytes | None:
-    """The body without its compression, or None where it is one we do not read.
+    """The body without its compression, or None where it is one we do not read, or not to its end.
 
-    Servers are asked for none; some compress all the same.
+    Servers are asked for none; some compress all the same. A gzip body may have several members (RFC 1952,
+    2.2); what follows the last and is none is no part of it.
     """
     name = encoding.strip().lower()
     if name in {"", "identity"}:
         return body
     if name not in {"gzip", "x-gzip", "deflate"}:
         return None
-    inflater = zlib.decompressobj(wbits=47)
-    try:
-        plain = inflater.decompress(body, MAX_WHOLE_BODY)
-    except zlib.error:
-        return None
-    return plain if inflater.eof else None  # a part must not pass for the whole
+    return _inflated(body)
+
+
+def _inflated(body: bytes) -> bytes | None:
+    """What gzip or zlib made smaller, every member; None where it breaks off, is damaged or too large."""
+    plain: list[bytes] = []
+    room, rest = MAX_WHOLE_BODY, memoryview(body)
+    for _ in range(_MAX_MEMBERS):
+        inflater = zlib.decompressobj(wbits=47)
+        try:
+            while rest and not inflater.eof:
+                given, rest = rest[:_STEP], rest[_STEP:]
+                plain.append(inflater.decompress(given, room + 1))
+                room -= len(plain[-1])
+                if room < 0:
+                    return None
+        except zlib.error:
+            return None
+        if not inflater.eof:
+            return None  # a part must not pass for the whole
+        rest = memoryview(body)[len(body) - len(rest) - len(inflater.unused_data) :]
+        if bytes(rest[:2]) != _GZIP:
+            return b"".join(plain)
+    return None

@@ -106,6 +106,8 @@ TABLE = (
     Behaviour("sends a header of 100 KB", raw(HEAD + b"x-a: " + b"a" * 100_000 + b"\r\n\r\n"), 502),
     Behaviour("sends two lengths", raw(HEAD + b"content-length: 5\r\ncontent-length: 7\r\n\r\nhello"), 502),
     Behaviour("sends a negative length", raw(HEAD + b"content-length: -1\r\n\r\n"), 502),
+    Behaviour("has a status of six hundred", whole(GOOD, "600 Odd"), 502),
+    Behaviour("has a status of nothing", whole(GOOD, "000 Odd"), 502),
     # --- half an answer ---
     Behaviour("closes in its body", raw(SIZED, GOOD[:20]), 502),
     Behaviour("resets in its body", raw(SIZED, GOOD[:20], then="reset"), 502),
@@ -149,6 +151,12 @@ TABLE = (
     Behaviour(
         "sends headers of ours",
         whole(GOOD, "200 OK", "x-promptcache-request-id: forged", "set-cookie: a=b"),
+        THEIRS,
+    ),
+    Behaviour("sends control bytes in a header", whole(GOOD, "200 OK", "x-a: f\0o\1o\x7f"), THEIRS),
+    Behaviour(
+        "compresses in two parts",
+        whole(gzip.compress(GOOD[:20]) + gzip.compress(GOOD[20:]), "200 OK", "content-encoding: gzip"),
         THEIRS,
     ),
     # --- refusals ---

@@ -68,6 +68,39 @@ def test_an_upstream_that_fails_becomes_an_api_error(
     assert proxied.post(BODY).content == CHAT_BYTES
 
 
+async def breaks_off_in_the_head(wire: Wire) -> None:
+    await wire.send(b"HTTP/1.1 200 OK\r\ncontent-ty")
+    wire.writer.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "asked"), [(hangs_up, 2), (garbage, 1), (breaks_off_in_the_head, 1), (dies_in_the_body, 1)]
+)
+def test_who_has_begun_to_answer_is_not_asked_again(
+    proxied: Served, mock: MockUpstream, script, asked: int
+) -> None:
+    mock.script = script
+    before = len(mock.seen)
+    answer = proxied.post(BODY)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_disconnected")
+    assert len(mock.seen) - before == asked
+
+
+@pytest.mark.parametrize(
+    ("length", "code"), [(500, "upstream_disconnected"), (40_000_000, "upstream_answer_too_large")]
+)
+def test_a_list_of_models_that_is_torn_or_too_large_is_an_error(
+    proxied: Served, mock: MockUpstream, length: int, code: str
+) -> None:
+    async def torn(wire: Wire) -> None:
+        await wire.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n[" % length)
+        wire.writer.close()
+
+    mock.script = torn
+    answer = proxied.get("/v1/models")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, code)
+
+
 @pytest.mark.parametrize("script", [silence, stops_in_the_body])
 def test_an_upstream_that_falls_silent_is_given_up(impatient: Served, mock: MockUpstream, script) -> None:
     mock.script = script

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ import pytest
 from yarl import URL
 
 from promptcache_gateway.upstreams import http_answer, http_pool
+from promptcache_gateway.upstreams.http_connection import BrokenAnswerError
 from promptcache_gateway.upstreams.http_pool import ConnectTimeoutError, HttpPool, UnreachableError
 
 if TYPE_CHECKING:
@@ -79,6 +82,17 @@ def then_close(data: bytes) -> Callable[[asyncio.StreamWriter], object]:
     def script(writer: asyncio.StreamWriter) -> None:
         writer.write(data)
         writer.close()
+
+    return script
+
+
+def reset_behind(data: bytes) -> Callable[[asyncio.StreamWriter], object]:
+    def script(writer: asyncio.StreamWriter) -> None:
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.write(data)
+        # A reset overtakes what has not been read.
+        asyncio.get_running_loop().call_later(0.05, writer.transport.abort)
 
     return script
 
@@ -157,30 +171,47 @@ async def test_an_answer_that_nobody_asked_for_is_not_the_next_ones() -> None:
         assert await get(pool) == b"ok"
 
 
+async def test_nothing_at_all_is_an_error_and_no_connection_is_kept() -> None:
+    server = Server(close, OK)
+    async with server.pool() as pool:
+        with pytest.raises(ConnectionError) as caught:
+            await pool.send(HEAD, None)
+        assert not isinstance(caught.value, UnreachableError | BrokenAnswerError)
+        assert await get(pool) == b"hi"
+
+
 @pytest.mark.parametrize(
-    "script",
+    ("script", "reason"),
     [
-        pytest.param(close, id="closes"),
-        pytest.param(then_close(b"HTTP/1.1 200"), id="half a line"),
-        pytest.param(then_close(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n"), id="half a head"),
-        pytest.param(b"ICY 200 OK\r\n\r\n", id="no HTTP"),
-        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 2, 3\r\n\r\n", id="two lengths"),
+        pytest.param(then_close(b"H"), "breaks off", id="one byte"),
+        pytest.param(then_close(b"HTTP/1.1 200"), "breaks off", id="half a line"),
+        pytest.param(then_close(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n"), "breaks off", id="half a head"),
+        pytest.param(then_close(b"HTTP/1.1 100 Continue\r\n\r\n"), "breaks off", id="no last head"),
+        pytest.param(reset_behind(b"HTTP/1.1 200 OK\r\n"), "breaks off", id="a reset"),
+        pytest.param(b"ICY 200 OK\r\n\r\n", "no HTTP", id="no HTTP"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 2, 3\r\n\r\n", "no HTTP", id="two lengths"),
         pytest.param(
-            b"HTTP/1.1 200 OK\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n".replace(b"200", b"101"),
-            id="another protocol",
+            b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n",
+            "no HTTP",
+            id="two framings",
         ),
-        pytest.param(b"HTTP/1.1 200 OK\r\nx: " + b"a" * 70_000 + b"\r\n\r\n", id="a large header"),
-        pytest.param(b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000, id="many headers"),
+        pytest.param(
+            b"HTTP/1.1 101 OK\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n", "no HTTP", id="another protocol"
+        ),
+        pytest.param(b"HTTP/1.1 200 OK\r\nx: " + b"a" * 70_000 + b"\r\n\r\n", "65,536", id="a large header"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000, "65,536", id="many headers"),
+        pytest.param(OK.replace(b"200", b"600"), "no status 600", id="600"),
+        pytest.param(OK.replace(b"200", b"999"), "no status 999", id="999"),
+        pytest.param(OK.replace(b"200", b"000"), "no status 0", id="000"),
     ],
 )
-async def test_no_answer_is_an_error_and_no_connection_is_kept(
-    script: bytes | Callable[[asyncio.StreamWriter], object],
+async def test_what_is_no_answer_is_told_from_silence_and_no_connection_is_kept(
+    script: bytes | Callable[[asyncio.StreamWriter], object], reason: str
 ) -> None:
     server = Server(script, OK)
     async with server.pool() as pool:
-        with pytest.raises(OSError) as caught:
+        with pytest.raises(BrokenAnswerError, match=reason):
             await pool.send(HEAD, None)
-        assert not isinstance(caught.value, UnreachableError | TimeoutError)
         assert await get(pool) == b"hi"
 
 
@@ -239,6 +270,25 @@ async def test_a_server_that_goes_on_speaking_is_waited_for() -> None:
     async with server.pool(read_timeout_s=0.25) as pool:  # the whole takes twice that
         assert await get(pool) == b"hi"
     await asyncio.gather(*dripping)
+
+
+async def test_a_reader_who_is_behind_is_no_silence_of_the_server() -> None:
+    size = 24 * 2**20
+    server = Server(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size + bytes(size))
+    async with server.pool(read_timeout_s=0.2) as pool:
+        answer = await pool.send(HEAD, None)
+        await until(lambda: answer.paused)
+        await asyncio.sleep(0.5)
+        assert sum([len(piece) async for piece in answer.pieces()]) == size
+
+
+async def test_a_server_that_takes_no_more_of_a_large_request_is_given_up() -> None:
+    server = Server()
+    head = b"POST / HTTP/1.1\r\nhost: localhost\r\n"  # no end of a head: it reads what it has room for
+    async with server.pool(read_timeout_s=0.05) as pool:
+        with pytest.raises(TimeoutError):
+            await pool.send(head, bytes(2**26))
+        await until(lambda: not pool._all)
 
 
 async def test_pieces_come_one_by_one_and_a_slow_reader_holds_the_server_up() -> None:
@@ -369,6 +419,8 @@ def test_uvloop_serves_it_as_well() -> None:
         test_an_answer_that_nobody_asked_for_is_not_the_next_ones,
         test_silence_is_a_time_out_in_the_head_and_in_the_body,
         test_pieces_come_one_by_one_and_a_slow_reader_holds_the_server_up,
+        test_a_reader_who_is_behind_is_no_silence_of_the_server,
+        test_a_server_that_takes_no_more_of_a_large_request_is_given_up,
         lambda: test_who_was_behind_at_the_end_does_not_stop_the_connections_next_answer(read=False),
         lambda: test_an_answer_before_the_request_was_read_leaves_nothing_behind(b"keep-alive"),
         test_who_gives_up_leaves_no_connection_behind,
