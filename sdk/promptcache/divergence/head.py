@@ -97,8 +97,9 @@ def _compaction(whole: tuple[str, str], old_talk: Sequence[Segment], new_talk: S
     asked = f"{whole[1][:_READ]} {new_talk[-1].body[:_READ]}"
     if not _SUMMARIZE.search(asked):
         return False
-    if _SUMMARIZE.search(whole[0][:_READ]) and alike(*whole):
-        return False  # to sum up is what it does anyway, and its instructions were edited
+    always = _SUMMARIZE.search(whole[0][:_READ]) or not _SUMMARIZE.search(new_talk[-1].body[:_READ])
+    if always and alike(*whole):
+        return False  # instructions that were edited: it sums up anyway, or that is one rule among others
     return _stands_in(old_talk, new_talk)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from promptcache_gateway.observe.history import History
 from tests.gateway.observe.scenes import Stage
-from tests.gateway.observe.traffic import Author
+from tests.gateway.observe.traffic import Author, section_that_comes_and_goes
 
 SUM_UP = {"role": "system", "content": "You sum up conversations. Summarize what follows, keep numbers."}
 ASKED = {"role": "user", "content": "Summarize now."}
@@ -130,3 +130,14 @@ def test_other_families_are_asked_only_for_a_history_that_is_unknown_here() -> N
 
     assert observation.sight.match is not None
     assert observation.sight.match.elsewhere is None
+
+
+def test_a_rule_about_summaries_put_into_the_instructions_sums_nothing_up() -> None:
+    pair = section_that_comes_and_goes(Author(623))
+    stage = Stage()
+    assert "summarize" in pair.later["messages"][0]["content"][:4_000]
+    for body in pair.earlier:
+        stage.send(body)
+    diagnosis = stage.send(pair.later).diagnosis
+
+    assert (diagnosis.cause, diagnosis.path) == (pair.code, pair.path) == ("PC404", "messages[0]")
