@@ -105,14 +105,15 @@ def _passages(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int
     starts, places = _places(old), _places(new)
     runs: list[tuple[int, int, int]] = []  # the first piece in old and in new, and one behind the last
     for i, j in _in_order(old, new):
-        if runs and runs[-1][2] == j and i - j == runs[-1][0] - runs[-1][1]:
-            runs[-1] = (runs[-1][0], runs[-1][1], j + 1)
-            continue
-        floor_i, floor_j = (runs[-1][0] + runs[-1][2] - runs[-1][1], runs[-1][2]) if runs else (0, 0)
+        first, second, end = runs[-1] if runs else (0, 0, 0)
+        floor = first + end - second
         back = 0  # equal pieces in front of it, of which another is paired
-        while i - back > floor_i and j - back > floor_j and _alike(old[i - back - 1], new[j - back - 1]):
+        while i - back > floor and j - back > end and _alike(old[i - back - 1], new[j - back - 1]):
             back += 1
-        runs.append((i - back, j - back, j + 1))
+        if runs and (i - back, j - back) == (floor, end):
+            runs[-1] = (first, second, j + 1)
+        else:
+            runs.append((i - back, j - back, j + 1))
     for i, j, end in runs:
         if places[end] - places[j] >= _PASSAGE_CHARS:
             yield starts[i], places[j], places[end] - places[j]

@@ -41,9 +41,7 @@ def test_a_list_whose_oldest_line_is_gone_is_no_value_in_front_of_it() -> None:
 
 
 def test_a_list_that_moved_up_is_none_where_its_lines_begin_alike() -> None:
-    lines = [
-        f"- When they write from Leeds, answer case {n}, and mention invoice {n * 7}." for n in range(80)
-    ]
+    lines = [f"- When they write from Leeds, answer case {n}, and mention {n * 7}." for n in range(80)]
     one, other = "\n".join([RULES, *lines[:60]]), "\n".join([RULES, *lines[1:61]])
     found = standing(one, other)
     assert found.chars > 1_024
