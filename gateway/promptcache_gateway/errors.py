@@ -64,7 +64,7 @@ class ApiError(GatewayError):
         param: the request's field that is at fault, as a path, or None.
         code: a short stable name (``"model_not_found"``), or None.
         retry_after: seconds after which a retry may succeed, or None.
-        unanswered: an upstream was asked and not a byte of an answer came: asking again is safe.
+        unanswered: asking again is safe: not a byte of an answer came, or the question changes nothing.
     """
 
     def __init__(

@@ -92,7 +92,8 @@ class HttpServer:
         except BrokenAnswerError as error:
             self._reachability.failed("upstream_disconnected")
             what = f"sent no answer that can be read: {error}"
-            raise self._no_answer(502, what, "upstream_disconnected") from error
+            again = method == "GET"  # which changes nothing there
+            raise self._no_answer(502, what, "upstream_disconnected", unanswered=again) from error
         except OSError as error:
             self._reachability.failed("upstream_disconnected")
             raise self._no_answer(
