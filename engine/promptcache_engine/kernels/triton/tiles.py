@@ -58,7 +58,9 @@ def decode_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
     keys = 64 if padded <= 128 else 32
     if target.kind == "hip":
         return AttentionTiles(16, 32 if coded and padded > 64 else keys, Options(4))
-    return AttentionTiles(16, keys, Options(8, 2) if coded else Options(4, 3))
+    if coded:
+        return AttentionTiles(16, keys, Options(8 if padded <= 128 else 4, 2))
+    return AttentionTiles(16, keys, Options(4, 3))
 
 
 def deterministic_tiles(target: Target, padded: int, item_size: int, coded: int) -> AttentionTiles:
