@@ -232,8 +232,8 @@ def _ask(engine: Engine, prompt: list[int], tokens: int) -> tuple[float, Any]:
 def _first_token(engine: Engine, numbers: random.Random, sizes: Sizes, length: int) -> dict[str, Any]:
     """Cold; with 95 % in the cache; and those 5 % alone, as a prompt of their own. Each best of three.
 
-    Tokens behind a long prefix attend to it, which alone they do not: ``arithmetic`` is how many times as many
-    products that takes, the ratio of an engine without any other cost. The target is judged beyond it.
+    Tokens behind a long prefix attend to it, which alone they do not: ``arithmetic`` is how many times the
+    products that takes, the ratio of an engine without any other cost. The target is judged beyond that.
     """
     cold, warm, alone, hits = [], [], [], []
     kept = length * 95 // 100
