@@ -14,6 +14,7 @@ from promptcache_gateway.mutations import MUTATIONS
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
 from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
 from promptcache_gateway.plane.dispatch import at
+from promptcache_gateway.plane.hangup import unless_gone
 from promptcache_gateway.plane.responses import send_error, send_whole
 from promptcache_gateway.plane.summary import as_headers
 from promptcache_gateway.translate import across
@@ -81,4 +82,5 @@ class CountEndpoint:
         if "anthropic.messages" not in upstream.dialects:
             call = across(upstream, call)
         changed = [change.name for change in call.changes if change.name in MUTATIONS and change.paths]
-        return await upstream.count_prompt(call, inbound), changed
+        reply = await unless_gone(scope, receive, upstream.count_prompt(call, inbound))
+        return reply, changed

@@ -8,15 +8,19 @@ another server a small task waits.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from promptcache_gateway.plane.body import CallerGoneError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from starlette.types import Receive, Scope
 
 EXTENSION = "promptcache.hang_up"
+
+T = TypeVar("T")
 
 
 class HangUps:
@@ -91,3 +95,21 @@ class HangUpWatch:
         if self._task is not None:
             self.gone = True
             self._task.cancel()
+
+
+async def unless_gone(scope: Scope, receive: Receive, work: Awaitable[T]) -> T:
+    """What ``work`` gives; the caller's hanging up cancels it.
+
+    Raises:
+        CallerGoneError: the caller hung up.
+    """
+    watch = HangUpWatch(scope, receive)
+    try:
+        with watch:
+            return await work
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if not watch.gone or task is None:
+            raise
+        task.uncancel()
+        raise CallerGoneError from None

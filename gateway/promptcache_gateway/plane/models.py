@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError, unknown_model
+from promptcache_gateway.plane.body import CallerGoneError
+from promptcache_gateway.plane.hangup import unless_gone
 from promptcache_gateway.plane.responses import JSON_TYPE, send_error, send_whole
-from promptcache_gateway.upstreams.base import Inbound
+from promptcache_gateway.upstreams.base import Inbound, WholeReply
 from promptcache_gateway.upstreams.whole_bodies import json_object
 
 if TYPE_CHECKING:
-    from starlette.types import Scope, Send
+    from starlette.types import Receive, Scope, Send
 
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Dialect
@@ -35,22 +38,26 @@ class ModelsEndpoint:
         self._switchboard = switchboard
         self._access = access
 
-    async def __call__(self, scope: Scope, send: Send, model: str | None) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, model: str | None) -> None:
         """Answer with the list, or with ``model``; raises nothing but what ASGI raises."""
-        headers = self._access.without_credentials(scope["headers"])
-        inbound = Inbound("GET", headers, scope.get("query_string", b""))
         try:
-            if self._switchboard.passes_models_through:
-                reply = await self._switchboard.lines[0].upstream.models(inbound, model)
-                await send_whole(send, reply.status, reply.headers, reply.body)
-                return
-            body = _list(await self._entries(inbound))
-            if model is not None:
-                body = _one(body["data"], model)
+            reply = await unless_gone(scope, receive, self._answer(scope, model))
+        except CallerGoneError:
+            return
         except ApiError as error:
             await send_error(send, error, dialect=_dialect(scope))
             return
-        await send_whole(send, 200, [JSON_TYPE], orjson.dumps(body))
+        await send_whole(send, reply.status, reply.headers, reply.body)
+
+    async def _answer(self, scope: Scope, model: str | None) -> WholeReply:
+        headers = self._access.without_credentials(scope["headers"])
+        inbound = Inbound("GET", headers, scope.get("query_string", b""))
+        if self._switchboard.passes_models_through:
+            return await self._switchboard.lines[0].upstream.models(inbound, model)
+        body = _list(await self._entries(inbound))
+        if model is not None:
+            body = _one(body["data"], model)
+        return WholeReply(200, [JSON_TYPE], orjson.dumps(body), Usage.unreported())
 
     async def _entries(self, inbound: Inbound) -> list[dict[str, Any]]:
         open_lines = [line for line in self._switchboard.lines if not line.settings.models]

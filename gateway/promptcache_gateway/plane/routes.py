@@ -105,7 +105,7 @@ class DataPlane:
         elif kept is not None:
             await self._kept(scope, send, kept, caller)
         else:
-            await self._models(scope, send, _model_of(tail))
+            await self._models(scope, receive, send, _model_of(tail))
 
 
 def _tail(path: str) -> str:

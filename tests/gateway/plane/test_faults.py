@@ -5,6 +5,7 @@ import json
 import socket
 import threading
 import time
+from pathlib import Path
 
 import httpx
 import openai
@@ -289,6 +290,29 @@ def test_a_caller_who_hangs_up_cancels_the_upstream_call(
     mock.script = answer_chat
     assert proxied.post(BODY).content == CHAT_BYTES
     wait_until(lambda: _statuses(proxied) == [200, 499])
+
+
+@pytest.mark.parametrize("asked", [b"GET /v1/models", b"POST /v1/messages/count_tokens"])
+def test_a_caller_who_hangs_up_cancels_a_question_too(
+    mock: MockUpstream, tmp_path: Path, asked: bytes
+) -> None:
+    arrived = []
+
+    async def script(wire: Wire) -> None:
+        arrived.append(1)
+        await asyncio.wait_for(wire.gone(), 5)
+        mock.closed.set()
+
+    mock.script = script
+    upstream = UpstreamSettings(url=mock.url, kind="anthropic")
+    body = b"" if asked.startswith(b"GET") else json.dumps({**BODY, "max_tokens": 1}).encode()
+    with serve(Settings(upstream=upstream, data_dir=tmp_path)) as served:
+        with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2]))) as caller:
+            head = b"%s HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % (asked, len(body))
+            caller.sendall(head + body)
+            wait_until(lambda: arrived)
+        assert mock.wait_closed(), "the upstream call went on"
+        assert served.get("/health").status_code == 200
 
 
 def _statuses(served: Served) -> list[int]:
