@@ -68,8 +68,10 @@ def deterministic_tiles(target: Target, padded: int, item_size: int, coded: int)
 
     Extend attention holds two states of a tile here, the running one and a split's, so tiles are smaller.
     """
-    if target.kind == "cpu" or item_size == 4:
-        return extend_tiles(target, padded, item_size, coded)
+    if target.kind == "cpu":
+        return AttentionTiles(16, 16, Options())
+    if item_size == 4:
+        return AttentionTiles(16, 32 if padded <= 64 else 16, Options(8))
     if padded > 128:
         return AttentionTiles(32, 16, Options(4 if target.kind == "hip" else 8, 1 if coded else 2))
     return AttentionTiles(64, 32, Options(4 if target.kind == "hip" else 8, 1 if target.kind == "hip" else 2))
@@ -77,4 +79,4 @@ def deterministic_tiles(target: Target, padded: int, item_size: int, coded: int)
 
 def _exact_tiles(padded: int) -> AttentionTiles:
     """For float32, whose products take no matrix units."""
-    return AttentionTiles(16, 32 if padded <= 64 else 16, Options(8))
+    return AttentionTiles(16, 32 if padded <= 64 else 16, Options(8 if padded <= 128 else 4))
