@@ -32,9 +32,16 @@ def test_findings_exit_1(tree, capsys):
     status, out, err = run(capsys, "prompts", "--output-format", "concise")
     assert (status, err) == (1, "")
     assert out == (
-        "prompts/clock.txt:1:7: error[PC101] The clock ({now}) reaches the system prompt; "
-        "about 21 static tokens behind it cannot be reused.\nFound 1 error in 2 files.\n"
+        "prompts/clock.txt:1:7: warning[PC101] The clock ({now}) reaches the system prompt; "
+        "about 21 static tokens behind it cannot be reused.\nFound 1 warning in 2 files.\n"
     )
+
+
+def test_a_file_that_names_its_role_holds_errors(tree, capsys):
+    (tree / "prompts" / "clock.txt").rename(tree / "prompts" / "system.txt")
+    status, out, _ = run(capsys, "prompts", "--output-format", "concise", "--severity", "error")
+    assert status == 1
+    assert out.startswith("prompts/system.txt:1:7: error[PC101]")
 
 
 def test_clean_exits_0(tree, capsys):
@@ -64,7 +71,8 @@ def test_unknown_selector_exits_2(tree, capsys, flags):
         (("--select", "PC2"), 0),
         (("--ignore", "PC101"), 0),
         (("--select", "PC1", "--ignore", "PC10"), 0),
-        (("--severity", "error"), 1),
+        (("--severity", "warning"), 1),
+        (("--severity", "error"), 0),  # the file's name does not say whose text it is
         (("--exclude", "clock*"), 0),
     ],
 )

@@ -42,7 +42,7 @@ def run(tree, capsys, data, *argv):
 def test_the_dearest_comes_first_and_says_what_it_cost(tree, capsys):
     status, out, err = run(tree, capsys, export(template("prompts/b.txt", cost(), cost("PC301", 5))))
     assert (status, err) == (1, "")
-    assert out[0].startswith("prompts/b.txt:1:7: error[PC101]")
+    assert out[0].startswith("prompts/b.txt:1:7: warning[PC101]")
     assert out[0].endswith("In 7 days it cost 1,234,567 tokens (3.40 USD) in 1,000 requests of support.")
     assert out[1].startswith("prompts/a.txt")
     assert "cost" not in out[1]
