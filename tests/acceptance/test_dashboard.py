@@ -63,9 +63,10 @@ def test_a_miss_appears_live_with_its_cause(page: Page, served: Served) -> None:
     page.screenshot(path=ARTIFACTS / f"dashboard-{theme}.png", full_page=True)
 
     row.get_by_role("link").first.click()
-    page.get_by_role("region", name="diagnosis").get_by_text("messages[0]", exact=True).wait_for()
-    assert page.locator("del").inner_text() == "11"
-    assert page.locator("ins").inner_text() == "52"
+    diagnosis = page.get_by_role("region", name="diagnosis").get_by_role("paragraph")
+    diagnosis.filter(has_text="PC101").get_by_text("messages[0]", exact=True).wait_for()
+    assert page.locator("del").first.inner_text() == "11"
+    assert page.locator("ins").first.inner_text() == "52"
     page.screenshot(path=ARTIFACTS / f"request-{theme}.png", full_page=True)
     assert headers["x-promptcache-request-id"] in page.url
 
