@@ -21,7 +21,7 @@ from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_
 from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
 from promptcache_gateway.plane.dispatch import dispatch
 from promptcache_gateway.plane.flight import CALLER_GONE, Flight
-from promptcache_gateway.plane.hangup import HangUpWatch
+from promptcache_gateway.plane.hangup import HangUpWatch, uncancel
 from promptcache_gateway.plane.heartbeat import Heartbeat
 from promptcache_gateway.plane.responses import send_error, send_start, send_whole
 from promptcache_gateway.plane.summary import as_comment, as_headers, into_body
@@ -155,7 +155,7 @@ class CompletionEndpoint:
         except ApiError as error:
             await _fail(flight, error, send)
         except asyncio.CancelledError as error:
-            _uncancel()
+            uncancel()
             if isinstance(error, GivenUpError):
                 flight.reply = error.reply
             if watch.gone:
@@ -228,9 +228,3 @@ def _stopping() -> ApiError:
     return ApiError(
         503, "The gateway is being stopped.", kind="server_error", code="shutting_down", retry_after=1
     )
-
-
-def _uncancel() -> None:
-    task = asyncio.current_task()
-    if task is not None:
-        task.uncancel()

@@ -108,8 +108,14 @@ async def unless_gone(scope: Scope, receive: Receive, work: Awaitable[T]) -> T:
         with watch:
             return await work
     except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if not watch.gone or task is None:
+        if not watch.gone:
             raise
-        task.uncancel()
+        uncancel()
         raise CallerGoneError from None
+
+
+def uncancel() -> None:
+    """Take back the current task's cancellation, which has been answered."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()

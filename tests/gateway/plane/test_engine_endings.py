@@ -7,14 +7,10 @@ import anthropic
 import openai
 import pytest
 
-from promptcache_engine import Engine, EngineConfig
-from promptcache_engine.models.testing import tiny_model
-from promptcache_gateway.settings import EngineSettings, Settings
-from promptcache_gateway.upstreams.local import LocalUpstream
 from tests.gateway.mock_upstream import wait_until
-from tests.gateway.serving import Served, serve
+from tests.gateway.plane.exact_engine import MODEL, served_engine
+from tests.gateway.serving import Served
 
-MODEL = "tiny"
 ASK = [{"role": "user", "content": "Which lamp?"}]
 SCHEMA = {
     "type": "object",
@@ -29,10 +25,7 @@ CALLS = {"tools": [TOOL], "tool_choice": "required", "parallel_tool_calls": Fals
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory):
-    config = EngineConfig(model=MODEL, kv_cache_tokens=16_384, deterministic=True)
-    engine = Engine.from_loaded(tiny_model(seed=0, deterministic=True), config)
-    upstream = LocalUpstream(EngineSettings(model=MODEL), engine)
-    with serve(Settings(data_dir=tmp_path_factory.mktemp("data")), upstream=upstream) as running:
+    with served_engine(tmp_path_factory.mktemp("data")) as running:
         yield running
 
 

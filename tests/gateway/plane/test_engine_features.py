@@ -6,14 +6,10 @@ import math
 import openai
 import pytest
 
-from promptcache_engine import Engine, EngineConfig
-from promptcache_engine.models.testing import tiny_model
-from promptcache_gateway.settings import EngineSettings, Settings
-from promptcache_gateway.upstreams.local import LocalUpstream
 from tests.gateway.mock_upstream import wait_until
-from tests.gateway.serving import Served, serve
+from tests.gateway.plane.exact_engine import MODEL, served_engine
+from tests.gateway.serving import Served
 
-MODEL = "tiny"
 ASK = [{"role": "system", "content": "You keep the lamps. " * 6}, {"role": "user", "content": "Which one?"}]
 # A random model writes bytes that are no text: these are out of its reach, and end tokens are not forced.
 ASCII = {str(token): -100 for token in [*range(32), *range(127, 258)]}
@@ -44,10 +40,7 @@ TOOLS = [
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory):
-    config = EngineConfig(model=MODEL, kv_cache_tokens=16_384, deterministic=True)
-    engine = Engine.from_loaded(tiny_model(seed=0, deterministic=True), config)
-    upstream = LocalUpstream(EngineSettings(model=MODEL), engine)
-    with serve(Settings(data_dir=tmp_path_factory.mktemp("data")), upstream=upstream) as running:
+    with served_engine(tmp_path_factory.mktemp("data")) as running:
         yield running
 
 

@@ -35,7 +35,7 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
     if target.kind == "cpu":
         return AttentionTiles(16, 16, Options())
     if item_size == 4:
-        return _exact_tiles(padded)
+        return _exact_tiles(padded, 8 if padded <= 128 else 4)
     if target.kind == "hip":
         return AttentionTiles(
             128 if padded <= 128 and not coded else 64, 64 if padded <= 128 else 32, Options(4)
@@ -54,7 +54,7 @@ def decode_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
     if target.kind == "cpu":
         return AttentionTiles(16, 16, Options())
     if item_size == 4:
-        return _exact_tiles(padded)
+        return _exact_tiles(padded, 8 if padded <= 128 else 4)
     keys = 64 if padded <= 128 else 32
     if target.kind == "hip":
         return AttentionTiles(16, 32 if coded and padded > 64 else keys, Options(4))
@@ -71,12 +71,12 @@ def deterministic_tiles(target: Target, padded: int, item_size: int, coded: int)
     if target.kind == "cpu":
         return AttentionTiles(16, 16, Options())
     if item_size == 4:
-        return AttentionTiles(16, 32 if padded <= 64 else 16, Options(8))
+        return _exact_tiles(padded, 8)
     if padded > 128:
         return AttentionTiles(32, 16, Options(4 if target.kind == "hip" else 8, 1 if coded else 2))
     return AttentionTiles(64, 32, Options(4 if target.kind == "hip" else 8, 1 if target.kind == "hip" else 2))
 
 
-def _exact_tiles(padded: int) -> AttentionTiles:
+def _exact_tiles(padded: int, warps: int) -> AttentionTiles:
     """For float32, whose products take no matrix units."""
-    return AttentionTiles(16, 32 if padded <= 64 else 16, Options(8 if padded <= 128 else 4))
+    return AttentionTiles(16, 32 if padded <= 64 else 16, Options(warps))
