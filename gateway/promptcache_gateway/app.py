@@ -97,7 +97,7 @@ class Gateway:
         self._max_requests = settings.max_requests
         self._plane_tasks: set[asyncio.Task[object]] = set()
         self._control_tasks: set[asyncio.Task[object]] = set()
-        self._running = False
+        self._running, self._stalled = False, 0
         if observer.journal is not None:
             observer.journal.metrics.registry.register(TrafficMetrics(self.traffic))
             observer.journal.metrics.registry.register(FleetMetrics(lambda: tuple(self.upstreams)))
@@ -106,7 +106,12 @@ class Gateway:
         """How its requests, upstreams and limits stand."""
         lines = tuple(map(LineFigures.of, self._switchboard.lines))
         beyond = {(tenant, "budget"): count for tenant, count in self._ledger.refused.items()}
-        return Traffic(len(self._plane_tasks), lines, {**self._limits.refused, **beyond})
+        refused = {**self._limits.refused, **beyond}
+        return Traffic(len(self._plane_tasks), lines, refused, stalled=self._stalled)
+
+    def note_stalled(self, callers: int) -> None:
+        """Note callers that were hung up on because they took nothing of an answer."""
+        self._stalled += callers
 
     @property
     def upstream(self) -> Upstream:

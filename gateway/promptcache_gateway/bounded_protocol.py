@@ -1,11 +1,15 @@
 """A caller's connection within bounds: what is no HTTP, has too large a head or comes too slowly is refused.
 
-The refusal has the API's own shape. Time is looked at once a second for all connections (`lose_patience`), so
+The refusal has the API's own shape. Who takes nothing of an answer is hung up on: it would hold a place, and
+the call behind it, for ever. Time is looked at once a second for all connections (`lose_patience`), so
 that a request pays for it with two looks at a clock. What a request says is judged elsewhere.
 """
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import struct
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -13,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import header_too_large, invalid_request, too_slow
 from promptcache_gateway.plane.routes import shape_of
+from promptcache_gateway.unsent import unsent_bytes
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 
 _LEAST_RATE = 16 * 1024  # bytes a second
 _AROUND = 4  # a header's colon, space and end of line
+_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: what the kernel holds for the caller is dropped, too
 _TOO_LARGE = b"431 Request Header Fields Too Large"
 
 
@@ -31,11 +37,17 @@ class BoundedProtocol(HttpToolsProtocol):
         max_header_bytes: the most bytes of a request's head.
         head_timeout_s: seconds in which a head must have come; 0: any.
         body_timeout_s: the same of a body, and a second more for every 16 KiB of it; 0: any.
+        send_timeout_s: seconds in which some of what waits for the caller must have been taken; 0: any.
+        stalled: the caller was hung up on because it took nothing.
     """
 
     max_header_bytes = 64 * 1024
     head_timeout_s = 0.0
     body_timeout_s = 0.0
+    send_timeout_s = 0.0
+    stalled = False
+    _untaken = 0
+    _taken_at: float | None = None
     _head_bytes = 0
     _body_bytes = 0
     _in_head = True
@@ -82,8 +94,44 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self._refuse(b"400 Bad Request", invalid_request(msg, code="invalid_http"))
 
+    def resume_writing(self) -> None:
+        """The caller has taken most of what waited for it."""
+        self._taken_at = None
+        super().resume_writing()
+
     def lose_patience(self, now: float) -> None:
-        """Refuse a request that takes too long to come; ``now`` is the loop's time in seconds."""
+        """Refuse a request that takes too long to come, and hang up on who takes nothing of an answer.
+
+        ``now`` is the loop's time in seconds.
+        """
+        if self._takes_nothing(now):
+            self._hang_up()
+        else:
+            self._refuse_late(now)
+
+    def _takes_nothing(self, now: float) -> bool:
+        """Whether the caller has taken none of what waits for it for too long, however much that is."""
+        waiting = self.transport.get_write_buffer_size()
+        if not (self.send_timeout_s and waiting and self._is_all_written()):
+            self._taken_at = None
+            return False
+        untaken = waiting + unsent_bytes(self.transport)
+        if self._taken_at is None or untaken != self._untaken:
+            self._untaken, self._taken_at = untaken, now
+        return now - self._taken_at > self.send_timeout_s
+
+    def _is_all_written(self) -> bool:
+        """Whether nothing is added to what waits, so that it only becomes less."""
+        answered = self.cycle is None or self.cycle.response_complete
+        return self.flow.write_paused or answered or self.transport.is_closing()
+
+    def _hang_up(self) -> None:
+        self.stalled = True
+        with contextlib.suppress(OSError):
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.transport.abort()
+
+    def _refuse_late(self, now: float) -> None:
         if self._since is None or self.transport.is_closing() or self._is_busy():
             return
         waited, limit = now - self._since, self.head_timeout_s

@@ -40,6 +40,7 @@ KEYS: dict[str, dict[str, type]] = {
         "keep_alive_s": float,
         "head_timeout_s": float,
         "body_timeout_s": float,
+        "send_timeout_s": float,
         "shutdown_grace_s": float,
         "api_key_required": bool,
         "lint_report": str,

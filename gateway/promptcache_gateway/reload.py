@@ -25,6 +25,7 @@ NEEDS_RESTART = (
     "max_header_bytes",
     "head_timeout_s",
     "body_timeout_s",
+    "send_timeout_s",
     "shutdown_grace_s",
     "data_dir",
     "database",

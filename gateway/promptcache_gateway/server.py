@@ -71,7 +71,7 @@ class ApiProtocol(BoundedProtocol):
         """Tell them."""
         super().connection_lost(exc)
         if self._hang_ups is not None:
-            self._hang_ups.happened()
+            self._hang_ups.happened(stalled=self.stalled)
 
 
 class GatewayServer(uvicorn.Server):
@@ -79,11 +79,13 @@ class GatewayServer(uvicorn.Server):
 
     Attributes:
         announce: called once connections are accepted.
+        told_of_stalled: called with the number of callers that were hung up on because they took nothing.
         end_requests: called when requests still run after ``grace_s``; says how many it ended.
         grace_s: seconds that running requests get to end once it stops.
     """
 
     announce: Callable[[], None] | None = None
+    told_of_stalled: Callable[[int], None] | None = None
     end_requests: Callable[[], int] | None = None
     grace_s = 0.0
 
@@ -94,13 +96,19 @@ class GatewayServer(uvicorn.Server):
             self.announce()
 
     async def on_tick(self, counter: int) -> bool:
-        """Say whether it is time to stop; once a second, refuse requests that do not come."""
+        """Say whether it is time to stop; once a second, look for callers who do not send, or do not read."""
         if counter % 10 == 0:
-            now = asyncio.get_running_loop().time()
-            for connection in tuple(self.server_state.connections):
-                if isinstance(connection, BoundedProtocol):
-                    connection.lose_patience(now)
+            self._look_at_callers(asyncio.get_running_loop().time())
         return await super().on_tick(counter)
+
+    def _look_at_callers(self, now: float) -> None:
+        known = self.server_state.connections
+        callers = [one for one in known if isinstance(one, BoundedProtocol) and not one.stalled]
+        for caller in callers:
+            caller.lose_patience(now)
+        stalled = sum(caller.stalled for caller in callers)
+        if stalled and self.told_of_stalled is not None:
+            self.told_of_stalled(stalled)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for running requests, but not for ever."""
@@ -122,7 +130,7 @@ class GatewayServer(uvicorn.Server):
 
 
 def _protocol(settings: Settings) -> type[ApiProtocol]:
-    names = ("max_header_bytes", "head_timeout_s", "body_timeout_s")
+    names = ("max_header_bytes", "head_timeout_s", "body_timeout_s", "send_timeout_s")
     return type("ApiProtocol", (ApiProtocol,), {name: getattr(settings, name) for name in names})
 
 
@@ -146,6 +154,7 @@ def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
     )
     server.grace_s = settings.shutdown_grace_s
     server.end_requests = gateway.end_requests
+    server.told_of_stalled = gateway.note_stalled
     return server
 
 

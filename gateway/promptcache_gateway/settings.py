@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from promptcache_gateway.alert_settings import AlertSettings, read_alerts
 from promptcache_gateway.bounds import Bounds
+from promptcache_gateway.engine_settings import EngineSettings
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.kept.settings import KeptSettings
 from promptcache_gateway.logs import FORMATS, LEVELS
@@ -44,57 +45,9 @@ __all__ = [
 DEFAULT_PORT = 8400
 MAX_WORKERS = 256
 MIB = 1024 * 1024
+_SECONDS = ("keep_alive_s", "shutdown_grace_s", "head_timeout_s", "body_timeout_s", "send_timeout_s")
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql://", "postgres://")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineSettings:
-    """The built-in engine's settings, passed on as they are; the engine judges their values.
-
-    Attributes:
-        model: a name the engine's hub knows, a path, or ``hf:REPO[:FILE]``.
-        dtype: ``float32``, ``bfloat16`` or ``float16``.
-        kv_dtype: the same for keys and values, ``fp8``, ``int8`` or ``auto``.
-        page_size: tokens a page of the cache holds.
-        kv_cache_tokens: tokens the cache holds; None leaves it to the engine.
-        eviction_policy: which cached prefix goes first when the cache is full.
-        enable_prefix_caching: False computes every prompt from its first token.
-        max_batch_tokens: tokens computed in one step; a longer prompt is cut in chunks.
-        max_running: sequences computed together.
-        max_waiting: requests queued beyond those; one more gets 429.
-        max_context: tokens of prompt and answer together; None: what the model was trained for.
-        scheduling_policy: ``fewest-missing`` or ``fcfs``.
-        preemption: what a sequence that must give way leaves behind: ``keep`` or ``recompute``.
-        max_restarts: how often a worker that died is replaced within ten minutes.
-        threads: CPU threads; None leaves it to the engine.
-        attention_backend: what computes on a GPU: ``auto``, ``triton`` or ``torch``.
-        decode_kernel: what computes answers on a CPU: ``auto``, ``native`` or ``torch``.
-        cuda_graphs: whether a GPU's decode steps are recorded and replayed: ``auto``, ``on`` or ``off``.
-        deterministic: no result depends on batch or chunk size. Slow.
-        chat_template: a Jinja file instead of the model's own template.
-    """
-
-    model: str = "smollm2-135m-instruct"
-    dtype: str = "float32"
-    kv_dtype: str = "auto"
-    page_size: int = 16
-    kv_cache_tokens: int | None = None
-    eviction_policy: str = "learned"
-    enable_prefix_caching: bool = True
-    max_batch_tokens: int = 512
-    max_running: int = 16
-    max_waiting: int = 256
-    max_context: int | None = None
-    scheduling_policy: str = "fewest-missing"
-    preemption: str = "keep"
-    max_restarts: int = 3
-    threads: int | None = None
-    attention_backend: str = "auto"
-    decode_kernel: str = "auto"
-    cuda_graphs: str = "auto"
-    deterministic: bool = False
-    chat_template: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +77,7 @@ class Settings:
         keep_alive_s: seconds of silence in a stream before a comment is sent; 0: none is.
         head_timeout_s: seconds in which a request's head must have come; 0: any.
         body_timeout_s: the same of its body, and a second more for every 16 KiB; 0: any.
+        send_timeout_s: seconds in which a caller must take some of an answer that waits for it; 0: any.
         shutdown_grace_s: seconds that running requests get to end when the gateway is stopped.
         data_dir: folder of what is recorded.
         database: a file's path, ``sqlite:///PATH`` or ``postgresql://…``; None: a file in ``data_dir``.
@@ -159,6 +113,7 @@ class Settings:
     keep_alive_s: float = 15.0
     head_timeout_s: float = 20.0
     body_timeout_s: float = 60.0
+    send_timeout_s: float = 120.0
     shutdown_grace_s: float = 10.0
     data_dir: Path = field(default_factory=lambda: default_data_dir(os.environ))
     database: str | None = field(default=None, repr=False)
@@ -255,7 +210,7 @@ class Settings:
         for name, least in (("max_body_bytes", 1024), ("max_header_bytes", 1024), ("max_requests", 1)):
             if getattr(self, name) < least:
                 raise SettingsError(name, f"must be at least {least}.")
-        for name in ("keep_alive_s", "shutdown_grace_s", "head_timeout_s", "body_timeout_s"):
+        for name in _SECONDS:
             if not 0 <= getattr(self, name) <= 3600:
                 raise SettingsError(name, "must be from 0 to 3600 seconds.")
 

@@ -55,11 +55,13 @@ class Traffic:
         running: requests to models under way.
         lines: the upstreams as they are configured now.
         refused: requests that a tenant's limit refused, by tenant and limit.
+        stalled: callers that were hung up on because they took nothing of an answer.
     """
 
     running: int
     lines: Sequence[LineFigures]
     refused: Mapping[tuple[str, str], int]
+    stalled: int = 0
 
 
 def added_up(parts: Sequence[Traffic]) -> Traffic:
@@ -76,7 +78,8 @@ def added_up(parts: Sequence[Traffic]) -> Traffic:
     refused: Counter[tuple[str, str]] = Counter()
     for part in parts:
         refused.update(part.refused)
-    return Traffic(sum(part.running for part in parts), tuple(lines.values()), dict(refused))
+    running, stalled = sum(part.running for part in parts), sum(part.stalled for part in parts)
+    return Traffic(running, tuple(lines.values()), dict(refused), stalled)
 
 
 class TrafficMetrics(Collector):
@@ -94,6 +97,11 @@ class TrafficMetrics(Collector):
         now = self._look()
         yield GaugeMetricFamily(
             "promptcache_running_requests", "Requests to models under way", value=now.running
+        )
+        yield CounterMetricFamily(
+            "promptcache_stalled_callers",
+            "Callers hung up on because they took nothing of an answer",
+            value=now.stalled,
         )
         retries = CounterMetricFamily(
             "promptcache_upstream_retries", "Calls that were sent again", labels=("upstream",)

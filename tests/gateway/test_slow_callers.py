@@ -1,4 +1,4 @@
-"""Callers who send a request drop by drop are given up; those who are only slow, or wait, are not."""
+"""Callers who send a request drop by drop, or take nothing of its answer, are given up; slow ones are not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from promptcache_gateway.settings import Settings, UpstreamSettings
-from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream, Wire, answer_chat
+from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream, Wire, answer_chat, chunk, sse, wait_until
 from tests.gateway.serving import Served, serve
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def test_a_body_that_drips_is_refused_in_the_api_s_shape(
     assert ("type" in said) == (path == b"/v1/messages")
     assert "The request's body did not arrive" in said["error"]["message"]
     assert mock.seen == []
-    assert served.gateway.traffic().running == 0
+    wait_until(lambda: served.gateway.traffic().running == 0)
 
 
 def test_who_is_refused_at_once_cannot_go_on_dripping(mock: MockUpstream, tmp_path: Path) -> None:
@@ -156,3 +156,94 @@ def test_a_large_body_gets_a_second_more_for_every_16_kib(served: Served, mock: 
         caller.sendall(body[-1:])
         assert answered(caller).startswith(b"HTTP/1.1 200 ")
     assert mock.last.body == body
+
+
+# --- answers that nobody takes ---
+
+STREAMED = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"Hi"}]}'
+PIECE = sse(chunk("x" * 32_000))
+
+
+class Endless:
+    """An upstream that streams until it is hung up on."""
+
+    def __init__(self) -> None:
+        self.left = threading.Event()
+
+    async def __call__(self, wire: Wire) -> None:
+        await wire.start_events()
+        try:
+            while True:
+                await wire.part(PIECE)
+                await asyncio.sleep(0)
+        finally:
+            self.left.set()
+
+
+def reader(served: Served, body: bytes, path: bytes = b"/v1/chat/completions") -> socket.socket:
+    """A caller with little room for an answer, who has asked."""
+    caller = socket.socket()
+    caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    caller.settimeout(20)
+    caller.connect(("127.0.0.1", int(served.url.rpartition(":")[2])))
+    caller.sendall(HEAD % (path, len(body)) + body)
+    return caller
+
+
+@pytest.fixture
+def impatient(mock: MockUpstream, tmp_path: Path) -> Iterator[Served]:
+    settings = Settings(upstream=UpstreamSettings(url=mock.url), data_dir=tmp_path, send_timeout_s=1.5)
+    with serve(settings) as made:
+        yield made
+
+
+def test_who_takes_nothing_of_a_stream_gives_its_place_back(impatient: Served, mock: MockUpstream) -> None:
+    mock.script = endless = Endless()
+    with reader(impatient, STREAMED):
+        wait_until(lambda: impatient.gateway.traffic().running == 1)
+        wait_until(lambda: impatient.gateway.traffic().running == 0, 20)
+        assert endless.left.wait(10)
+    assert impatient.gateway.traffic().stalled == 1
+    (record,) = impatient.get("/promptcache/v1/requests").json()["data"]
+    assert (record["status"], record["error"]) == (499, "caller_stalled")
+    assert "promptcache_stalled_callers_total 1.0" in impatient.get("/metrics").text
+
+
+def test_who_reads_slowly_but_steadily_is_not_cut(impatient: Served, mock: MockUpstream) -> None:
+    mock.script = endless = Endless()
+    pause = threading.Event()
+    with reader(impatient, STREAMED) as caller:
+        got = 0
+        for _ in range(20):  # more than twice as long as nothing may be taken
+            assert not pause.wait(0.2)
+            piece = caller.recv(2048)
+            assert piece
+            got += len(piece)
+        assert got < 64 * 1024  # what waits is always more than the transport's buffer may hold
+        assert impatient.gateway.traffic().running == 1
+        assert impatient.gateway.traffic().stalled == 0
+    assert endless.left.wait(10)
+    wait_until(lambda: impatient.gateway.traffic().running == 0, 20)
+    (record,) = impatient.get("/promptcache/v1/requests").json()["data"]
+    assert (record["status"], record["error"]) == (499, "caller_gone")
+
+
+def test_a_whole_answer_that_nobody_takes_is_not_held(impatient: Served, mock: MockUpstream) -> None:
+    answer = b'{"id":"c","choices":[],"text":"%s"}' % (b"x" * 16_000_000)
+
+    async def large(wire: Wire) -> None:
+        await wire.respond(answer)
+
+    mock.script = large
+    with reader(impatient, BODY):
+        wait_until(lambda: impatient.gateway.traffic().stalled == 1, 20)
+    (record,) = impatient.get("/promptcache/v1/requests").json()["data"]
+    assert record["status"] == 200  # it was answered
+
+
+def test_nobody_is_cut_where_any_time_is_allowed(mock: MockUpstream, tmp_path: Path) -> None:
+    mock.script = endless = Endless()
+    settings = Settings(upstream=UpstreamSettings(url=mock.url), data_dir=tmp_path, send_timeout_s=0.0)
+    with serve(settings) as served, reader(served, STREAMED):
+        assert not endless.left.wait(2.5)
+        assert served.gateway.traffic().running == 1

@@ -159,7 +159,7 @@ class CompletionEndpoint:
             if isinstance(error, GivenUpError):
                 flight.reply = error.reply
             if watch.gone:
-                flight.end(CALLER_GONE, "caller_gone")
+                flight.end(CALLER_GONE, watch.code)
             else:
                 with contextlib.suppress(TimeoutError):  # the caller may have stopped reading
                     async with asyncio.timeout(_LAST_WORDS_S):

@@ -12,6 +12,7 @@ from promptcache.usage import Usage
 from promptcache_gateway.exchange import Outcome
 from promptcache_gateway.mutations import MUTATIONS, Mutator
 from promptcache_gateway.mutations.standing import standing_changes
+from promptcache_gateway.plane import hangup
 from promptcache_gateway.plane.answers import Answer
 from promptcache_gateway.plane.dispatch import at
 from promptcache_gateway.plane.estimate import OutputMeter, estimated
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.switchboard import Hop, Line
 
 CALLER_GONE = 499
+_LEFT = frozenset({hangup.CALLER_GONE, hangup.CALLER_STALLED})
 # What a stream that had begun as a 200 is recorded as, where it was cut by something that went wrong.
 _CUT = {"upstream_timeout": 504, "deadline_exceeded": 504, "engine_unavailable": 503, "engine_error": 500}
 _CUT_OTHERWISE = 502
@@ -173,7 +175,7 @@ class Flight:
     def _estimate(self, error: str | None) -> Usage | None:
         """What a request that is paid for at the provider has used, where it must be estimated."""
         reply = self.reply
-        answered = self._departed and error == "caller_gone" if reply is None else reply.status < 400
+        answered = self._departed and error in _LEFT if reply is None else reply.status < 400
         if self.meter is None or not answered:
             return None
         if isinstance(reply, WholeReply):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope
 
 EXTENSION = "promptcache.hang_up"
+CALLER_GONE, CALLER_STALLED = "caller_gone", "caller_stalled"
 
 T = TypeVar("T")
 
@@ -28,12 +29,13 @@ class HangUps:
 
     Attributes:
         gone: True once it is.
+        stalled: it was the server who hung up: the caller took nothing of its answer.
     """
 
-    __slots__ = ("_told", "gone")
+    __slots__ = ("_told", "gone", "stalled")
 
     def __init__(self) -> None:
-        self.gone = False
+        self.gone = self.stalled = False
         self._told: set[Callable[[], None]] = set()
 
     def tell(self, told: Callable[[], None]) -> None:
@@ -46,9 +48,9 @@ class HangUps:
         """Take that back."""
         self._told.discard(told)
 
-    def happened(self) -> None:
-        """The caller is gone."""
-        self.gone = True
+    def happened(self, *, stalled: bool = False) -> None:
+        """The caller is gone; ``stalled``: it was given up."""
+        self.gone, self.stalled = True, stalled
         for told in tuple(self._told):
             told()
 
@@ -68,6 +70,12 @@ class HangUpWatch:
         self._receive = receive
         self._task: asyncio.Task[object] | None = None
         self._watcher: asyncio.Task[None] | None = None
+
+    @property
+    def code(self) -> str:
+        """What a request is recorded to have ended by whose caller is gone."""
+        stalled = self._hang_ups is not None and self._hang_ups.stalled
+        return CALLER_STALLED if stalled else CALLER_GONE
 
     def __enter__(self) -> Self:
         self._task = asyncio.current_task()
