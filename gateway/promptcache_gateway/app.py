@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import Access
-from promptcache_gateway.control import TrackedResponse, brief_health, create_control_plane
+from promptcache_gateway.control import TrackedResponse, create_control_plane
 from promptcache_gateway.cors import Cors
 from promptcache_gateway.errors import (
     GatewayError,
@@ -21,6 +21,7 @@ from promptcache_gateway.errors import (
 )
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.fleet.metrics import FleetMetrics
+from promptcache_gateway.health import PATHS, Health
 from promptcache_gateway.kept import Shelf
 from promptcache_gateway.logs import log_request
 from promptcache_gateway.mutations import Mutator
@@ -28,7 +29,7 @@ from promptcache_gateway.observe import Journal, Observer
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane
-from promptcache_gateway.plane.responses import send_error, send_whole
+from promptcache_gateway.plane.responses import JSON_TYPE, send_error, send_whole
 from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.reload import Retirement, merge, start_all
 from promptcache_gateway.settings import Settings
@@ -43,7 +44,7 @@ from promptcache_gateway.traffic_metrics import LineFigures, Traffic, TrafficMet
 from promptcache_gateway.upstreams import Switchboard, create_switchboard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.template_sources import SourceSettings
     from promptcache_gateway.upstreams.base import Upstream
 
-_HEAD_AS_GET = frozenset({"/", "/health", "/metrics", "/dashboard"})
+_HEAD_AS_GET = PATHS | {"/", "/metrics", "/dashboard"}
 _BASIC = (b"www-authenticate", b'Basic realm="promptcache"')
 
 
@@ -69,7 +70,7 @@ class Gateway:
         settings: Settings,
         switchboard: Switchboard,
         observer: Observer,
-        control: Callable[[Observer, Sequence[Upstream], SourceSettings], ASGIApp] | None = None,
+        control: Callable[[Observer, Health, SourceSettings], ASGIApp] | None = None,
         common: Common | None = None,
     ) -> None:
         """``control`` makes what answers everything that is not a provider's API; None: this process does.
@@ -88,11 +89,13 @@ class Gateway:
         self._retirement = Retirement()
         self._reloading = asyncio.Lock()
         self._take(settings, switchboard)
+        self._health = Health(self.upstreams, lambda: self._switchboard.lines)
         if control is None:
-            told = create_control_plane(observer, self.upstreams, settings.sources, lambda: self._settings)
-            self._control: ASGIApp = told
+            self._control: ASGIApp = create_control_plane(
+                observer, self.upstreams, settings.sources, lambda: self._settings, self._health
+            )
         else:
-            self._control = control(observer, self.upstreams, settings.sources)
+            self._control = control(observer, self._health, settings.sources)
         self._origins = Origins(settings)
         self._max_requests = settings.max_requests
         self._plane_tasks: set[asyncio.Task[object]] = set()
@@ -243,8 +246,9 @@ class Gateway:
     async def _answer_control(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = self._access.caller(scope["headers"])
         if caller is None or not caller.admin:
-            if scope["path"] == "/health" and scope["method"] in {"GET", "HEAD"}:
-                await send_whole(send, *brief_health(self.upstreams))
+            if scope["path"] in PATHS and scope["method"] in {"GET", "HEAD"}:
+                status, body = self._health.answer(scope["path"], names=False)
+                await send_whole(send, status, [JSON_TYPE], body)
                 return
             if caller is None:
                 await send_error(send, unauthorized(), [_BASIC])

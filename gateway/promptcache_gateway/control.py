@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import orjson
-
-from promptcache._version import __version__
+from promptcache_gateway.health import PATHS, Health
+from promptcache_gateway.plane.responses import JSON_TYPE, send_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.settings import Settings
     from promptcache_gateway.template_sources import SourceSettings
-    from promptcache_gateway.upstreams.base import RawHeaders, Upstream
+    from promptcache_gateway.upstreams.base import Upstream
 
 
 class ControlPlane:
@@ -35,7 +34,9 @@ class ControlPlane:
         upstreams: Sequence[Upstream],
         sources: SourceSettings | None = None,
         settings: Callable[[], Settings] | None = None,
+        health: Health | None = None,
     ) -> None:
+        self._health = Health(upstreams) if health is None else health
         self._observer = observer
         self._settings = settings
         self._sources = sources
@@ -45,8 +46,9 @@ class ControlPlane:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["path"] == "/health" and scope["method"] == "GET":
-            await self._answer_health(send)
+        if scope["path"] in PATHS and scope["method"] == "GET":
+            status, body = self._health.answer(scope["path"], names=True)
+            await send_whole(send, status, [JSON_TYPE], body)
             return
         app = self._app or await self._first_asked()
         await app(scope, receive, send)
@@ -60,14 +62,9 @@ class ControlPlane:
     def _make(self) -> FastAPI:
         from promptcache_gateway.control_app import create_control_app  # noqa: PLC0415 - see above
 
-        return create_control_app(self._observer, self._upstreams, self._sources, self._settings)
-
-    async def _answer_health(self, send: Send) -> None:
-        status, body = health_report(self._upstreams)
-        data = orjson.dumps(body)
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": data})
+        return create_control_app(
+            self._observer, self._upstreams, self._sources, self._settings, self._health
+        )
 
 
 class TrackedResponse:
@@ -95,27 +92,12 @@ class TrackedResponse:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def health_report(upstreams: Sequence[Upstream]) -> tuple[int, dict[str, Any]]:
-    """Status and body of ``/health``: 503 where no upstream can take requests."""
-    report = {upstream.name: dict(upstream.health()) for upstream in upstreams}
-    failing = [name for name, entry in report.items() if entry["ok"] is False]
-    status = "unavailable" if len(failing) == len(report) else "degraded" if failing else "ok"
-    body = {"status": status, "version": __version__, "upstreams": report}
-    return 503 if status == "unavailable" else 200, body
-
-
-def brief_health(upstreams: Sequence[Upstream]) -> tuple[int, RawHeaders, bytes]:
-    """Status, headers and body of ``/health`` for those who may not know where requests go."""
-    status, report = health_report(upstreams)
-    shown = {name: report[name] for name in ("status", "version")}
-    return status, [(b"content-type", b"application/json")], orjson.dumps(shown)
-
-
 def create_control_plane(
     observer: Observer,
     upstreams: Sequence[Upstream],
     sources: SourceSettings | None = None,
     settings: Callable[[], Settings] | None = None,
+    health: Health | None = None,
 ) -> ControlPlane:
     """Make the control plane; ``settings`` tells those of the moment, None: nothing is said of budgets."""
-    return ControlPlane(observer, upstreams, sources, settings)
+    return ControlPlane(observer, upstreams, sources, settings, health)

@@ -15,9 +15,9 @@ from starlette.exceptions import HTTPException
 from promptcache._version import __version__
 from promptcache_gateway.admin import create_router
 from promptcache_gateway.admin.budgets import create_budgets
-from promptcache_gateway.control import health_report
 from promptcache_gateway.dashboard import mount
 from promptcache_gateway.errors import ApiError, internal_error, invalid_request
+from promptcache_gateway.health import Health, live
 from promptcache_gateway.template_sources import TemplateSources
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def create_control_app(
     upstreams: Sequence[Upstream],
     sources: SourceSettings | None = None,
     settings: Callable[[], Settings] | None = None,
+    told: Health | None = None,
 ) -> FastAPI:
     """Make the application of everything that is not a provider's API."""
     app = FastAPI(
@@ -55,7 +56,13 @@ def create_control_app(
     @app.get("/health")
     async def health() -> JSONResponse:
         """503 where no upstream can take requests; what is known of each, and null where nothing is yet."""
-        status, body = health_report(upstreams)
+        status, body = (told or Health(upstreams)).report()
+        return JSONResponse(body, status_code=status)
+
+    @app.get("/health/live")
+    async def alive() -> JSONResponse:
+        """200 where the process answers, whatever its upstreams do."""
+        status, body = live()
         return JSONResponse(body, status_code=status)
 
     @app.get("/", include_in_schema=False)

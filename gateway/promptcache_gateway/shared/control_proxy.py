@@ -10,19 +10,14 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import aiohttp
-import orjson
 from yarl import URL
 
-from promptcache_gateway.control import health_report
 from promptcache_gateway.errors import ApiError
-from promptcache_gateway.plane.responses import send_error, send_whole
+from promptcache_gateway.health import PATHS, Health
+from promptcache_gateway.plane.responses import JSON_TYPE, send_error, send_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from starlette.types import Receive, Scope, Send
-
-    from promptcache_gateway.upstreams.base import Upstream
 
 _HOP = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"te", b"trailer"})
 _MAX_BODY = 33 * 1024 * 1024
@@ -37,12 +32,12 @@ class ControlProxy:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._upstreams: Sequence[Upstream] = ()
+        self._health = Health(())
         self._session: aiohttp.ClientSession | None = None
 
-    def serving(self, _observer: object, upstreams: Sequence[Upstream], _sources: object) -> ControlProxy:
-        """The same, with the upstreams whose health it tells."""
-        self._upstreams = upstreams
+    def serving(self, _observer: object, health: Health, _sources: object) -> ControlProxy:
+        """The same, with the health it tells."""
+        self._health = health
         return self
 
     async def close(self) -> None:
@@ -52,9 +47,9 @@ class ControlProxy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["path"] == "/health" and scope["method"] == "GET":
-            status, report = health_report(self._upstreams)
-            await send_whole(send, status, [(b"content-type", b"application/json")], orjson.dumps(report))
+        if scope["path"] in PATHS and scope["method"] == "GET":
+            status, told = self._health.answer(scope["path"], names=True)
+            await send_whole(send, status, [JSON_TYPE], told)
             return
         body = await _body(receive)
         if body is None:

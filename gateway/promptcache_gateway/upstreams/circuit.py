@@ -27,7 +27,9 @@ class Circuit:
 
     Attributes:
         retry_after_s: whole seconds until the next call is let through; 0 while it is closed.
+        failures: failures in a row, so far.
         opened: how often it has been opened.
+        is_probed: a call is under way that finds out how the upstream is.
     """
 
     def __init__(
@@ -40,29 +42,37 @@ class Circuit:
         self._opens_after = float("inf") if opens_after is None else opens_after
         self._cool_down_s = cool_down_s
         self._clock = clock
-        self._failures = 0
+        self.failures = 0
         self._closed_until = 0.0
+        self._opened_at = 0.0
         self.opened = 0
+        self.is_probed = False
 
     def allows(self) -> bool:
         """Whether a call may be sent now. After the cool-down one is, and others wait for what it meets."""
-        if self._failures < self._opens_after:
+        if self.failures < self._opens_after:
             return True
         now = self._clock()
         if now < self._closed_until:
             return False
+        self.is_probed = True
         self._closed_until = now + _PROBE_S  # a probe that never tells is not waited for any longer
         return True
 
     @property
     def is_open(self) -> bool:
         """Whether the upstream is left alone."""
-        return self._failures >= self._opens_after
+        return self.failures >= self._opens_after
+
+    @property
+    def open_for_s(self) -> float:
+        """Seconds for which the upstream has been left alone; 0 while it is not."""
+        return self._clock() - self._opened_at if self.is_open else 0.0
 
     @property
     def retry_after_s(self) -> int:
         """Whole seconds until a call is let through again."""
-        if self._failures < self._opens_after:
+        if self.failures < self._opens_after:
             return 0
         return max(1, round(self._closed_until - self._clock()))
 
@@ -73,18 +83,20 @@ class Circuit:
 
     def succeeded(self) -> None:
         """Note an answer."""
-        self._failures = 0
+        self.failures, self.is_probed = 0, False
 
     def failed(self) -> None:
         """Note that no answer came, or one that says the server is not up to it."""
-        self._failures += 1
-        self.opened += self._failures == self._opens_after
-        if self._failures >= self._opens_after:
+        self.failures, self.is_probed = self.failures + 1, False
+        if self.failures == self._opens_after:
+            self.opened, self._opened_at = self.opened + 1, self._clock()
+        if self.is_open:
             self._closed_until = self._clock() + self._cool_down_s
 
     def undecided(self) -> None:
         """Note a call that ended without telling anything: a caller who hung up."""
-        if self._failures >= self._opens_after:
+        self.is_probed = False
+        if self.failures >= self._opens_after:
             self._closed_until = min(self._closed_until, self._clock() + self._cool_down_s)
 
 

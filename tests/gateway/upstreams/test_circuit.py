@@ -50,6 +50,27 @@ def test_a_probe_that_tells_nothing_is_followed_by_another() -> None:
     assert circuit.allows()
 
 
+def test_it_says_since_when_and_until_when_an_upstream_is_left_alone() -> None:
+    clock = Clock()
+    circuit = Circuit(opens_after=2, cool_down_s=10, clock=clock)
+    circuit.failed()
+    assert (circuit.failures, circuit.open_for_s, circuit.probe_in_s) == (1, 0, 0)
+    circuit.failed()
+    clock.now += 4
+    assert (circuit.failures, circuit.open_for_s, circuit.probe_in_s) == (2, 4, 6)
+    clock.now += 6
+    assert circuit.probe_in_s == 0
+    assert not circuit.is_probed
+    assert circuit.allows()
+    assert circuit.is_probed
+    circuit.failed()
+    clock.now += 1
+    assert (circuit.is_probed, circuit.opened) == (False, 1)
+    assert (circuit.failures, circuit.open_for_s, circuit.probe_in_s) == (3, 11, 9)
+    circuit.succeeded()
+    assert (circuit.failures, circuit.open_for_s, circuit.probe_in_s) == (0, 0, 0)
+
+
 def test_retries_are_a_share_of_the_calls() -> None:
     budget = RetryBudget(burst=2, share=0.5)
     assert [budget.take() for _ in range(3)] == [True, True, False]
