@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 PAGES = {
-    "conversation": ("conversation", "turns.images", "turns.moves", "forms.marks"),
+    "conversation": ("conversation", "turns.images", "turns.prefix_move", "forms.marks"),
     "template": ("template",),
     "canonical_json": ("canonical",),
     "many_requests": ("batches", "fan_out", "cache_keys"),

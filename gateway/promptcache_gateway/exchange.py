@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from promptcache.usage import Usage
-    from promptcache_gateway.kept.continuation import Continuation
+    from promptcache_gateway.kept.turn import Turn
 
 Dialect = Literal[
     "openai.chat", "openai.completions", "openai.responses", "openai.embeddings", "anthropic.messages"
@@ -92,7 +92,7 @@ class Call:
     key_id: str | None = None
     changes: tuple[Change, ...] = ()
     trace: str | None = None
-    continuation: Continuation | None = None
+    continuation: Turn | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from promptcache.segments import Segment, cut_request
     from promptcache.template import Template
     from promptcache.turns.images import Image
-    from promptcache.turns.moves import PrefixMove
+    from promptcache.turns.prefix_move import PrefixMove
     from promptcache.usage import Usage
 
 __all__ = [
@@ -70,7 +70,7 @@ _HOMES = {
     "segments": ("Segment", "cut_request"),
     "template": ("Template",),
     "turns.images": ("Image",),
-    "turns.moves": ("PrefixMove",),
+    "turns.prefix_move": ("PrefixMove",),
     "usage": ("Usage",),
 }
 _HOME_OF = {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from promptcache.turns.moves import PrefixMove
+    from promptcache.turns.prefix_move import PrefixMove
 
 __all__ = ["Conversation"]
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from promptcache.turns.moves import PrefixMove
+    from promptcache.turns.prefix_move import PrefixMove
 
 __all__ = [
     "CanonicalJSONError",

@@ -5,8 +5,9 @@ watches their health, sends, and tells it what came of that. This package import
 """
 
 from promptcache_gateway.fleet.prefix import Prefix
-from promptcache_gateway.fleet.routing import Choice, Router, Target
+from promptcache_gateway.fleet.routing import Choice, Router
 from promptcache_gateway.fleet.settings import POLICIES, FleetSettings, ReplicaSettings
+from promptcache_gateway.fleet.target import Target
 from promptcache_gateway.fleet.tree import PrefixTree
 
 __all__ = [

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
 
     from promptcache_gateway.fleet.kv_stream import KvStream
-    from promptcache_gateway.fleet.routing import Router, Target
+    from promptcache_gateway.fleet.routing import Router
     from promptcache_gateway.fleet.settings import FleetSettings, ReplicaSettings
+    from promptcache_gateway.fleet.target import Target
     from promptcache_gateway.upstreams.base import Upstream
 
     MakeUpstream = Callable[[ReplicaSettings], Upstream]

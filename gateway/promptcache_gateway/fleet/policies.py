@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.fleet.pins import Pins
     from promptcache_gateway.fleet.prefix import Prefix
-    from promptcache_gateway.fleet.routing import Match, Target
+    from promptcache_gateway.fleet.target import Match, Target
     from promptcache_gateway.fleet.utilisation import Utilisation
 
 PRESSURE = 5.0

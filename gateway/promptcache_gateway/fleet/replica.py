@@ -12,8 +12,8 @@ from promptcache_gateway.upstreams.circuit import Circuit
 
 if TYPE_CHECKING:
     from promptcache_gateway.fleet.kv_stream import KvStream
-    from promptcache_gateway.fleet.routing import Target
     from promptcache_gateway.fleet.settings import ReplicaSettings
+    from promptcache_gateway.fleet.target import Target
     from promptcache_gateway.upstreams.base import Upstream
 
 _log = logging.getLogger("promptcache.gateway")

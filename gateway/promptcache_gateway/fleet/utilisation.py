@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from promptcache_gateway.fleet.routing import Target
+    from promptcache_gateway.fleet.target import Target
 
 WINDOW_S = 120.0
 _SLOT_S = 1.0

@@ -6,14 +6,15 @@ text, so that what the upstream sees of it is what it has seen before, and its c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
 from promptcache_gateway.exchange import Change
-from promptcache_gateway.kept.response import Kept, conversation
+from promptcache_gateway.kept.response import conversation
+from promptcache_gateway.kept.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,38 +24,6 @@ if TYPE_CHECKING:
 
 PREVIOUS = "previous_response_id"
 _GONE_ON = Change(PREVIOUS, ("input", PREVIOUS))
-
-
-@dataclass(frozen=True, slots=True)
-class Continuation:
-    """What a call of the Responses API goes on from, and where its answer is to be kept.
-
-    Attributes:
-        tenant: whose the call is.
-        previous: the id of the response it goes on from, or None.
-        items: its own input items, a JSON list.
-        created_at: Unix time in seconds.
-        shelf: where its answer is kept; None: nowhere.
-    """
-
-    tenant: str
-    previous: str | None
-    items: bytes
-    created_at: float
-    shelf: Shelf | None
-
-    @property
-    def stores(self) -> bool:
-        """Whether its answer is to be kept."""
-        return self.shelf is not None
-
-    def keep(self, response: Mapping[str, Any]) -> bool:
-        """Keep the answer; False where it is not."""
-        if self.shelf is None:
-            return False
-        body = orjson.dumps(response)
-        kept = Kept(response["id"], self.tenant, self.previous, self.created_at, self.items, body)
-        return self.shelf.put(kept)
 
 
 async def continued(call: Call, shelf: Shelf, limit: int, *, native: bool) -> Call:
@@ -74,7 +43,7 @@ async def continued(call: Call, shelf: Shelf, limit: int, *, native: bool) -> Ca
     if own is None:
         return call  # malformed: refused where it is translated
     keeps = shelf.keeps and call.payload.get("store") is not False
-    turn = Continuation(call.tenant, None, orjson.dumps(own), call.received_at, shelf if keeps else None)
+    turn = Turn(call.tenant, None, orjson.dumps(own), call.received_at, shelf if keeps else None)
     if named is None:
         # As the next turn will show it: a text and a message of that text are one to an upstream.
         payload = call.payload if native else {**call.payload, "input": own}

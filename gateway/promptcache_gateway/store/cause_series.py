@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Select
 
-    from promptcache_gateway.store.series import Span
+    from promptcache_gateway.store.span import Span
 
 Json = dict[str, Any]
 Part = tuple[int, str, int, int, float | None]

@@ -6,7 +6,6 @@ themselves. A step in which nothing happened is there with zeros: a gap in the t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Engine, Select, case, func, select
@@ -14,14 +13,16 @@ from sqlalchemy import Engine, Select, case, func, select
 from promptcache_gateway.store.cause_series import causes_by_step
 from promptcache_gateway.store.portable import any_true, lesser, whole
 from promptcache_gateway.store.schema import hours, requests
+from promptcache_gateway.store.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import ColumnElement, RowMapping
 
+    from promptcache_gateway.store.span import Window
+
 Json = dict[str, Any]
-Window = Literal["hour", "day", "week", "month"]
 
 _HOUR = 3_600
 _LATEST = 5_000  # requests of a template among which divergences are counted
@@ -36,29 +37,6 @@ _COUNTS = (
     "lost_tokens",
 )
 _MONEY = ("lost_usd", "saved_usd")
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A window cut into steps, the last of which is under way.
-
-    Attributes:
-        start: Unix time in seconds of the first step.
-        step_s: seconds in a step.
-        steps: how many there are.
-    """
-
-    start: int
-    step_s: int
-    steps: int
-
-    @classmethod
-    def ending_at(cls, window: Window, now: float) -> Span:
-        """The steps of a window that ends with the one ``now`` is in."""
-        step, count = {"hour": (60, 60), "day": (_HOUR, 24), "week": (_HOUR, 168), "month": (86_400, 30)}[
-            window
-        ]
-        return cls((int(now // step) - count + 1) * step, step, count)
 
 
 class Series:

@@ -7,7 +7,7 @@ byte for byte what was sent; only what stood before it is gone, so a cache has t
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from promptcache.turns.entries import (
     UserEntry,
 )
 from promptcache.turns.facts import fact_line
+from promptcache.turns.prefix_move import PrefixMove
 from promptcache.turns.sizes import Count, entry_tokens, static_tokens
 from promptcache.turns.state import State, day_line
 from promptcache.turns.static import tool_name, tool_text
@@ -31,32 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-__all__ = ["PrefixMove"]
-
 _DECLARE_EARLY = "Declare every tool when the conversation begins, and mask those that must not be called."
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixMove:
-    """What moving the prefix costs, in tokens.
-
-    ``kept`` tokens stay the beginning of the request. ``lost`` tokens stay in the request behind the point of
-    change, so a cache must compute them anew. ``dropped`` tokens are sent no more, ``added`` ones are new.
-    ``code`` is the cause by which the miss will be known. ``estimated`` tells that tokens were estimated from
-    characters.
-    """
-
-    code: str
-    kept: int
-    lost: int = 0
-    dropped: int = 0
-    added: int = 0
-    estimated: bool = True
-
-    @property
-    def moved(self) -> bool:
-        """Whether anything changed at all."""
-        return bool(self.lost or self.dropped or self.added)
 
 
 def trim(state: State, count: Count, *, to_tokens: int, at_tokens: int) -> tuple[State, PrefixMove]:

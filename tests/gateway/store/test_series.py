@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptcache_gateway.store import Store
-from promptcache_gateway.store.series import Span
+from promptcache_gateway.store.span import Span
 from tests.gateway.store.records import hit, miss, record
 
 if TYPE_CHECKING:
