@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from promptcache.cli.output import show, show_json
 from promptcache.cli.style import Style
 from promptcache.errors import MalformedRequestError, PromptCacheError
+from promptcache_gateway.diagnose.counted import Counted
 from promptcache_gateway.diagnose.exchange import NotUnderstoodError
 from promptcache_gateway.diagnose.formats import FORMATS, LogReader
 from promptcache_gateway.diagnose.lines import UnreadableLogError, read_log
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from promptcache_gateway.diagnose.ordering import Placed
+    from promptcache_gateway.diagnose.patterns import Pattern
+    from promptcache_gateway.diagnose.replay import Judged
 
 NOTHING: Final = 0
 FAULTS: Final = 1
@@ -86,6 +89,7 @@ def diagnose_log(
     for exchange in reader.end():
         judge(order.add(number, exchange, 0))
     judge(order.rest())
+    judge.end()
 
 
 class _Judge:
@@ -93,14 +97,29 @@ class _Judge:
 
     def __init__(self, replay: Replay, summary: Summary) -> None:
         self._replay = replay
+        self._counted = Counted(replay.money)
         self._summary = summary
 
     def __call__(self, turn: Iterable[Placed]) -> None:
         for one in turn:
+            if one.exchange.counts is not None:
+                self._add(self._counted.add(one.line, one.exchange))
+                continue
             try:
                 self._summary.add(self._replay.judge(one.line, one.exchange, one.place))
             except MalformedRequestError as error:
                 self._summary.add_bad(one.line, f"{error.path}: {error.problem}")
+
+    def end(self) -> None:
+        """Judge what was still waited for: rows of counters."""
+        self._add(self._counted.rest())
+
+    def _add(self, rows: Iterable[tuple[Sequence[Judged], Pattern | None]]) -> None:
+        for judged, pattern in rows:
+            for one in judged:
+                self._summary.add(one)
+            if pattern is not None:
+                self._summary.add_pattern(pattern)
 
 
 def _progress(options: argparse.Namespace) -> Callable[[int], None]:

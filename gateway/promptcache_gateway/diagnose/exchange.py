@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from promptcache.counters import CounterRecord
     from promptcache.usage import Usage
 
 _MILLISECONDS_FROM = 1e11  # as seconds this would be the year 5138
@@ -32,6 +33,9 @@ class LoggedExchange:
         id: the log's own name for it.
         status: the HTTP status of the answer.
         whole: False where the log leaves out parts of the prompt (a transcript without the tools).
+        counts: what is known where the log holds no prompt at all, but what was counted; else None. The body
+            is the model alone then.
+        session: the conversation it says that it belongs to.
     """
 
     body: Mapping[str, Any]
@@ -43,6 +47,8 @@ class LoggedExchange:
     id: str | None = None
     status: int = 200
     whole: bool = True
+    counts: CounterRecord | None = None
+    session: str | None = None
 
 
 class NotUnderstoodError(ValueError):

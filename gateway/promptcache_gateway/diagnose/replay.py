@@ -74,12 +74,15 @@ class Replay:
 
     Args:
         money: prices; None: the shipped ones and the user's own.
+
+    Attributes:
+        money: the prices it goes by.
     """
 
     def __init__(self, money: Money | None = None) -> None:
         self._now = 0.0
         # Read once: an export that begins with the newest has a new observer for every stretch.
-        self._money = money if money is not None else Money(load_price_list().find)
+        self.money = money if money is not None else Money(load_price_list().find)
         self._observer = self._make_observer()
         self._numbers = 0
         self._unanswered: OrderedDict[str, float | None] = OrderedDict()
@@ -132,7 +135,7 @@ class Replay:
         if gaps:
             history.has_gaps()
         upstreams = [LoggedUpstream()]
-        return Observer(upstreams, history=history, money=self._money, clock=lambda: self._now)
+        return Observer(upstreams, history=history, money=self.money, clock=lambda: self._now)
 
     def _call(self, exchange: LoggedExchange) -> Call:
         self._numbers += 1

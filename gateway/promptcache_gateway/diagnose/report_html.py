@@ -9,10 +9,11 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from promptcache.causes import get_cause
 from promptcache_gateway.diagnose.report_text import dollars, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from promptcache_gateway.diagnose.summary import Summary
 
@@ -32,7 +33,7 @@ def render(summary: Summary) -> str:
         f"<h1>{title}</h1>",
         _facts(summary, report["total"]),
         _bad(report),
-        *[_template(template) for template in report["templates"][:_MAX_TEMPLATES]],
+        *[_template(template, report["patterns"]) for template in report["templates"][:_MAX_TEMPLATES]],
         _left_out(report),
         "</main></body></html>",
     ]
@@ -64,7 +65,8 @@ def _bad(report: Mapping[str, Any]) -> str:
     )
 
 
-def _template(template: Mapping[str, Any]) -> str:
+def _template(template: Mapping[str, Any], patterns: Sequence[Mapping[str, Any]]) -> str:
+    shown = "".join(_pattern(one) for one in patterns if one["template"] == template["name"])
     causes = "".join(_cause(cause, template) for cause in template["causes"])
     bar = _bar(template["hit_rate"], template["achievable_hit_rate"])
     facts = (
@@ -74,9 +76,22 @@ def _template(template: Mapping[str, Any]) -> str:
         f"lost {_about(template, format(template['lost_tokens'], ','))} tokens"
         + (f" ({_usd(template['lost_usd'])})" if template["lost_usd"] else "")
     )
-    body = causes or '<p class="good">Nothing breaks its prefix.</p>'
+    good = '<p class="good">Nothing breaks its prefix.</p>'
+    unknown = template["achievable_hit_rate"] is None
+    body = causes + shown or ("<p>Its counters prove no cause.</p>" if unknown else good)
     mixed = "<p>Several templates stand here together.</p>" if template["mixed"] else ""
     return f"<section><h2>{escape(template['name'])}</h2>{mixed}{bar}<p>{facts}.</p>{body}</section>"
+
+
+def _pattern(pattern: Mapping[str, Any]) -> str:
+    possible = ", ".join(
+        f"<code>{escape(code)}</code> {escape(get_cause(code).title)}" for code in pattern["possible"]
+    )
+    size = f"{pattern['requests']:,} requests, {pattern['tokens']:,} tokens"
+    return (
+        f'<article class="unknown"><h3>No cause is proved</h3><p>{size}</p>'
+        f"<p>{escape(pattern['summary'])}</p><p>Possible: {possible}.</p></article>"
+    )
 
 
 def _bar(read: float | None, reusable: float | None) -> str:

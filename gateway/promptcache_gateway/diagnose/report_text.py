@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 from promptcache.causes import get_cause
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from promptcache.cli.style import Style
+    from promptcache_gateway.diagnose.patterns import Pattern
     from promptcache_gateway.diagnose.summary import CauseTotal, Summary, TemplateTotal
 
 _WIDTH = 100
@@ -35,7 +38,7 @@ def describe(summary: Summary, style: Style, *, templates: int = 10) -> str:
         lines.append("  " + _headline(cause, total, style))
     shown = summary.templates[:templates]
     for template in shown:
-        lines += ["", *_template(template, style)]
+        lines += ["", *_template(template, summary.patterns, style)]
     left = len(summary.templates) - len(shown)
     if left > 0:
         lines += ["", style.dim(f"{_count(left, 'more template')} (--templates N, or --output-format json)")]
@@ -44,15 +47,31 @@ def describe(summary: Summary, style: Style, *, templates: int = 10) -> str:
     return "\n".join(lines)
 
 
-def _template(template: TemplateTotal, style: Style) -> list[str]:
+def _template(template: TemplateTotal, patterns: Sequence[Pattern], style: Style) -> list[str]:
     lines = [style.bold(template.name) + f"  {_count(template.requests, 'request')}"]
     lines += ["  " + text for text in _rates(template)]
     causes = template.ranked()
     for cause in causes[:_MAX_CAUSES]:
         lines += _cause(cause, template, style)
-    if not causes:
-        lines.append("  " + style.green("Nothing breaks its prefix."))
+    shown = [pattern for pattern in patterns if pattern.template == template.name]
+    for pattern in shown:
+        lines += _pattern(pattern, style)
+    if not causes and not shown:
+        known = template.judged_prompt_tokens or not template.requests
+        lines.append(
+            "  " + (style.green("Nothing breaks its prefix.") if known else "Its counters prove no cause.")
+        )
     return lines
+
+
+def _pattern(pattern: Pattern, style: Style) -> list[str]:
+    size = f"{_count(pattern.requests, 'request')}, {pattern.tokens:,} tokens"
+    head = f"  {style.bold('No cause is proved')}: {size}"
+    wrap = textwrap.TextWrapper(_WIDTH, initial_indent="      ", subsequent_indent="      ").fill
+    causes = (
+        f"{code} {get_cause(code).title[:1].lower()}{get_cause(code).title[1:]}" for code in pattern.possible
+    )
+    return [head, wrap(pattern.summary), wrap(f"Possible: {'; '.join(causes)}.")]
 
 
 def _rates(total: TemplateTotal) -> list[str]:
@@ -63,14 +82,15 @@ def _rates(total: TemplateTotal) -> list[str]:
         lines[0] += f", {read:.1%} read from the cache"
     else:
         lines[0] = f"~{lines[0]}; the log does not say what was read from the cache"
-    lines[0] += (
-        f", {about}{min(1.0, total.reusable_tokens / max(1, total.prompt_tokens)):.1%} could have been"
-    )
+    if total.judged_prompt_tokens:
+        could = min(1.0, total.reusable_tokens / total.judged_prompt_tokens)
+        lines[0] += f", {about}{could:.1%} could have been"
     money = f" ({dollars(total.lost_usd)})" if total.lost_usd else ""
     if total.lost_tokens:
         lines.append(f"lost: {about}{total.lost_tokens:,} tokens{money}")
     if total.saved_usd:
-        lines.append(f"saved by the cache: {dollars(total.saved_usd)}")
+        did = "saved by the cache" if total.saved_usd > 0 else "the cache cost more than it saved"
+        lines.append(f"{did}: {dollars(abs(total.saved_usd))}")
     return lines
 
 
@@ -98,6 +118,8 @@ def _example(example: dict[str, Any], style: Style) -> list[str]:
     place = f" in {example['path']}" if example["path"] else ""
     offset = f", character {example['char_offset']}" if example["char_offset"] is not None else ""
     lines = [style.dim(f"      line {example['line']}{place}{offset}")]
+    if not (example["path"] or example["before"] or example["after"]):
+        lines.append(f"      {example['summary']}")
     for sign, key, paint in (("-", "before", style.red), ("+", "after", style.green)):
         if example[key]:
             lines.append("      " + paint(f"{sign} {_one_line(example[key])}"))

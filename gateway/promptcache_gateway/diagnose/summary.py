@@ -6,13 +6,14 @@ read are estimates and stay apart from those that were reported. How it is shown
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
 from promptcache_gateway.observe.templates import MIXED
 
 if TYPE_CHECKING:
+    from promptcache_gateway.diagnose.patterns import Pattern
     from promptcache_gateway.diagnose.replay import Judged
     from promptcache_gateway.observe.diagnosis import Diagnosis
     from promptcache_gateway.observe.places import Place
@@ -52,7 +53,11 @@ class CauseTotal:
 
 @dataclass(slots=True)
 class TemplateTotal:
-    """One template's sums. ``reported`` ones are of requests whose log says what was read."""
+    """One template's sums.
+
+    ``reported`` ones are of requests whose log says what was read, ``judged_prompt_tokens`` of those of which
+    it can be told what could have been: of counters alone that is not known.
+    """
 
     name: str
     learned: bool
@@ -62,6 +67,7 @@ class TemplateTotal:
     reported_prompt_tokens: int = 0
     cached_tokens: int = 0
     reusable_tokens: int = 0
+    judged_prompt_tokens: int = 0
     lost_tokens: int = 0
     lost_usd: float | None = None
     saved_usd: float | None = None
@@ -81,7 +87,9 @@ class TemplateTotal:
             self.reported_prompt_tokens += prompt
             self.cached_tokens += record.cached_tokens or 0
         reusable = diagnosis.reusable_tokens
-        self.reusable_tokens += min(prompt, reusable if reusable is not None else record.cached_tokens or 0)
+        if judged.exchange.counts is None:
+            self.judged_prompt_tokens += prompt
+            self.reusable_tokens += min(prompt, _or(reusable, record.cached_tokens or 0))
         self.lost_tokens += _lost(judged)
         self.lost_usd = _plus(self.lost_usd, diagnosis.lost_usd)
         self.saved_usd = _plus(self.saved_usd, record.saved_usd)
@@ -115,7 +123,7 @@ class TemplateTotal:
             "prompt_tokens": self.prompt_tokens,
             "cached_tokens": self.cached_tokens if self.reported else None,
             "hit_rate": _rate(self.cached_tokens, self.reported_prompt_tokens),
-            "achievable_hit_rate": _rate(self.reusable_tokens, self.prompt_tokens),
+            "achievable_hit_rate": _rate(self.reusable_tokens, self.judged_prompt_tokens),
             "lost_tokens": self.lost_tokens,
             "lost_usd": self.lost_usd,
             "saved_usd": self.saved_usd,
@@ -140,6 +148,7 @@ class Summary:
         self.last_time: float | None = None
         self.bad_lines = 0
         self.bad: list[dict[str, Any]] = []
+        self.patterns: list[Pattern] = []
         self._templates: dict[str, TemplateTotal] = {}
 
     def add(self, judged: Judged) -> None:
@@ -155,6 +164,17 @@ class Summary:
         if time is not None:
             self.first_time = time if self.first_time is None else min(self.first_time, time)
             self.last_time = time if self.last_time is None else max(self.last_time, time)
+
+    def add_pattern(self, pattern: Pattern) -> None:
+        """Note what a row of counters shows; rows of one template that show the same are one."""
+        for at, known in enumerate(self.patterns):
+            if (known.summary, known.template) == (pattern.summary, pattern.template):
+                self.patterns[at] = replace(
+                    known, requests=known.requests + pattern.requests, tokens=known.tokens + pattern.tokens
+                )
+                return
+        if len(self.patterns) < _MAX_TEMPLATES:
+            self.patterns.append(pattern)
 
     def add_bad(self, line: int, problem: str) -> None:
         """Note a line that holds no request; the first few are named."""
@@ -190,6 +210,7 @@ class Summary:
                 if key not in {"name", "learned", "mixed"}
             },
             "templates": [template.to_dict() for template in self.templates],
+            "patterns": [pattern.to_dict() for pattern in self.patterns],
         }
 
 
@@ -218,6 +239,10 @@ def _example(judged: Judged, code: str) -> dict[str, Any]:
         "after": place.after,
         "summary": diagnosis.summary,
     }
+
+
+def _or(value: int | None, other: int) -> int:
+    return other if value is None else value
 
 
 def _plus(one: float | None, other: float | None) -> float | None:

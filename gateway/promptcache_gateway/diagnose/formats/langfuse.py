@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache.usage import Usage
+from promptcache_gateway.diagnose.counts import read_counts
 from promptcache_gateway.diagnose.exchange import (
     LoggedExchange,
     NotUnderstoodError,
@@ -48,17 +49,22 @@ class Langfuse:
         first_output = read_time(first_of(entry, "completionStartTime", "completion_start_time"))
         waited = milliseconds_between(started, first_output)
         failed = entry.get("level") == "ERROR"
-        return [
-            LoggedExchange(
-                body=_body(entry),
-                usage=None if failed else _usage(entry),
-                time=started,
-                ttft_ms=waited,
-                template=text_of(first_of(entry, "promptName", "prompt_name")),
-                id=text_of(entry.get("id")),
-                status=500 if failed else 200,
-            )
-        ]
+        known: dict[str, Any] = {
+            "time": started,
+            "ttft_ms": waited,
+            "template": text_of(first_of(entry, "promptName", "prompt_name")),
+            "id": text_of(entry.get("id")),
+            "status": 500 if failed else 200,
+        }
+        usage = None if failed else _usage(entry)
+        try:
+            return [LoggedExchange(body=_body(entry), usage=usage, **known)]
+        except NotUnderstoodError:
+            model = text_of(first_of(entry, "model", "providedModelName", "provided_model_name"))
+            counted = None if usage is None else read_counts(entry, usage, model=model, **known)
+            if counted is None:
+                raise
+            return [counted]
 
     def end(self) -> Iterable[LoggedExchange]:
         """Nothing: every entry stands for itself."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache.usage import Usage
+from promptcache_gateway.diagnose.counts import read_counts
 from promptcache_gateway.diagnose.exchange import (
     LoggedExchange,
     NotUnderstoodError,
@@ -47,17 +48,22 @@ class LiteLLM:
         first_output = read_time(entry.get("completionStartTime"))
         waited = milliseconds_between(started, first_output)
         failed = entry.get("status") in {"failure", "error"}
-        return [
-            LoggedExchange(
-                body=_body(entry),
-                usage=None if failed else _usage(entry),
-                time=started,
-                ttft_ms=waited if entry.get("stream") else None,
-                id=text_of(first_of(entry, "id", "request_id")),
-                tenant=_tenant(entry),
-                status=500 if failed else 200,
-            )
-        ]
+        known: dict[str, Any] = {
+            "time": started,
+            "ttft_ms": waited if entry.get("stream") else None,
+            "id": text_of(first_of(entry, "id", "request_id")),
+            "tenant": _tenant(entry),
+            "status": 500 if failed else 200,
+        }
+        usage = None if failed else _usage(entry)
+        try:
+            return [LoggedExchange(body=_body(entry), usage=usage, **known)]
+        except NotUnderstoodError:
+            model = text_of(first_of(entry, "model", "model_group"))
+            counted = None if usage is None else read_counts(entry, usage, model=model, **known)
+            if counted is None:
+                raise
+            return [counted]
 
     def end(self) -> Iterable[LoggedExchange]:
         """Nothing: every entry stands for itself."""

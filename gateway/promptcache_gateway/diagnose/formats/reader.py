@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from promptcache_gateway.diagnose.exchange import LoggedExchange, NotUnderstoodError
 from promptcache_gateway.diagnose.formats.claude_code import ClaudeCode
 from promptcache_gateway.diagnose.formats.codex import Codex
+from promptcache_gateway.diagnose.formats.counters import Counters
 from promptcache_gateway.diagnose.formats.langfuse import Langfuse
 from promptcache_gateway.diagnose.formats.litellm import LiteLLM
 from promptcache_gateway.diagnose.formats.plain import Plain
@@ -48,7 +49,7 @@ class Format(Protocol):
         ...
 
 
-FORMATS: Final = (Codex, ClaudeCode, Langfuse, LiteLLM, Plain)
+FORMATS: Final = (Codex, Langfuse, ClaudeCode, LiteLLM, Plain, Counters)
 """In the order in which an entry is tried: the most telling marks first."""
 
 

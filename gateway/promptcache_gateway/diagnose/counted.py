@@ -1,0 +1,293 @@
+"""What counters in a row prove where prompts were not kept, and what they only show.
+
+Requests are gathered by conversation where the log names one, else by tenant, template and model. A cause is
+named only where labels or the counts themselves leave no other: equal hashes, times, breakpoints, a prompt
+that grows in every turn while the same tokens are read. Everything else is a pattern with the causes that may
+stand behind it, and nobody is blamed. The rules are the SDK's (`promptcache.counters`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from promptcache.causes import get_cause
+from promptcache.counters import CounterRecord, diagnose_sequence, find_plateau, miss_reasons
+from promptcache.providers import find_model
+from promptcache.usage import Usage
+from promptcache_gateway.diagnose.patterns import Pattern, pattern_of
+from promptcache_gateway.diagnose.replay import Judged
+from promptcache_gateway.observe.diagnosis import Attribution, Diagnosis
+from promptcache_gateway.observe.record import RequestRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from promptcache_gateway.diagnose.exchange import LoggedExchange
+    from promptcache_gateway.observe.money import Money
+
+_MOST_ROWS = 1_024
+_MOST_REQUESTS = 512  # of a row; then it is judged, and begun anew with its last request
+_GROWS, _GROWS_NAMED = 6, 5
+"""So many requests, each longer than the last, are one conversation: chance has it once in hundreds."""
+_MOSTLY_GROWS = 0.8
+_EXPECTED = frozenset({"PC604", "PC801", "PC802"})
+_UPSTREAMS = frozenset({"PC804", "PC809", "PC811"})
+_OF_A_ROW = frozenset({"PC601", "PC607", "PC608", "PC610", "PC804", "PC811"})
+"""Codes that a row of counters proves by its labels."""
+_IN_ONE = frozenset({"PC502", "PC610"})  # of one conversation that grows
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    exchange: LoggedExchange
+    counts: CounterRecord
+
+
+class Counted:
+    """Gathers requests of which only counters are known, and judges them in rows.
+
+    Args:
+        money: prices.
+    """
+
+    def __init__(self, money: Money) -> None:
+        self._money = money
+        self._rows: OrderedDict[tuple[str, ...], list[_Line]] = OrderedDict()
+        self._carried: set[int] = set()  # lines that begin a row and were judged in the one before
+
+    def add(self, number: int, exchange: LoggedExchange) -> Iterator[tuple[list[Judged], Pattern | None]]:
+        """Take a request; yields the rows that are complete with it."""
+        assert exchange.counts is not None
+        model = str(exchange.body.get("model"))
+        key = (exchange.tenant, exchange.template or "", *_of_session(exchange.session, model))
+        row = self._rows.setdefault(key, [])
+        self._rows.move_to_end(key)
+        row.append(_Line(number, exchange, exchange.counts))
+        if len(row) >= _MOST_REQUESTS:
+            yield self._judge(row)
+            self._carried.add(number)
+            self._rows[key] = row[-1:]
+        while len(self._rows) > _MOST_ROWS:
+            yield self._judge(self._rows.popitem(last=False)[1])
+
+    def rest(self) -> Iterator[tuple[list[Judged], Pattern | None]]:
+        """The log has ended; yields all that are left."""
+        while self._rows:
+            yield self._judge(self._rows.popitem(last=False)[1])
+
+    def _judge(self, row: list[_Line]) -> tuple[list[Judged], Pattern | None]:
+        known = row[0].number in self._carried
+        self._carried.discard(row[0].number)
+        verdicts = judge_row([line.counts for line in row], named=row[0].exchange.session is not None)
+        judged = [self._judged(*pair) for pair in zip(row, verdicts, strict=True)][known:]
+        if not judged or any(verdict.cause not in {None, "PC801"} for verdict in verdicts):
+            return judged, None
+        return judged, pattern_of([line.counts for line in row], judged[0].record.template)
+
+    def _judged(self, line: _Line, verdict: Diagnosis) -> Judged:
+        exchange, counts = line.exchange, line.counts
+        usage = exchange.usage if exchange.usage is not None else Usage.unreported()
+        model = counts.model or ""
+        record = RequestRecord(
+            id=exchange.id or f"line {line.number}",
+            time=exchange.time or 0.0,
+            template=exchange.template or f"{model or 'unknown model'} (counters only)",
+            learned=exchange.template is None,
+            tenant=exchange.tenant,
+            upstream="log",
+            model=model,
+            dialect="counters",
+            status=exchange.status,
+            error=None,
+            prompt_tokens=counts.total_input,
+            cached_tokens=counts.read,
+            cache_write_tokens=counts.write,
+            uncached_tokens=counts.uncached,
+            output_tokens=usage.output,
+            reported=counts.read is not None and counts.total_input is not None,
+            ttft_ms=exchange.ttft_ms,
+            duration_ms=0.0,
+            response_id=None,
+            saved_usd=self._money.saved(usage, model),
+            diagnosis=self._money.price_loss(verdict, model, counts.total_input),
+        )
+        return Judged(line.number, record, counted=True, exchange=exchange)
+
+
+def _of_session(session: str | None, model: str) -> tuple[str, str]:
+    return ("session", session) if session is not None else ("model", model)
+
+
+def judge_row(records: Sequence[CounterRecord], *, named: bool = False) -> list[Diagnosis]:
+    """A diagnosis of each of a row's requests.
+
+    Args:
+        records: what was counted, in order.
+        named: the log itself says that they are one conversation.
+    """
+    records = [replace(record, t=number) for number, record in enumerate(records)]
+    alone = [_alone(record) for record in records]
+    return [
+        first if first is not None else second
+        for first, second in zip(alone, _together(records, named=named), strict=True)
+    ]
+
+
+def _alone(record: CounterRecord) -> Diagnosis | None:
+    """What a request's own counts say."""
+    if record.read is None:
+        return _found("PC810", record, "The log does not say how much was read from the cache.")
+    size, least = record.total_input, record.min_tokens
+    if not record.read and not record.write and size is not None and least is not None and size < least:
+        return _found("PC604", record, f"{size} tokens are fewer than the {least} the cache takes.", lost=0)
+    return None
+
+
+def _together(records: list[CounterRecord], *, named: bool) -> list[Diagnosis]:
+    """What they say in a row; where they say nothing, no cause."""
+    row = diagnose_sequence([record for record in records if record.read is not None])
+    if (
+        row.cause in _OF_A_ROW
+        and "requests" not in row.details
+        and _is_proved(str(row.cause), records, named)
+    ):
+        return _all_of(str(row.cause), records)
+    pinned = _pinned(records, named=named)
+    single = _one_by_one(records, named=named)
+    return [pinned.get(number, diagnosis) for number, diagnosis in enumerate(single)]
+
+
+def _is_proved(code: str, records: list[CounterRecord], named: bool) -> bool:  # noqa: FBT001
+    """Whether a row's labels prove what its counts look like: conversations may each have their server."""
+    related = named or all(record.append_only for record in records[1:])
+    return code != "PC804" or related or all(record.identity is not None for record in records)
+
+
+def _all_of(code: str, records: list[CounterRecord]) -> list[Diagnosis]:
+    """A row's one cause, of every request in it that missed but the first."""
+    found = []
+    for number, record in enumerate(records):
+        missed = not record.read or code == "PC610"
+        if not number:
+            found.append(_first(record))
+        elif missed:
+            found.append(_found(code, record, "", lost=_lost(records[number - 1], record, code)))
+        else:
+            found.append(_nothing(record))
+    return found
+
+
+def _lost(previous: CounterRecord, record: CounterRecord, code: str) -> int | None:
+    """What of the request before could have been read; None where that is not sure to be in this one."""
+    if record.total_input is None or previous.total_input is None or record.read is None:
+        return None
+    same = record.identity is not None and record.identity == previous.identity
+    if not same and record.append_only is not True and code not in _IN_ONE:
+        return None
+    whole = min(previous.total_input, record.total_input - 1)
+    return max(0, whole // (record.step or 1) * (record.step or 1) - record.read)
+
+
+def _pinned(records: list[CounterRecord], *, named: bool) -> dict[int, Diagnosis]:
+    """The requests of a plateau in one conversation; empty where there is none, or it may be several.
+
+    A provider that keeps only what is marked, and wrote nothing, has no breakpoint behind what is read:
+    nothing there need have changed.
+    """
+    plateau = find_plateau(records)
+    if plateau is None:
+        return {}
+    first, last = int(plateau.from_t or 0), int(plateau.to_t or 0)
+    if not _is_one_conversation(records, last - first + 1, named=named):
+        return {}
+    if all(record.write == 0 and _is_marked_only(record) for record in records[first : last + 1]):
+        return {}
+    told = (
+        f"Reads stay at {plateau.cached_tokens} tokens while the prompt grows: it changes right behind them."
+    )
+    return {
+        number: _found(
+            "PC502", records[number], told, lost=_lost(records[number - 1], records[number], "PC502")
+        )
+        for number in range(first + 1, last + 1)
+    }
+
+
+def _is_marked_only(record: CounterRecord) -> bool:
+    facts = find_model(record.model) if record.model else None
+    return facts is not None and facts.control == "marks"
+
+
+def _is_one_conversation(records: list[CounterRecord], pinned: int, *, named: bool) -> bool:
+    """Whether requests mostly grow from one to the next, and too many are pinned for it to be chance."""
+    if all(record.append_only for record in records[1:]):
+        return True
+    sizes = [record.total_input or 0 for record in records]
+    grown = sum(one < other for one, other in pairwise(sizes))
+    return pinned >= (_GROWS_NAMED if named else _GROWS) and grown >= _MOSTLY_GROWS * (len(sizes) - 1)
+
+
+def _one_by_one(records: list[CounterRecord], *, named: bool) -> list[Diagnosis]:
+    """Each request by the one before it, where the log says how they belong together."""
+    found = []
+    for number, (record, reason) in enumerate(zip(records, miss_reasons(records), strict=True)):
+        previous = records[number - 1] if number else None
+        code = reason.cause
+        if previous is None or code is None or not _belongs(previous, record, code, named=named):
+            found.append(_first(record) if previous is None and not record.read else _nothing(record))
+            continue
+        found.append(_found(code, record, "", lost=_lost(previous, record, code)))
+    return found
+
+
+def _belongs(previous: CounterRecord, record: CounterRecord, code: str, *, named: bool) -> bool:
+    """Whether a request is known to go on from the one before it.
+
+    A conversation's name is enough to say that it paused or changed its model; that nothing in it changed it
+    does not say.
+    """
+    same = record.identity is not None and record.identity == previous.identity
+    if same or record.append_only is True:
+        return True
+    return named and code in {"PC503", "PC802"} and record.append_only is None and record.identity is None
+
+
+def _first(record: CounterRecord) -> Diagnosis:
+    if record.read:
+        return _nothing(record)
+    return _found("PC801", record, "The first request of a row: there was nothing to reuse.", lost=0)
+
+
+def _nothing(record: CounterRecord) -> Diagnosis:
+    """Nothing is proved; what was read was read."""
+    summary = "Only counters are known of it, and they prove no cause."
+    return Diagnosis(summary=summary, attribution="unknown", hit=True if record.read else None)
+
+
+def _found(code: str, record: CounterRecord, summary: str, *, lost: int | None = None) -> Diagnosis:
+    cause = get_cause(code)
+    reusable = None if lost is None else (record.read or 0) + lost
+    return Diagnosis(
+        cause=code,
+        causes=(code,),
+        hit=None if code == "PC810" else False,
+        reusable_tokens=reusable,
+        lost_tokens=lost,
+        losses={code: lost} if lost else {},
+        estimated=bool(lost),
+        summary=summary or f"{cause.title}.",
+        remedy=cause.remedy,
+        attribution=_whose(code),
+    )
+
+
+def _whose(code: str) -> Attribution:
+    if code == "PC810":
+        return "unknown"
+    if code in _EXPECTED:
+        return "expected"
+    return "upstream" if code in _UPSTREAMS else "caller"

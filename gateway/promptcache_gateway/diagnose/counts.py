@@ -1,0 +1,98 @@
+"""Reads what was counted of a request whose prompt was not kept: tokens, times, and the labels beside them.
+
+Many logs leave prompts out, by default or by law. What counters in a row prove is `counted`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from promptcache.counters import CounterRecord
+from promptcache.providers import find_model
+from promptcache.usage import Usage
+from promptcache_gateway.diagnose.exchange import LoggedExchange, first_of, read_time, text_of
+from promptcache_gateway.observe.rules import rules_for
+
+_TIME = ("time", "timestamp", "received_at", "start_time", "startTime", "created_at", "created", "ts", "at")
+_SESSION = ("session_id", "sessionId", "session", "conversation_id", "conversation", "thread_id", "chat_id")
+_FAILED = 400
+
+
+def read_counts(entry: Mapping[str, Any], usage: Usage | None = None, **known: Any) -> LoggedExchange | None:
+    """The request that a line of counters stands for; None where it counts no prompt.
+
+    Args:
+        entry: the line, with its labels; counts stand in it, or under ``usage``.
+        usage: the counts, where a format has read them from elsewhere.
+        known: what a format knows of the request (`LoggedExchange`'s attributes).
+    """
+    found = _with_usage(CounterRecord.from_mapping(_flat(entry)), usage)
+    told = usage if usage is not None else Usage.from_response(entry)
+    if found.total_input is None and found.read is None and found.write is None:
+        return None
+    time = known.pop("time", None)
+    time = read_time(first_of(entry, *_TIME)) if time is None else time
+    if found.start_s is None and time is not None:
+        found = replace(found, start_s=time)
+    model = text_of(known.pop("model", None)) or found.model or ""
+    found = _with_facts(replace(found, model=model or None), model)
+    values: dict[str, Any] = {
+        "template": text_of(entry.get("template")),
+        "tenant": text_of(entry.get("tenant")) or "default",
+        "id": text_of(first_of(entry, "id", "request_id")),
+        "session": text_of(first_of(entry, *_SESSION)),
+        "status": _status(entry),
+    }
+    values |= {key: value for key, value in known.items() if value is not None}
+    time = found.start_s if time is None else time
+    return LoggedExchange({"model": model}, _whole(told, found), time, counts=found, **values)
+
+
+def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The line with the members of its request beside its own."""
+    request = entry.get("request")
+    return {**request, **entry} if isinstance(request, Mapping) else entry
+
+
+def _with_usage(found: CounterRecord, usage: Usage | None) -> CounterRecord:
+    if usage is None:
+        return found
+    return replace(
+        found,
+        total_input=usage.total_input,
+        uncached=usage.uncached,
+        read=usage.cache_read,
+        write=usage.cache_write,
+    )
+
+
+def _with_facts(found: CounterRecord, model: str) -> CounterRecord:
+    """The counters with what is known of the model, where the line says nothing of it."""
+    if not model:
+        return found
+    facts, rules = find_model(model), rules_for("hosted", model)
+    return replace(
+        found,
+        ttl_s=rules.lifetime_s if found.ttl_s is None else found.ttl_s,
+        step=facts.step if found.step is None and facts is not None else found.step,
+        min_tokens=facts.min_tokens if found.min_tokens is None and facts is not None else found.min_tokens,
+    )
+
+
+def _whole(usage: Usage, found: CounterRecord) -> Usage:
+    """The usage, or the same from names that only counters have."""
+    if usage.total_input is not None or found.total_input is None:
+        return usage
+    counts: dict[str, Any] = {"prompt_tokens": found.total_input}
+    if found.read is not None:
+        counts["prompt_tokens_details"] = {"cached_tokens": min(found.read, found.total_input)}
+    return Usage.from_response({"usage": counts})
+
+
+def _status(entry: Mapping[str, Any]) -> int:
+    status = first_of(entry, "status", "status_code")
+    if isinstance(status, int) and not isinstance(status, bool):
+        return status
+    return _FAILED if status in {"failure", "error"} else 200

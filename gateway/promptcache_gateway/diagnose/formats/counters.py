@@ -1,0 +1,39 @@
+"""Counters without prompts: a provider's ``usage``, flat or under its name, with the labels beside it.
+
+Labels that tell are the model, times, ``session_id``, a hash of the prefix (``prefix_sha``), ``append_only``,
+``route``, ``cache_key`` and ``marks_at_tokens``; see `promptcache.counters.CounterRecord`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.diagnose.counts import read_counts
+from promptcache_gateway.diagnose.exchange import NotUnderstoodError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from promptcache_gateway.diagnose.exchange import LoggedExchange
+
+
+class Counters:
+    """Lines that hold counts and no prompt."""
+
+    name = "counters"
+    about = "usage counts without prompts"
+
+    def knows(self, entry: Mapping[str, Any]) -> bool:
+        """Whether it counts the tokens of a prompt."""
+        return read_counts(entry) is not None
+
+    def read(self, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
+        """The one request."""
+        found = read_counts(entry)
+        if found is None:
+            raise NotUnderstoodError("no counts of a prompt")
+        return [found]
+
+    def end(self) -> Iterable[LoggedExchange]:
+        """Nothing: every entry stands for itself."""
+        return ()
