@@ -17,7 +17,7 @@ from torch import Tensor
 
 from promptcache_engine import Completion, Engine, EngineConfig, EngineError, SamplingParams, TokenDelta
 from promptcache_engine.choosing import draw_on_host
-from promptcache_engine.device_draw import DeviceDraw
+from promptcache_engine.device.draw import DeviceDraw
 from promptcache_engine.kernels.triton import sample_tokens
 from promptcache_engine.models import DecoderModel, LoadedModel, ModelConfig
 from promptcache_engine.models.errors import ModelError

@@ -1,7 +1,7 @@
 """The next token of each row of a step, with what was asked to be known of it.
 
 Logits are shaped first, for the rows that ask for it; then they are drawn from, on the host here or on the
-device by ``device_draw``. A row that goes wrong fails alone.
+device by ``device.draw``. A row that goes wrong fails alone.
 """
 
 from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from typing import Any, Self
 from promptcache_engine.cache import Hints
 from promptcache_engine.config import EngineConfig, SamplingParams
 from promptcache_engine.constraints import GrammarCompiler
-from promptcache_engine.device_setup import prepare
+from promptcache_engine.device.setup import prepare
 from promptcache_engine.events import Completion, Failed, Finished, GenerationEvent
 from promptcache_engine.generation import Generation, OnEvent
 from promptcache_engine.grammars import Grammar

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from promptcache_engine.cache import PageCopy, WindowPool
+from promptcache_engine.device.transfers import indices
 from promptcache_engine.models import DecoderModel, ForwardBatch, KVPool, SequenceSlice
 from promptcache_engine.scheduler import Chunk, Sequence
-from promptcache_engine.transfers import indices
 
 
 @dataclass(slots=True)

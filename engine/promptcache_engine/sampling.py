@@ -3,7 +3,7 @@
 Each sequence brings a random key for each step, from which every token of the vocabulary gets noise of its
 own (``kernels.noise``): a seeded answer is the same alone and in a batch. The token of the greatest sum of
 logit and noise is drawn. Where rounding moves a share of the distribution, the draw moves with at most about
-twice that probability, since no token's noise depends on another's. On a GPU ``device_draw`` draws the same
+twice that probability, since no token's noise depends on another's. On a GPU ``device.draw`` draws the same
 tokens from the same logits.
 """
 

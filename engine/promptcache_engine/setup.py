@@ -15,7 +15,7 @@ from promptcache_engine.choosing import draw_on_host
 from promptcache_engine.config import EngineConfig
 from promptcache_engine.core import EngineCore
 from promptcache_engine.cores import usable_cores
-from promptcache_engine.device_setup import Device
+from promptcache_engine.device.setup import Device
 from promptcache_engine.errors import ConfigError
 from promptcache_engine.hub import resolve_model
 from promptcache_engine.info import EngineInfo

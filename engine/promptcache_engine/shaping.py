@@ -12,7 +12,7 @@ from torch import Tensor
 
 from promptcache_engine.config import SamplingParams
 from promptcache_engine.constraints import Constraint
-from promptcache_engine.transfers import indices, to_device
+from promptcache_engine.device.transfers import indices, to_device
 
 
 class Shaper:

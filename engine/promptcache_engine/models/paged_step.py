@@ -1,7 +1,7 @@
 """A step over tables of pages that stay on the device: what Triton's kernels read, made there.
 
 The host names for each row its token, position and sequence, and for each sequence its seat, the row of the
-tables that holds its pages. Which pages those are is kept by ``device_tables``; slots and page tables in the
+tables that holds its pages. Which pages those are is kept by ``device.tables``; slots and page tables in the
 step's order are worked out on the device, so that a captured graph can hold that, too.
 """
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from promptcache_engine.device.transfers import packed
 from promptcache_engine.kernels.tables import Chunks, PageTable
 from promptcache_engine.models.operations import PagedStep
 from promptcache_engine.models.triton_operations import GroupTables, TritonStep
-from promptcache_engine.transfers import packed
 
 TOKEN, POSITION, SEAT, CONTEXT = range(4)
 """The rows of a decode step's inputs."""

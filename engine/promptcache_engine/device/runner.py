@@ -6,12 +6,12 @@ from collections.abc import Sequence as Items
 from torch import Tensor
 
 from promptcache_engine.cache import PageCopy, WindowPool
-from promptcache_engine.device_steps import DeviceSteps
+from promptcache_engine.device.steps import DeviceSteps
+from promptcache_engine.device.transfers import current
 from promptcache_engine.models import DecoderModel, KVPool
 from promptcache_engine.models.paged_step import Share
 from promptcache_engine.runner import ModelRunner
 from promptcache_engine.scheduler import Chunk
-from promptcache_engine.transfers import current
 
 
 class DeviceRunner(ModelRunner):

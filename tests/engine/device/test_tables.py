@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptcache_engine import device_tables
-from promptcache_engine.device_tables import DeviceTables
+from promptcache_engine.device import tables as module
+from promptcache_engine.device.tables import DeviceTables
 from promptcache_engine.scheduler import Sequence
 
 CPU = torch.device("cpu")
@@ -28,13 +28,13 @@ def sequence(name: str) -> Sequence:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of entries of every copy."""
     sizes: list[int] = []
-    plain = device_tables.to_device
+    plain = module.to_device
 
     def counting(values: np.ndarray, device: torch.device) -> torch.Tensor:  # type: ignore[type-arg]
         sizes.append(values.shape[1])
         return plain(values, device)
 
-    monkeypatch.setattr(device_tables, "to_device", counting)
+    monkeypatch.setattr(module, "to_device", counting)
     return sizes
 
 
@@ -70,7 +70,7 @@ def test_after_a_failed_copy_all_is_sent_again(monkeypatch: pytest.MonkeyPatch) 
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(device_tables, "to_device", broken)
+        patch.setattr(module, "to_device", broken)
         made.note(0, 0, 0, [1, 2, 3])
         with pytest.raises(MemoryError):
             made.flush()

@@ -13,14 +13,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from promptcache_engine import Engine, EngineConfig, SamplingParams
-from promptcache_engine.device_draw import DeviceDraw
-from promptcache_engine.device_runner import DeviceRunner
-from promptcache_engine.device_steps import DeviceSteps
+from promptcache_engine.device.draw import DeviceDraw
+from promptcache_engine.device.graphs import Work
+from promptcache_engine.device.runner import DeviceRunner
+from promptcache_engine.device.steps import DeviceSteps
 from promptcache_engine.kernels.triton import sample_tokens
 from promptcache_engine.models import DecoderModel, KVPool, LoadedModel
 from promptcache_engine.models.paged_step import Share, decode_step, mixed_step
 from promptcache_engine.runner import ModelRunner
-from promptcache_engine.step_graphs import Work
 from tests.engine.interpreted.test_triton_model import SHARED_PAGES, model, requests
 from tests.engine.scenario import cold, run
 

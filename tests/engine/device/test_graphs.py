@@ -5,10 +5,11 @@ import logging
 import pytest
 import torch
 
-from promptcache_engine import ConfigError, EngineConfig, device_setup
+from promptcache_engine import ConfigError, EngineConfig
+from promptcache_engine.device import setup
+from promptcache_engine.device.graphs import StepGraphs, Work, batch_sizes, context_sizes
 from promptcache_engine.models.testing import tiny_model
 from promptcache_engine.setup import make_pool
-from promptcache_engine.step_graphs import StepGraphs, Work, batch_sizes, context_sizes
 
 CPU = torch.device("cpu")
 
@@ -71,9 +72,9 @@ def test_a_cpu_has_nothing_to_record() -> None:
     for setting in ("auto", "off"):
         config = EngineConfig(cuda_graphs=setting, kv_cache_tokens=64, max_context=32)
         pool, info = make_pool(config, loaded)
-        assert device_setup.prepare(config, loaded, pool, info) == (None, info)
+        assert setup.prepare(config, loaded, pool, info) == (None, info)
     with pytest.raises(ConfigError, match="on a GPU") as caught:
-        device_setup.prepare(EngineConfig(cuda_graphs="on"), loaded, pool, info)
+        setup.prepare(EngineConfig(cuda_graphs="on"), loaded, pool, info)
     assert caught.value.field == "cuda_graphs"
     with pytest.raises(ConfigError, match="auto, on, off"):
         EngineConfig(cuda_graphs="always")

@@ -7,7 +7,7 @@ import torch
 
 from promptcache_engine.choosing import draw_on_host
 from promptcache_engine.config import SamplingParams
-from promptcache_engine.device_draw import DeviceDraw
+from promptcache_engine.device.draw import DeviceDraw
 from promptcache_engine.kernels.reference_sampling import sample_tokens
 
 draw = DeviceDraw(sample_tokens)

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from promptcache_engine.device.transfers import to_device
 from promptcache_engine.scheduler import Sequence
-from promptcache_engine.transfers import to_device
 
 
 class DeviceTables:

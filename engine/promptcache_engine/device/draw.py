@@ -13,9 +13,9 @@ from torch import Tensor
 
 from promptcache_engine.choosing import Drawn, logprob_of
 from promptcache_engine.config import SamplingParams
+from promptcache_engine.device.transfers import current, packed
 from promptcache_engine.kernels.noise import key_halves
 from promptcache_engine.sampling import COLDEST, HOTTEST
-from promptcache_engine.transfers import current, packed
 
 
 class DeviceDraw:

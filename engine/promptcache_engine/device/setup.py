@@ -10,12 +10,12 @@ from functools import partial
 
 from promptcache_engine.choosing import Draw
 from promptcache_engine.config import EngineConfig, SamplingParams
+from promptcache_engine.device.graphs import CudaRecorder
+from promptcache_engine.device.transfers import current
 from promptcache_engine.errors import ConfigError
 from promptcache_engine.info import EngineInfo, WarmUp
 from promptcache_engine.models import KVPool, LoadedModel
 from promptcache_engine.runner import ModelRunner
-from promptcache_engine.step_graphs import CudaRecorder
-from promptcache_engine.transfers import current
 
 _log = logging.getLogger(__name__)
 
@@ -52,9 +52,9 @@ def prepare(
         raise ConfigError("cuda_graphs", "on", remedy)
     if loaded.model.operations.name != "triton":
         return None, info
-    from promptcache_engine.device_draw import DeviceDraw  # noqa: PLC0415
-    from promptcache_engine.device_runner import DeviceRunner  # noqa: PLC0415
-    from promptcache_engine.device_steps import DeviceSteps  # noqa: PLC0415
+    from promptcache_engine.device.draw import DeviceDraw  # noqa: PLC0415
+    from promptcache_engine.device.runner import DeviceRunner  # noqa: PLC0415
+    from promptcache_engine.device.steps import DeviceSteps  # noqa: PLC0415
     from promptcache_engine.kernels.triton import sample_tokens  # noqa: PLC0415
 
     with current(pool.k.device):

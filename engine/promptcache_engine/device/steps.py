@@ -1,6 +1,6 @@
 """A model's steps on a GPU, over tables that stay there: decode steps replayed, all others launched.
 
-It belongs to a model and its pool and outlives workers; which sequences sit where is ``device_runner``'s
+It belongs to a model and its pool and outlives workers; which sequences sit where is ``runner``'s
 business.
 """
 
@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from promptcache_engine.device_tables import DeviceTables
+from promptcache_engine.device.graphs import Recorder, StepGraphs, batch_sizes, context_sizes
+from promptcache_engine.device.tables import DeviceTables
+from promptcache_engine.device.transfers import to_device
 from promptcache_engine.info import WarmUp
 from promptcache_engine.models import DecoderModel, KVPool
 from promptcache_engine.models.paged_step import Share, decode_step, mixed_step
-from promptcache_engine.step_graphs import Recorder, StepGraphs, batch_sizes, context_sizes
-from promptcache_engine.transfers import to_device
 
 
 class DeviceSteps:
