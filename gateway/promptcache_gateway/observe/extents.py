@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 import string
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from promptcache.quick_values import quick
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
-    from promptcache_gateway.observe.prompt import Prompt
 
 _BYTES_A_TOKEN = 16  # of text without spaces; a longer token is a row of dashes
 _WORD_TOKENS = 0.9  # least tokens of a word
@@ -28,7 +26,6 @@ _LETTER_TOKENS = 0.75  # most tokens of a letter: random letters, as in base64
 _RETOLD = 0.5  # providers retell tools in their own form, which is shorter than the JSON
 _MARKUP_TOKENS = 10  # around a message, at most
 _MARKUP_USUAL = 3.0  # and as a rule, beside the role
-_OPENING_TOKENS = 16  # of the answer's opening, at most
 _PICTURE_TOKENS = 1_000  # what a picture counts for where only a guess is wanted
 
 # What texts have as a rule, in the tokenizers of the common models: words one token and long ones more,
@@ -51,6 +48,9 @@ _OPAQUE = re.compile(
     r'"type":"(?:[a-z_]*(?:image|audio|video|file|document|container|reference)'
     r"|thinking|redacted_thinking|reasoning|compaction)"
 )
+
+OPENING_TOKENS = 16
+"""Of the answer's opening, at most."""
 
 
 @quick
@@ -78,7 +78,7 @@ class Extent:
     @property
     def agrees(self) -> bool:
         """Whether it is narrow enough to count as one number."""
-        return self.most - self.least <= _OPENING_TOKENS
+        return self.most - self.least <= OPENING_TOKENS
 
 
 ANY = Extent(0.0, math.inf)
@@ -87,38 +87,6 @@ ANY = Extent(0.0, math.inf)
 def exactly(tokens: int) -> Extent:
     """A number that is known."""
     return Extent(tokens, tokens)
-
-
-class Tape:
-    """A prompt's extents, to be added up between places, which are bytes as in the prompt's offsets."""
-
-    def __init__(self, prompt: Prompt) -> None:
-        self._prompt = prompt
-        self._extents = extents_of(prompt)
-
-    def between(self, start: int, end: int | None = None) -> Extent:
-        """Tokens between two places; ``end`` None: with all that closes the prompt."""
-        offsets = self._prompt.offsets
-        stop = offsets[-1] if end is None else end
-        least, most = 0.0, 0.0 if end is not None else float(_OPENING_TOKENS)
-        for index in range(max(bisect_right(offsets, start) - 1, 0), len(offsets) - 1):
-            if offsets[index] >= stop:
-                break
-            part = self._part(index, start - offsets[index], stop - offsets[index])
-            least, most = least + part.least, most + part.most
-        return Extent(least, most)
-
-    def _part(self, index: int, start: int, end: int) -> Extent:
-        """Tokens of a segment between two of its bytes."""
-        size = self._prompt.offsets[index + 1] - self._prompt.offsets[index]
-        if start > 0 or end < size:
-            return segment_extent(self._prompt.segments[index], max(start, 0), end if end < size else None)
-        return self._extents[index]
-
-
-def extents_of(prompt: Prompt) -> tuple[Extent, ...]:
-    """Tokens of each segment as a whole."""
-    return prompt.extents or tuple([segment_extent(segment) for segment in prompt.segments])
 
 
 def usual_tokens(segment: Segment, end: int | None = None) -> float:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.masking import Masker
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.rules import CacheRules
-    from promptcache_gateway.observe.templates import TemplateName
+    from promptcache_gateway.observe.template_name import TemplateName
 
 
 @quick

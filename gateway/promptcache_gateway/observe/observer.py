@@ -1,8 +1,7 @@
 """Watches every request: names its template, finds its predecessor, says why it missed, records it.
 
 `open` is on the request's path and only notes that it came; the look at it, and the comparison, wait until
-it is on its way. Whatever goes wrong in here is logged without any prompt text and
-never reaches the caller: a request that cannot be observed is still served.
+it is on its way. What goes wrong in here is logged without prompt text: a request unobserved is still served.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ from promptcache_gateway.observe.refused import refused
 from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.ruler import lengths_told
 from promptcache_gateway.observe.rules import CachedUpstream, CacheRules, rules_for, with_marks
-from promptcache_gateway.observe.templates import UNSTRUCTURED, TemplateName, Templates
+from promptcache_gateway.observe.template_name import NAMELESS, TemplateName
+from promptcache_gateway.observe.templates import Templates
 from promptcache_gateway.observe.verdict import diagnose
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ class Observer:
         try:
             return self._templates.name(call.tenant, call.template, None)
         except Exception:  # noqa: BLE001 - as above
-            return TemplateName(UNSTRUCTURED, learned=True, family=UNSTRUCTURED)
+            return NAMELESS
 
     # --- closing ---
 

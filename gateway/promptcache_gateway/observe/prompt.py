@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.quick_values import quick
 from promptcache.segments import Segment, cut_request, newest_turn_start
-from promptcache_gateway.observe.extents import Extent, extents_of, segment_extent
+from promptcache_gateway.observe.extents import Extent, segment_extent
 from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET, UNMASKED
 
 if TYPE_CHECKING:
@@ -158,3 +158,8 @@ def _chain(keys: Iterable[int]) -> tuple[int, ...]:
         previous = hash((previous, own))
         chain.append(previous)
     return tuple(chain)
+
+
+def extents_of(prompt: Prompt) -> tuple[Extent, ...]:
+    """Tokens of each segment as a whole."""
+    return prompt.extents or tuple([segment_extent(segment) for segment in prompt.segments])

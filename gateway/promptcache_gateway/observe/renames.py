@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from promptcache_gateway.observe.templates import TemplateName
+    from promptcache_gateway.observe.template_name import TemplateName
 
 LEARNED = "learned-"
 """What the names of learned templates begin with."""

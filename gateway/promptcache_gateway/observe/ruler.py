@@ -15,8 +15,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
-from promptcache_gateway.observe.extents import ANY, Extent, Tape, exactly, usual_tokens
+from promptcache_gateway.observe.extents import ANY, Extent, exactly, usual_tokens
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
+from promptcache_gateway.observe.tape import Tape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from promptcache.quick_values import quick
 from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.signatures import Signature, digest_of, sign
 from promptcache_gateway.observe.slots import Slots
+from promptcache_gateway.observe.template_name import NAMELESS, TemplateName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.masking import Masker
     from promptcache_gateway.observe.prompt import Prompt
 
-UNSTRUCTURED = "learned-unstructured"
+UNSTRUCTURED = NAMELESS.name
 """Requests that share neither instructions nor the beginning of a first message."""
 
 OVERFLOW = "learned-other"
@@ -42,22 +42,6 @@ _SEEN_ONCE = 2_048  # heads that came once, remembered in case they recur
 _KEYS = 8_192  # heads whose template is known at a glance
 _OWN_PREFIX = re.compile(r"(?:named-)*learned-")
 _OPENING_CHARS = 256  # a first message with less than this is a question, not a template
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class TemplateName:
-    """The template of one request.
-
-    Attributes:
-        name: what it is called.
-        learned: False where the caller named it.
-        family: requests are compared within a family: one template, or all that have no instructions.
-    """
-
-    name: str
-    learned: bool
-    family: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +129,7 @@ class Templates:
             if cleaned is not None:
                 return self._named(owner, cleaned)
             if prompt is None or not prompt.segments:
-                return TemplateName(UNSTRUCTURED, learned=True, family=UNSTRUCTURED)
+                return NAMELESS
             name = (self._by_head if prompt.head else self._by_opening)(tenant, owner, prompt)
             if name in owner.learned:
                 owner.learned.use(name, self._clock())

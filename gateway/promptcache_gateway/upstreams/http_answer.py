@@ -7,16 +7,31 @@ the connection stops reading, so that a caller who does not read fills nobody's 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from promptcache_gateway.upstreams.base import RawHeaders
-    from promptcache_gateway.upstreams.http_connection import HttpConnection
 
 _HIGH_WATER = 256 * 1024
 _TE = b"transfer-encoding"
+
+
+class Wire(Protocol):
+    """What an answer does to the connection it comes by."""
+
+    def pause(self) -> None:
+        """Read nothing more for now."""
+        ...
+
+    def resume(self) -> None:
+        """Read on."""
+        ...
+
+    def abort(self) -> None:
+        """Close at once, whatever is on its way."""
+        ...
 
 
 class HttpAnswer:
@@ -41,7 +56,7 @@ class HttpAnswer:
         "status",
     )
 
-    def __init__(self, connection: HttpConnection) -> None:
+    def __init__(self, connection: Wire) -> None:
         self.status = 0
         self.headers: RawHeaders = []
         self.complete = False

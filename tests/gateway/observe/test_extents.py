@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from promptcache_gateway.observe.extents import (
     Extent,
-    Tape,
     exactly,
     text_extent,
     usual_of_text,
@@ -20,6 +19,7 @@ from promptcache_gateway.observe.extents import (
 )
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.prompt import Prompt, read_prompt
+from promptcache_gateway.observe.tape import Tape
 from tests.gateway.observe.scenes import rules_text
 from tests.gateway.observe.traffic import Author
 from tests.gateway.observe.written_provider import Tokenizer

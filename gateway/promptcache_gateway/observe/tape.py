@@ -1,0 +1,39 @@
+"""A prompt as a tape measure: how many tokens lie between two of its places."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.extents import OPENING_TOKENS, Extent, segment_extent
+from promptcache_gateway.observe.prompt import extents_of
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe.prompt import Prompt
+
+
+class Tape:
+    """A prompt's extents, to be added up between places, which are bytes as in the prompt's offsets."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        self._prompt = prompt
+        self._extents = extents_of(prompt)
+
+    def between(self, start: int, end: int | None = None) -> Extent:
+        """Tokens between two places; ``end`` None: with all that closes the prompt."""
+        offsets = self._prompt.offsets
+        stop = offsets[-1] if end is None else end
+        least, most = 0.0, 0.0 if end is not None else float(OPENING_TOKENS)
+        for index in range(max(bisect_right(offsets, start) - 1, 0), len(offsets) - 1):
+            if offsets[index] >= stop:
+                break
+            part = self._part(index, start - offsets[index], stop - offsets[index])
+            least, most = least + part.least, most + part.most
+        return Extent(least, most)
+
+    def _part(self, index: int, start: int, end: int) -> Extent:
+        """Tokens of a segment between two of its bytes."""
+        size = self._prompt.offsets[index + 1] - self._prompt.offsets[index]
+        if start > 0 or end < size:
+            return segment_extent(self._prompt.segments[index], max(start, 0), end if end < size else None)
+        return self._extents[index]
