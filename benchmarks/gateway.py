@@ -6,6 +6,10 @@ Three processes: a fast mock upstream, a floor (raw ASGI and aiohttp under uvico
 gateway with diagnosis and recording on. Both proxies get the same bytes in alternating rounds. The measure is
 the CPU time of the proxy's process over all its threads, from the kernel's scheduler statistics: unlike
 requests per second it does not depend on how busy the machine is.
+
+    python benchmarks/gateway.py --growth 200000 [--concurrency 4]
+
+Whether the gateway grows: its resident memory at the start and after each quarter of so many requests.
 """
 
 from __future__ import annotations
@@ -109,6 +113,11 @@ def resident_mb(pid: int) -> float:
     return pages * 4096 / 1e6
 
 
+def open_files(pid: int) -> int:
+    """Files and connections that a process has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
 async def wait_for(port: int) -> None:
     """Wait until something listens."""
     for _ in range(300):
@@ -154,6 +163,38 @@ async def measure(arguments: argparse.Namespace, pids: dict[str, int], ports: di
     return rows
 
 
+# --- whether it grows ---
+
+_TEMPLATES = 8
+_STREAMED = 50  # one request of so many
+_WARM = 2_000
+
+
+def mixed(requests: int) -> Case:
+    """Requests of a few templates, now and then a streamed one."""
+    systems = [f"Desk {number}. " + "Rules of the desk. " * 90 for number in range(_TEMPLATES)]
+
+    def body(index: int) -> bytes:
+        messages = [
+            {"role": "system", "content": systems[index % _TEMPLATES]},
+            {"role": "user", "content": f"Question {index}: where is my parcel?"},
+        ]
+        payload = {"model": "m", "messages": messages, "stream": index % _STREAMED == 0}
+        return json.dumps(payload, separators=(",", ":")).encode()
+
+    return Case("mixed", body, requests, 1, "request")
+
+
+async def growth(port: int, pid: int, requests: int, concurrency: int) -> None:
+    """Print the gateway's resident memory and open files after each quarter of so many requests."""
+    sent = 0
+    for part in (_WARM, *[requests // 4] * 4):
+        await load(port, mixed(part), concurrency, sent)
+        sent += part
+        await asyncio.sleep(2)  # what is recorded is written
+        print(f"{sent:>9,} requests   {resident_mb(pid):6.1f} MB   {open_files(pid)} files", flush=True)
+
+
 def run(command: list[str]) -> subprocess.Popen[bytes]:
     """Start a process whose output nobody needs."""
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -176,6 +217,9 @@ async def main(arguments: argparse.Namespace) -> None:
             for port in (base, *ports.values()):
                 await wait_for(port)
             pids = {name: processes[name].pid for name in ports}
+            if arguments.growth:
+                await growth(ports["gateway"], pids["gateway"], arguments.growth, arguments.concurrency)
+                return
             rows = await measure(arguments, pids, ports)
             memory = {name: round(resident_mb(pid)) for name, pid in pids.items()}
         finally:
@@ -208,6 +252,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--port", type=int, default=18_400, help="the first of three ports")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--growth", type=int, default=0, help="requests; measures memory instead of CPU")
     parser.add_argument("--run", choices=["mock", "floor"], help=argparse.SUPPRESS)
     parser.add_argument("--upstream", help=argparse.SUPPRESS)
     return parser.parse_args()

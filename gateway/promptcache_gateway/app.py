@@ -109,7 +109,8 @@ class Gateway:
         """How its requests, upstreams and limits stand."""
         lines = tuple(map(LineFigures.of, self._switchboard.lines))
         beyond = {(tenant, "budget"): count for tenant, count in self._ledger.refused.items()}
-        refused = {**self._limits.refused, **beyond}
+        large = {(tenant, "conversations"): count for tenant, count in self.shelf.under_way.refused.items()}
+        refused = {**self._limits.refused, **beyond, **large}
         return Traffic(len(self._plane_tasks), lines, refused, stalled=self._stalled)
 
     def note_stalled(self, callers: int) -> None:

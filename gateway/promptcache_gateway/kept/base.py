@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from promptcache_gateway.kept.response import Kept
 
 
@@ -23,8 +25,11 @@ class Place(Protocol):
         """Keep a response; never waits. False where it is not kept."""
         ...
 
-    async def chain(self, tenant: str, name: str) -> tuple[Kept, ...] | None:
-        """A response and all before it, the first one first; None where any of them is not there."""
+    async def chain(self, tenant: str, name: str, take: Callable[[int], None]) -> tuple[Kept, ...] | None:
+        """A response and all before it, the first one first; None where any of them is not there.
+
+        ``take`` is told how many bytes it is before it is read, from any thread; what it raises goes on.
+        """
         ...
 
     async def get(self, tenant: str, name: str) -> Kept | None:

@@ -21,22 +21,25 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.kept.shelf import Shelf
+    from promptcache_gateway.kept.under_way import Portion
 
 PREVIOUS = "previous_response_id"
 _GONE_ON = Change(PREVIOUS, ("input", PREVIOUS))
 
 
-async def continued(call: Call, shelf: Shelf, limit: int, *, native: bool) -> Call:
+async def continued(call: Call, shelf: Shelf, portion: Portion, limit: int, *, native: bool) -> Call:
     """The call with the conversation it goes on from, and with where its answer is kept.
 
     Args:
         call: of the Responses API.
         shelf: what is kept.
+        portion: what the call takes of the memory for conversations under way.
         limit: most bytes of the body that is made.
         native: the upstream that is asked first keeps responses itself: it may know what is not known here.
 
     Raises:
-        ApiError: 400 where it goes on from what is not there, 413 where the whole is too large.
+        ApiError: 400 where it goes on from what is not there, 413 where the whole is too large, 503 where
+            conversations under way take too much memory.
     """
     named = call.payload.get(PREVIOUS)
     own = _own_items(call.payload)
@@ -50,7 +53,7 @@ async def continued(call: Call, shelf: Shelf, limit: int, *, native: bool) -> Ca
         return replace(call, payload=payload, continuation=turn)
     if not isinstance(named, str):
         raise invalid_request(f"Invalid value for '{PREVIOUS}': expected a string.", PREVIOUS, "invalid_type")
-    chain = await shelf.chain(call.tenant, named)
+    chain = await shelf.chain(call.tenant, named, portion)
     if chain is None:
         if native:
             return call

@@ -89,12 +89,12 @@ class InDatabase:
         thread.submit(rows.put, kept).add_done_callback(lambda done: self._written(kept.size, done))
         return True
 
-    async def chain(self, tenant: str, name: str) -> tuple[Kept, ...] | None:
+    async def chain(self, tenant: str, name: str, take: Callable[[int], None]) -> tuple[Kept, ...] | None:
         """A response and all before it; raises `ApiError` 503 where the database does not answer."""
-        found = await self._ask(lambda rows: rows.chain(tenant, name))
+        found = await self._ask(lambda rows: rows.chain(tenant, name, take))
         for pause in _PAUSES_S if found is None else ():
             await asyncio.sleep(pause)
-            if (found := await self._ask(lambda rows: rows.chain(tenant, name))) is not None:
+            if (found := await self._ask(lambda rows: rows.chain(tenant, name, take))) is not None:
                 break
         return found
 

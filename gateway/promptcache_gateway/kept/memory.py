@@ -53,8 +53,13 @@ class Memory:
                 self._bytes -= max(self._tenants.values(), key=lambda one: one.bytes).drop_oldest()
         return True
 
-    def chain(self, tenant: str, name: str) -> tuple[Kept, ...] | None:
-        """A response and all before it, the first one first; None where any of them is not there."""
+    def chain(
+        self, tenant: str, name: str, take: Callable[[int], None] | None = None
+    ) -> tuple[Kept, ...] | None:
+        """A response and all before it, the first one first; None where any of them is not there.
+
+        ``take`` is told how many bytes that is; what it raises goes on.
+        """
         with self._lock:
             self._expire()
             own = self._tenants.get(tenant)
@@ -66,6 +71,8 @@ class Memory:
                     return None
                 found.append(kept[0])
                 wanted = kept[0].previous
+            if take is not None:
+                take(sum(turn.size for turn in found))
             if own is not None:
                 for turn in found:  # the first turn last: it is what all others need
                     own.use(turn.id, self._clock())

@@ -15,6 +15,8 @@ from promptcache_gateway.kept.memory import Memory
 from promptcache_gateway.kept.response import Kept
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from promptcache_gateway.kept.settings import KeptSettings
     from promptcache_gateway.shared.through_parent import ThroughParent
 
@@ -58,12 +60,12 @@ class InMemory:
         self._tell("put", astuple(kept))
         return True
 
-    async def chain(self, tenant: str, name: str) -> tuple[Kept, ...] | None:
-        """A response and all before it."""
-        found = self._memory.chain(tenant, name)
+    async def chain(self, tenant: str, name: str, take: Callable[[int], None]) -> tuple[Kept, ...] | None:
+        """A response and all before it; ``take`` is told how many bytes that is, and may refuse it."""
+        found = self._memory.chain(tenant, name, take)
         for pause in _PAUSES_S if found is None and self._peers is not None else ():
             await asyncio.sleep(pause)
-            if (found := self._memory.chain(tenant, name)) is not None:
+            if (found := self._memory.chain(tenant, name, take)) is not None:
                 break
         if found is not None:
             self._tell("use", (tenant, name))

@@ -12,9 +12,15 @@ if TYPE_CHECKING:
 
 Place = Literal["memory", "database", "off"]
 PLACES: tuple[Place, ...] = ("memory", "database", "off")
-KEYS: dict[str, type] = {"keep": str, "keep_hours": float, "max_mib": int, "per_tenant": int}
+KEYS: dict[str, type] = {
+    "keep": str,
+    "keep_hours": float,
+    "max_mib": int,
+    "per_tenant": int,
+    "under_way_mib": int,
+}
 _HOUR_S = 3_600.0
-_MIB = 1024 * 1024
+MIB = 1024 * 1024
 _MOST_HOURS = 24 * 366
 
 
@@ -27,12 +33,14 @@ class KeptSettings:
         keep_hours: hours for which a response is kept that nobody goes on from.
         max_mib: MiB of all kept responses together.
         per_tenant: responses of one tenant.
+        under_way_mib: MiB of the conversations that calls under way go on from, together.
     """
 
     keep: Place = "memory"
     keep_hours: float = 24.0
     max_mib: int = 64
     per_tenant: int = 10_000
+    under_way_mib: int = 128
 
     def __post_init__(self) -> None:
         if self.keep not in PLACES:
@@ -41,8 +49,9 @@ class KeptSettings:
             )
         if not 0 < self.keep_hours <= _MOST_HOURS:
             raise SettingsError("responses.keep_hours", f"must be more than 0 and at most {_MOST_HOURS}.")
-        if not 1 <= self.max_mib <= _MIB:
-            raise SettingsError("responses.max_mib", f"must be from 1 to {_MIB}.")
+        for name in ("max_mib", "under_way_mib"):
+            if not 1 <= getattr(self, name) <= MIB:
+                raise SettingsError(f"responses.{name}", f"must be from 1 to {MIB}.")
         if self.per_tenant < 1:
             raise SettingsError("responses.per_tenant", "must be at least 1.")
 
@@ -54,7 +63,7 @@ class KeptSettings:
     @property
     def max_bytes(self) -> int:
         """Bytes of all kept responses together."""
-        return self.max_mib * _MIB
+        return self.max_mib * MIB
 
 
 def read_kept(table: Mapping[str, Any]) -> KeptSettings:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.kept.near import InMemory
+from promptcache_gateway.kept.settings import MIB
+from promptcache_gateway.kept.under_way import Portion, UnderWay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,10 +26,12 @@ class Shelf:
 
     Attributes:
         refused: responses that should have been kept and were not: too large, or too many wait.
+        under_way: the memory that conversations take while calls go on from them.
     """
 
     def __init__(self, settings: KeptSettings, address: Path | str) -> None:
         self.refused = 0
+        self.under_way = UnderWay(settings.under_way_mib * MIB)
         self._place = _place(settings, address)
 
     @property
@@ -58,9 +62,17 @@ class Shelf:
         self.refused += not done
         return done
 
-    async def chain(self, tenant: str, name: str) -> tuple[Kept, ...] | None:
-        """A response and all before it, the first one first; None where any of them is not there."""
-        return None if self._place is None else await self._place.chain(tenant, name)
+    def portion(self, tenant: str) -> Portion:
+        """What a call of a tenant's will take of the memory for conversations under way."""
+        return Portion(self.under_way, tenant)
+
+    async def chain(self, tenant: str, name: str, portion: Portion) -> tuple[Kept, ...] | None:
+        """A response and all before it, the first one first; None where any of them is not there.
+
+        Raises:
+            ApiError: 503 where conversations under way take too much memory, or the place does not answer.
+        """
+        return None if self._place is None else await self._place.chain(tenant, name, portion.take)
 
     async def get(self, tenant: str, name: str) -> Kept | None:
         """One response, None where there is none."""

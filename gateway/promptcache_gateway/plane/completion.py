@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Call, Dialect, Question
     from promptcache_gateway.kept import Shelf
+    from promptcache_gateway.kept.under_way import Portion
     from promptcache_gateway.mutations import Mutator
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.tenancy import Caller, Ledger, Limits
@@ -79,11 +80,24 @@ class CompletionEndpoint:
         self, scope: Scope, receive: Receive, send: Send, dialect: Dialect, caller: Caller
     ) -> None:
         """Answer one request of ``caller``; never raises."""
+        with self._shelf.portion(caller.tenant) as portion:
+            await self._answer(scope, receive, send, dialect, caller, portion=portion)
+
+    async def _answer(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        dialect: Dialect,
+        caller: Caller,
+        *,
+        portion: Portion,
+    ) -> None:
         request_id = self._ids.next()
         try:
             await self._ledger.admit(caller)
             await self._limits.agree(caller.tenant)
-            call, route = await self._call(scope, receive, request_id, dialect, caller)
+            call, route = await self._call(scope, receive, request_id, dialect, caller, portion=portion)
         except CallerGoneError:
             return
         except ApiError as error:
@@ -108,7 +122,14 @@ class CompletionEndpoint:
             self._ledger.charge(caller, flight.record)
 
     async def _call(
-        self, scope: Scope, receive: Receive, request_id: str, dialect: Dialect, caller: Caller
+        self,
+        scope: Scope,
+        receive: Receive,
+        request_id: str,
+        dialect: Dialect,
+        caller: Caller,
+        *,
+        portion: Portion,
     ) -> tuple[Call, tuple[Hop, ...]]:
         headers = scope["headers"]
         body = await read_body(headers, receive, self._max_body_bytes)
@@ -127,15 +148,15 @@ class CompletionEndpoint:
             key_id=caller.key_id,
         )
         if dialect == _RESPONSES:
-            call = await self._continued(call, route)
+            call = await self._continued(call, route, portion)
         return call, route
 
-    async def _continued(self, call: Call, route: tuple[Hop, ...]) -> Call:
+    async def _continued(self, call: Call, route: tuple[Hop, ...], portion: Portion) -> Call:
         """The call with what it goes on from, where an upstream of its route keeps no responses itself."""
         keeps = [_RESPONSES in hop.line.upstream.dialects for hop in route]
         if all(keeps):
             return call
-        return await continued(call, self._shelf, self._max_body_bytes, native=keeps[0])
+        return await continued(call, self._shelf, portion, self._max_body_bytes, native=keeps[0])
 
     async def _complete(
         self, flight: Flight, route: tuple[Hop, ...], inbound: Inbound, watch: HangUpWatch, send: Send

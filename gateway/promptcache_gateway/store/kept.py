@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-_TRIM_EVERY = 50  # responses between two looks at the bounds
-_TRIM_S = 60.0  # or so many seconds
+_TRIM_EVERY = 50  # responses between two looks at how many and how large they are
 _CUT = 20  # a tenant that holds too much gives up a twentieth of its responses, and again until all fit
 _MOST_TURNS = 10_000
 _AT_ONCE = 500
@@ -51,8 +50,7 @@ class KeptRows:
         self._engine = engine
         self._keep_s, self._per_tenant, self._max_bytes = keep_s, per_tenant, max_bytes
         self._clock = clock
-        self._since_trim = _TRIM_EVERY  # look at once: what an earlier run left may be too old
-        self._trimmed_at = float("-inf")
+        self._since_trim = 0
         self._in_file = engine.dialect.name != POSTGRESQL
         if self._in_file:
             event.listen(engine, "connect", _overwrite)
@@ -79,29 +77,28 @@ class KeptRows:
                 )
             )
             self._since_trim += 1
-            if self._since_trim >= _TRIM_EVERY or self._clock() - self._trimmed_at >= _TRIM_S:
-                self.trim(connection)
+            if self._since_trim >= _TRIM_EVERY:
+                self._trim(connection)
 
-    def chain(self, tenant: str, name: str) -> tuple[Kept, ...] | None:
-        """A response and all before it, the first one first; None where any of them is not there."""
-        turn = (
-            select(*_FIELDS, literal(0).label("turn"))
-            .where(_is(tenant, name), table.c.used_at >= self._oldest())
-            .cte("turns", recursive=True)
-        )
-        before = (
-            select(*_FIELDS, turn.c.turn + 1)
-            .where(table.c.tenant == tenant, turn.c.turn < _MOST_TURNS)
-            .join_from(turn, table, table.c.id == turn.c.previous)
-        )
-        turns = turn.union_all(before)
-        columns = [turns.c[field.name] for field in _FIELDS]
+    def chain(
+        self, tenant: str, name: str, take: Callable[[int], None] | None = None
+    ) -> tuple[Kept, ...] | None:
+        """A response and all before it, the first one first; None where any of them is not there.
+
+        ``take`` is told how many bytes that is before their text is read; what it raises goes on.
+        """
         with self._engine.connect() as connection:
-            rows = connection.execute(select(*columns).order_by(turns.c.turn.desc())).all()
-        if not rows or rows[0].previous is not None:
-            return None
-        self._use(tenant, [row.id for row in rows])
-        return tuple(_read(row) for row in rows)
+            turns = connection.execute(_turns(tenant, name, self._oldest())).all()
+            if not turns or turns[0].previous is not None:
+                return None
+            if take is not None:
+                take(sum(turn.size for turn in turns))
+            names = [turn.id for turn in turns]
+            found = _texts(connection, tenant, names)
+        if len(found) < len(names):
+            return None  # another process has deleted one meanwhile
+        self._use(tenant, names)
+        return tuple(found[name] for name in names)
 
     def _use(self, tenant: str, names: Sequence[str]) -> None:
         """Note that responses are used, in a transaction that begins by writing: it waits for others."""
@@ -133,15 +130,15 @@ class KeptRows:
         self._empty_log()
 
     def sweep(self) -> None:
-        """Delete what lies beyond the bounds, whether or not anything more is kept."""
+        """Delete what lies beyond the bounds, of age too: nothing else looks for that."""
         with self._engine.begin() as connection:
-            self.trim(connection)
+            connection.execute(delete(table).where(table.c.used_at < self._oldest()))
+            self._trim(connection)
         self._empty_log()
 
-    def trim(self, connection: Connection) -> None:
-        """Delete what lies beyond the bounds."""
-        self._since_trim, self._trimmed_at = 0, self._clock()
-        connection.execute(delete(table).where(table.c.used_at < self._oldest()))
+    def _trim(self, connection: Connection) -> None:
+        """Delete what lies beyond the bounds of number and size."""
+        self._since_trim = 0
         count = func.count().label("count")
         many = select(table.c.tenant, count).group_by(table.c.tenant).having(count > self._per_tenant)
         for tenant, there in connection.execute(many).all():
@@ -160,6 +157,33 @@ class KeptRows:
         if self._in_file:
             with self._engine.connect() as connection:
                 connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
+
+
+def _turns(tenant: str, name: str, oldest: float) -> Any:
+    """Id, predecessor and size of a response and of all before it, the first one first."""
+    fields = (table.c.id, table.c.previous, table.c.size)
+    turn = (
+        select(*fields, literal(0).label("turn"))
+        .where(_is(tenant, name), table.c.used_at >= oldest)
+        .cte("turns", recursive=True)
+    )
+    before = (
+        select(*fields, turn.c.turn + 1)
+        .where(table.c.tenant == tenant, turn.c.turn < _MOST_TURNS)
+        .join_from(turn, table, table.c.id == turn.c.previous)
+    )
+    turns = turn.union_all(before)
+    return select(turns.c.id, turns.c.previous, turns.c.size).order_by(turns.c.turn.desc())
+
+
+def _texts(connection: Connection, tenant: str, names: Sequence[str]) -> dict[str, Kept]:
+    """Responses by their ids."""
+    found: dict[str, Kept] = {}
+    for at in range(0, len(names), _AT_ONCE):
+        some = table.c.id.in_(names[at : at + _AT_ONCE])
+        rows = connection.execute(select(*_FIELDS).where(table.c.tenant == tenant, some))
+        found.update({row.id: _read(row) for row in rows})
+    return found
 
 
 def _is(tenant: str, name: str) -> Any:

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
 from promptcache_gateway.kept import KeptSettings, database
 from promptcache_gateway.store import exporting
 from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.kept import KeptRows
+from promptcache_gateway.store.schema import kept_responses
 from tests.gateway.kept.turns import HOUR, Clock, kept
 from tests.gateway.store.postgres_server import PostgresServer, postgres_server
 
@@ -54,6 +56,12 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterat
             opened[0].forget(tenant)
     for rows in opened:
         rows.close()
+
+
+def written(rows: KeptRows) -> set[str]:
+    """The ids of what is in the database, readable or not."""
+    with rows._engine.connect() as connection:
+        return set(connection.scalars(select(kept_responses.c.id)))
 
 
 def test_a_conversation_is_read_by_its_last_turn(make: Make) -> None:
@@ -107,16 +115,33 @@ def test_the_bounds_hold_for_number_and_size(make: Make, clock: Clock) -> None:
     rows = make(keep_s=9 * HOUR, per_tenant=10, max_bytes=200_000)
     rows.put(kept("quiet", tenant="small"))
     for number in range(60):
-        clock.now += 61  # a look at the bounds with each
+        clock.now += 61
         rows.put(kept(f"n{number}", tenant="loud"))
+        rows.sweep()
     assert [number for number in range(60) if rows.get("loud", f"n{number}")] == list(range(50, 60))
     for number in range(20):
         clock.now += 61
         rows.put(kept(f"m{number}", tenant="loud", size=40_000))
+        rows.sweep()
     there = [number for number in range(20) if rows.get("loud", f"m{number}")]
     assert there == list(range(20 - len(there), 20))
     assert 1 <= len(there) <= 4
     assert rows.get("small", "quiet") is not None
+
+
+def test_number_and_size_are_looked_at_between_sweeps_and_age_is_not(make: Make, clock: Clock) -> None:
+    rows = make(per_tenant=10)
+    rows.put(kept("old", tenant="small"))
+    clock.now += 2 * HOUR
+    for number in range(120):
+        rows.put(kept(f"n{number}"))
+    there = written(rows)
+    assert "old" in there  # it cannot be read, and the next sweep deletes it
+    assert rows.get("small", "old") is None
+    assert 10 <= len(there) < 10 + 50
+    rows.sweep()
+    there = written(rows)
+    assert there == {f"n{number}" for number in range(110, 120)}
 
 
 def test_they_are_exported_a_page_at_a_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
