@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.errors import invalid_request
 from promptcache_gateway.exchange import Call, Change
-from promptcache_gateway.upstreams.splice import remove_member
+from promptcache_gateway.upstreams.splice import has_member, remove_from_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,9 +67,10 @@ def make_call(
     own = {name: value for name, value in headers if name.startswith(b"x-promptcache-")}
     template = _template_name(own, payload)
     changes: tuple[Change, ...] = ()
-    if _names_template(payload):
-        body, payload = _without_template(body, payload)
-        changes = (_NAMED,)
+    if _METADATA in payload and _may_name_template(body, payload):
+        cleaned = remove_from_each(body, _METADATA, _TEMPLATE)
+        if cleaned != body:
+            body, payload, changes = cleaned, _without_template(cleaned, payload), (_NAMED,)
     return Call(
         id=request_id,
         received_at=time.time(),
@@ -131,16 +132,20 @@ def _template_name(own: Mapping[bytes, bytes], payload: Mapping[str, Any]) -> st
     return printable[:MAX_TEMPLATE_NAME] or None
 
 
-def _names_template(payload: Mapping[str, Any]) -> bool:
-    metadata = payload.get(_METADATA)
-    return isinstance(metadata, dict) and _TEMPLATE in metadata
+def _may_name_template(body: bytes, payload: Mapping[str, Any]) -> bool:
+    """Whether our own member stands in the body's ``metadata``, or may stand in one before the last."""
+    metadata = payload[_METADATA]
+    if isinstance(metadata, dict) and _TEMPLATE in metadata:
+        return True
+    return body.count(_METADATA.encode()) > 1 and _TEMPLATE.encode() in body
 
 
-def _without_template(body: bytes, payload: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
-    """Body and payload without our own member, and without ``metadata`` where it held nothing else."""
-    rest = {name: value for name, value in payload[_METADATA].items() if name != _TEMPLATE}
-    if rest:
-        return remove_member(body, (_METADATA, _TEMPLATE)), {**payload, _METADATA: rest}
-    return remove_member(body, (_METADATA,)), {
-        name: value for name, value in payload.items() if name != _METADATA
-    }
+def _without_template(body: bytes, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload as the cleaned body says it."""
+    metadata = payload[_METADATA]
+    rest = {name: value for name, value in payload.items() if name != _METADATA}
+    if not has_member(body, _METADATA):
+        return rest
+    if isinstance(metadata, dict):
+        metadata = {name: value for name, value in metadata.items() if name != _TEMPLATE}
+    return {**payload, _METADATA: metadata}

@@ -78,6 +78,11 @@ def set_member(body: bytes, path: tuple[str, ...], value: bytes) -> bytes:
     return _set_member(body, start, path[-1], value, present=present)
 
 
+def has_member(body: bytes, name: str) -> bool:
+    """Whether the body's object has a member called ``name``."""
+    return bool(_called(body, name))
+
+
 def member_value(body: bytes, name: str) -> bytes:
     """The bytes of the value of the last member called ``name``, as they are; it must be there."""
     begin, end = _last_member(body, 0, name)
@@ -106,20 +111,52 @@ def remove_member(body: bytes, path: tuple[str, ...]) -> bytes:
     start = 0
     for name in path[:-1]:
         start, _ = _last_member(body, start, name)
+    return _cut_out(body, _cuts(body, start, path[-1]))
+
+
+def remove_from_each(body: bytes, name: str, inner: str) -> bytes:
+    """The body without members ``inner`` of all objects called ``name``, be it several.
+
+    Where no ``name`` holds anything then, all of them go. Were only the last to go, an earlier one would be
+    read in its place.
+    """
+    objects = [begin for begin, _ in _called(body, name) if body[begin : begin + 1] == b"{"]
+    cuts = [cut for begin in objects for cut in _cuts(body, begin, inner)]
+    if not cuts:
+        return body
+    body = _cut_out(body, cuts)
+    if all(_is_empty(body[begin:end]) for begin, end in _called(body, name)):
+        return _cut_out(body, _cuts(body, 0, name))
+    return body
+
+
+def _called(body: bytes, name: str) -> list[tuple[int, int]]:
+    """The spans of the values of all members called ``name``."""
+    return [span for found, span in _members(body, 0) if found == name]
+
+
+def _is_empty(value: bytes) -> bool:
+    return value[:1] == b"{" and not value[1:-1].strip(_SPACE)
+
+
+def _cuts(body: bytes, start: int, unwanted: str) -> list[tuple[int, int]]:
+    """What must go for the object at ``start`` to have no member ``unwanted``: each with one comma."""
     spans = list(_member_spans(body, start))
-    kept, at, leading = list[bytes](), 0, True
+    cuts, leading = list[tuple[int, int]](), True
     for index, (name, key, value_end) in enumerate(spans):
-        if name != path[-1]:
+        if name != unwanted:
             leading = False
-            continue
-        if leading:  # with the comma behind it
-            end = spans[index + 1][1] if index + 1 < len(spans) else value_end
-            kept.append(body[at:key])
+        elif leading:  # with the comma behind it
+            cuts.append((key, spans[index + 1][1] if index + 1 < len(spans) else value_end))
         else:  # with the comma before it
-            end = value_end
-            kept.append(body[at : spans[index - 1][2]])
-        at = end
-    return b"".join((*kept, body[at:]))
+            cuts.append((spans[index - 1][2], value_end))
+    return cuts
+
+
+def _cut_out(body: bytes, cuts: list[tuple[int, int]]) -> bytes:
+    ends = [0, *(end for _, end in cuts)]
+    begins = [*(begin for begin, _ in cuts), len(body)]
+    return b"".join(body[end:begin] for end, begin in zip(ends, begins, strict=True))
 
 
 def _member_spans(body: bytes, start: int) -> Iterator[tuple[str, int, int]]:
@@ -163,8 +200,7 @@ def _last_member(body: bytes, start: int, key: str) -> tuple[int, int]:
 
     Parsers let the last of duplicate members win, so that is the one to change.
     """
-    found = [span for name, span in _members(body, start) if name == key]
-    return found[-1]
+    return [span for name, span in _members(body, start) if name == key][-1]
 
 
 def _members(body: bytes, start: int) -> Iterator[tuple[str, tuple[int, int]]]:

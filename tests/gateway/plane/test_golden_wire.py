@@ -81,6 +81,20 @@ OURS = b'"promptcache_template" : "t\\u00e9"'
         (b'{"model":"m","x":{"metadata":{%s}}}', b'{"model":"m","x":{"metadata":{%s}}}'),
         (b'{"model":"m","metadata":[%s]}'.replace(b"%s", b'"promptcache_template"'), None),
         (b'{"model":"m","metadata":{}}', None),
+        (
+            b'{"model":"m","metadata":{"a":1, %s},"z":1,"metadata":{%s,"b" : 2}}',
+            b'{"model":"m","metadata":{"a":1},"z":1,"metadata":{"b" : 2}}',
+        ),
+        (
+            b'{"model":"m","metadata":{"a":1,%s},"metadata":{"b":2}}',
+            b'{"model":"m","metadata":{"a":1},"metadata":{"b":2}}',
+        ),
+        (b'{"model":"m","metadata":{%s,%s},"metadata":{%s}}', b'{"model":"m"}'),
+        (
+            b'{"model":"m","metadata":{"a":1},"metadata":{%s}}',
+            b'{"model":"m","metadata":{"a":1},"metadata":{}}',
+        ),
+        (b'{"model":"m","metadata":{},"user":"promptcache_template","metadata":{ }}', None),
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/embeddings"])

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache_gateway.upstreams import splice as splicing
-from promptcache_gateway.upstreams.splice import add_include_usage, remove_member, set_member
+from promptcache_gateway.upstreams.splice import (
+    add_include_usage,
+    remove_from_each,
+    remove_member,
+    set_member,
+)
 
 WEIRD = (
     b'{ "stream" :true,\r\n\t"model":"m\\u00e9",  "seed": 123456789012345678901234567890,'
@@ -131,6 +136,34 @@ def test_members_of_one_name_are_taken_out_in_one_reading(monkeypatch: pytest.Mo
 )
 def test_a_member_is_taken_out(body: bytes, path: tuple[str, ...], expected: bytes) -> None:
     assert remove_member(body, path) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"m":{"t":1},"a":1}', b'{"a":1}'),
+        (b'{"m":{"t":1 , "u":2},"a":1,"m" : {"v":3, "t":4}}', b'{"m":{"u":2},"a":1,"m" : {"v":3}}'),
+        (b'{"m":{"u":2},"m":{ "t":4 }}', b'{"m":{"u":2},"m":{  }}'),
+        (b'{"m":{"t":4},"m":{"u":2}}', b'{"m":{},"m":{"u":2}}'),
+        (b'{"m":{"t":4},"a":[{"m":{"t":5}}],"m":{ }}', b'{"a":[{"m":{"t":5}}]}'),
+        (b'{"m":{"t":4},"m":null}', b'{"m":{},"m":null}'),
+        (b'{"m":"t","m":["t"],"m":{"t":{"t":"}"},"t":1}}', b'{"m":"t","m":["t"],"m":{}}'),
+        (b'{"m":{"\\u0074":1},"\\u006d":{"t":2},"a":1}', b'{"a":1}'),
+        (b'{"m":{"u":{"t":1}}}', b'{"m":{"u":{"t":1}}}'),
+        (b'{"m":{},"a":"t","m":{ }}', b'{"m":{},"a":"t","m":{ }}'),
+    ],
+)
+def test_a_member_is_taken_out_of_every_object_of_a_name(body: bytes, expected: bytes) -> None:
+    assert remove_from_each(body, "m", "t") == expected
+
+
+def test_many_of_a_name_are_taken_out_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    plain = splicing._cut_out
+    monkeypatch.setattr(splicing, "_cut_out", lambda *given: made.append(1) or plain(*given))
+    body = b'{"a":1,' + b",".join([b'"m":{"t":1,"u":2}'] * 1000) + b"}"
+    assert remove_from_each(body, "m", "t") == body.replace(b'"t":1,', b"")
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize(
