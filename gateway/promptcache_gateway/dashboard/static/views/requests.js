@@ -30,7 +30,7 @@ export function RequestTable({ requests, causes, alone }) {
         <tr key=${row.id}>
           <th scope="row"><a href=${toRequest(row.id)} title=${moment(row.time)}>${clock(row.time)}</a></th>
           <td><${Result} row=${row} causes=${causes} /></td>
-          <td class="o2"><code>${row.diagnosis?.path ?? ""}</code></td>
+          <td class="o2 path"><code>${row.diagnosis?.path ?? ""}</code></td>
           ${alone ? null : html`<td class="o1"><a class="plain" href=${toTemplate(row.template)}>${row.template}</a></td>`}
           <td class="wide o2"><${HitBar} cached=${row.usage?.cached_tokens} prompt=${row.usage?.prompt_tokens} /></td>
           <td class="n">${count(row.usage?.cached_tokens)}</td><td class="n o1">${count(row.usage?.prompt_tokens)}</td>
