@@ -9,18 +9,16 @@ of text can have is `extents`' business, and what a length means for a diagnosis
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from promptcache.quick_values import quick
 from promptcache_gateway.observe.extents import ANY, Extent, exactly, usual_tokens
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
 from promptcache_gateway.observe.tape import Tape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from promptcache_gateway.exchange import Outcome
     from promptcache_gateway.observe.evidence import Evidence
@@ -33,28 +31,47 @@ _MOST_SHARE = 0.9  # and from which it says nearly all
 _LONG_BYTES = 65_536  # and of this length it is not worth the time to look at it
 
 
-@quick
-@dataclass(frozen=True, slots=True)
 class Length:
-    """Tokens before a place: at least, at most, and guesses between the two.
+    """Tokens before a place: at least, at most, and guesses between the two, made when they are asked for.
 
     Attributes:
         least: there are no fewer.
         most: there are no more.
-        guess: what may be charged: as many as that kind of text has as a rule, and no more than its share of
-            the whole; of nearly the whole prompt, its share.
-        likely: its share of the whole, by what each kind of text has as a rule.
     """
 
-    least: float
-    most: float
-    guess: float
-    likely: float
+    __slots__ = ("_guesses", "_made", "least", "most")
+
+    def __init__(self, least: float, most: float, guesses: Callable[[], tuple[float, float]]) -> None:
+        """``guesses`` makes both guesses."""
+        self.least = least
+        self.most = most
+        self._guesses = guesses
+        self._made: tuple[float, float] | None = None
+
+    @property
+    def guess(self) -> float:
+        """What may be charged: as many as that kind of text has as a rule, and no more than its share of the
+        whole; of nearly the whole prompt, its share."""
+        return min(self._both())
+
+    @property
+    def likely(self) -> float:
+        """Its share of the whole, by what each kind of text has as a rule."""
+        return self._both()[1]
 
     @property
     def exact(self) -> bool:
         """Whether it was counted."""
         return self.least == self.most
+
+    def unassured(self) -> Length:
+        """The same length of which not one token is certain."""
+        return Length(0.0, self.most, self._both)
+
+    def _both(self) -> tuple[float, float]:
+        if self._made is None:
+            self._made = self._guesses()
+        return self._made
 
 
 class Ruler:
@@ -110,8 +127,11 @@ class Ruler:
         extent = self._extent(place)
         least = min(extent.least, self._total)
         most = min(max(extent.most, least), self._total)
-        usual, share = (min(max(guess, least), most) for guess in self._guesses(place))
-        return Length(least, most, min(usual, share), share)
+        return Length(least, most, partial(self._guesses_within, place, least, most))
+
+    def _guesses_within(self, place: int, least: float, most: float) -> tuple[float, float]:
+        usual, share = self._guesses(place)
+        return min(max(usual, least), most), min(max(share, least), most)
 
     def _extent(self, place: int) -> Extent:
         counted = self._counted(place)

@@ -112,6 +112,18 @@ def count_tokens(evidence: Evidence, usage: Usage | None, engine: EngineFacts | 
     return _Counting(evidence, prompt, cached, engine).tokens(written)
 
 
+def all_was_read(evidence: Evidence, prompt: int, cached: int) -> bool:
+    """Whether so much was read that a request whose prefix nothing breaks is a hit by any guess.
+
+    No more than the prompt is promised, and of most hits that is enough to know; of others the bounds of the
+    places are, in which no kind of text is weighed.
+    """
+    enough = cached + tolerance_of(evidence.rules)
+    if enough >= evidence.rules.promised(prompt):
+        return True
+    return _Counting(evidence, prompt, cached, None).promises_at_most(enough)
+
+
 def _reported(usage: Usage | None, engine: EngineFacts | None) -> tuple[int | None, int | None]:
     if engine is not None:
         return engine.prompt_tokens, engine.cached_tokens
@@ -163,6 +175,11 @@ class _Counting:
             ruler=self._ruler,
         )
 
+    def promises_at_most(self, tokens: int) -> bool:
+        """Whether no more than so many tokens must be read of a prefix that nothing breaks."""
+        lengths = (self._promised(), self._unbroken())
+        return all(length is None or self._rules.promised(length.least) <= tokens for length in lengths)
+
     def _promised(self) -> Length:
         """What the bytes as sent allow."""
         place = self._comparison.living_bytes
@@ -174,7 +191,7 @@ class _Counting:
             place = offsets[len(whole.prompt.segments)]
         length = self._ruler.at(min(place, offsets[kept_thoughts(self._evidence)]))
         if self._rules.whole_units and whole is None:
-            return replace(length, least=0)
+            return length.unassured()
         return length
 
     def _reusable(self, promised: Length, expected: int) -> tuple[int, bool, int]:

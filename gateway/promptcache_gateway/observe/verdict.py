@@ -16,7 +16,7 @@ from promptcache_gateway.observe.compaction import goes_on_from_summary
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.marked import breaks_behind_marks
 from promptcache_gateway.observe.shortfall import Reason, explain_shortfall
-from promptcache_gateway.observe.tokens import Tokens, count_tokens
+from promptcache_gateway.observe.tokens import Tokens, all_was_read, count_tokens
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -42,6 +42,39 @@ def diagnose(
 
     ``placement``: which replica of a fleet took it, None where there is no fleet.
     """
+    hit = _plain_hit(evidence, usage) if engine is None and usage is not None else None
+    return hit if hit is not None else weigh(evidence, usage, engine, placement)
+
+
+def _plain_hit(evidence: Evidence, usage: Usage) -> Diagnosis | None:
+    """What `weigh` says of a request that continues another and was read as far as anyone promises."""
+    comparison, match = evidence.comparison, evidence.match
+    prompt, cached = usage.total_input, usage.cache_read
+    if comparison is None or comparison.broken or comparison.shares_nothing or not evidence.use_cache:
+        return None
+    if match is None or match.predecessor is None or prompt is None or not cached:
+        return None
+    if not all_was_read(evidence, prompt, cached):
+        return None
+    return Diagnosis(
+        hit=True,
+        expected_cached_tokens=cached,
+        reusable_tokens=cached,
+        lost_tokens=0,
+        estimated=True,
+        compared_with=match.predecessor.id,
+        summary=_what_was_read(evidence),
+        attribution="expected",
+    )
+
+
+def weigh(
+    evidence: Evidence,
+    usage: Usage | None,
+    engine: EngineFacts | None,
+    placement: Placement | None = None,
+) -> Diagnosis:
+    """Diagnose one request as `diagnose` does, from all that can be measured of it."""
     tokens = count_tokens(evidence, usage, engine)
     if not evidence.use_cache:
         return Diagnosis(summary="The caller opted this request out of the cache.", attribution="expected")
