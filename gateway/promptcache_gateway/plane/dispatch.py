@@ -90,7 +90,9 @@ async def _insist(line: Line, call: Call, inbound: Inbound) -> WholeReply | Stre
         try:
             reply = await _send(line, call, inbound)
         except ApiError as error:
-            if not (left and error.unanswered and line.budget.take()):
+            # Whom no connection can be made to in time would keep the caller waiting as long again.
+            again = error.unanswered and error.code != "upstream_timeout"
+            if not (left and again and line.budget.take()):
                 raise
             wait = pause
         else:

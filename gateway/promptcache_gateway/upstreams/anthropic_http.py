@@ -48,14 +48,12 @@ class AnthropicUpstream:
 
     async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:
         """The server's own count of a prompt's tokens (``/v1/messages/count_tokens``); raises `ApiError`."""
-        headers = self._headers(inbound)
-        response = await self._server.request("POST", call.path, inbound.query, headers, call.body)
-        return await self._server.whole(response)
+        return await self._server.ask("POST", call.path, inbound.query, self._headers(inbound), call.body)
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
         """The server's own list of models, or its own answer about one."""
         path = "/v1/models" if model is None else f"/v1/models/{model}"
-        return await self._server.get(path, inbound.query, self._headers(inbound))
+        return await self._server.ask("GET", path, inbound.query, self._headers(inbound))
 
     def count_tokens(self, text: str) -> int | None:  # noqa: ARG002 - the server's tokenizer is not known here
         """Always None: the server's tokenizer is not known here."""

@@ -73,17 +73,30 @@ class HttpServer:
         return {**self._reachability.report(), "url": self.base}
 
     async def request(
-        self, method: str, path: str, query: bytes, headers: dict[str, str], body: bytes | None
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: dict[str, str],
+        body: bytes | None,
+        *,
+        harmless: bool = False,
     ) -> HttpAnswer:
-        """Send a request and wait for the head of its answer; raises `ApiError` when none comes back."""
+        """Send a request and wait for the head of its answer; raises `ApiError` when none comes back.
+
+        ``harmless``: it changes nothing there, so that asking again is safe whatever has come of the answer.
+        """
         assert self._pool is not None, "start() comes first"
         head = self._head(method, self._target(path, query), headers, body)
         try:
             answer = await self._pool.send(head, body)
         except TimeoutError as error:
-            if isinstance(error, ConnectTimeoutError):  # one slow answer says nothing of others
+            unsent = isinstance(error, ConnectTimeoutError)
+            if unsent:  # one slow answer says nothing of others
                 self._reachability.failed("upstream_timeout")
-            raise self._no_answer(504, "did not answer in time", "upstream_timeout") from error
+            raise self._no_answer(
+                504, "did not answer in time", "upstream_timeout", unanswered=unsent or harmless
+            ) from error
         except UnreachableError as error:
             self._reachability.failed("upstream_unreachable")
             raise self._no_answer(
@@ -92,8 +105,7 @@ class HttpServer:
         except BrokenAnswerError as error:
             self._reachability.failed("upstream_disconnected")
             what = f"sent no answer that can be read: {error}"
-            again = method == "GET"  # which changes nothing there
-            raise self._no_answer(502, what, "upstream_disconnected", unanswered=again) from error
+            raise self._no_answer(502, what, "upstream_disconnected", unanswered=harmless) from error
         except OSError as error:
             self._reachability.failed("upstream_disconnected")
             raise self._no_answer(
@@ -115,10 +127,17 @@ class HttpServer:
             return RelayedStream(answer, dialect, withhold_usage=False)
         return await self.whole(answer)
 
-    async def whole(self, answer: HttpAnswer) -> WholeReply:
+    async def ask(
+        self, method: str, path: str, query: bytes, headers: dict[str, str], body: bytes | None = None
+    ) -> WholeReply:
+        """The whole answer to a question that changes nothing there; raises `ApiError`."""
+        answer = await self.request(method, path, query, headers, body, harmless=True)
+        return await self.whole(answer, harmless=True)
+
+    async def whole(self, answer: HttpAnswer, *, harmless: bool = False) -> WholeReply:
         """Read the answer to its end; raises `ApiError`, also where it is too large to hold."""
         try:
-            body = await self._read(answer)
+            body = await self._read(answer, harmless=harmless)
         except BaseException:
             answer.close()  # what is left of it must not be taken for another's answer
             raise
@@ -127,17 +146,16 @@ class HttpServer:
         headers = to_caller(answer.headers, decoded=decoded)
         return noted(answer.status, headers, body if plain is None else plain, readable=decoded)
 
-    async def _read(self, answer: HttpAnswer) -> bytes:
+    async def _read(self, answer: HttpAnswer, *, harmless: bool) -> bytes:
         try:
             return await read_whole(answer)
-        except TimeoutError as error:
-            raise self._no_answer(504, "stopped in the middle of its answer", "upstream_timeout") from error
         except OSError as error:
-            raise self._no_answer(502, "died in the middle of its answer", "upstream_disconnected") from error
-
-    async def get(self, path: str, query: bytes, headers: dict[str, str]) -> WholeReply:
-        """The whole answer to a ``GET``; raises `ApiError`."""
-        return await self.whole(await self.request("GET", path, query, headers, None))
+            if isinstance(error, TimeoutError):
+                status, what, code = 504, "stopped", "upstream_timeout"
+            else:
+                status, what, code = 502, "died", "upstream_disconnected"
+            what = f"{what} in the middle of its answer"
+            raise self._no_answer(status, what, code, unanswered=harmless) from error
 
     def _head(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> bytes:
         """The request's head. What would begin a line of its own, and so another header, is refused."""

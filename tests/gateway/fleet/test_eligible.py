@@ -150,6 +150,49 @@ def test_prompts_are_counted_by_another_where_one_is_silent(three: list[FakeRepl
         assert len(asked) == 5, "then it is left alone"
 
 
+@pytest.mark.parametrize(
+    "said", [b"HTTP", b"what?\r\n\r\n", b'HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{"input_tok']
+)
+def test_prompts_are_counted_by_another_where_an_answer_is_broken(
+    three: list[FakeReplica], tmp_path: Path, said: bytes
+) -> None:
+    """Counting changes nothing at a replica: whatever came of its answer, another may be asked."""
+
+    async def breaks_off(wire: Wire) -> None:
+        if wire.seen.line.startswith("GET /health"):
+            await wire.respond(b"{}")
+        else:
+            await wire.send(said)
+            wire.writer.close()
+
+    async def tells(wire: Wire) -> None:
+        counting = wire.seen.line.startswith("POST")
+        await wire.respond(b'{"input_tokens": 7}' if counting else b'{"data": []}')
+
+    three[0].mock.script, three[1].mock.script = breaks_off, tells
+    with served_fleet(fleet_of(three[:2]), tmp_path, retries=0, kind="anthropic") as gateway:
+        for _ in range(8):
+            told = gateway.post(request("hello"), path="/v1/messages/count_tokens")
+            assert (told.status_code, told.json()) == (200, {"input_tokens": 7})
+            assert gateway.get("/v1/models").json() == {"data": []}
+        assert states(gateway)[three[0].name] == "ejected"
+
+
+def test_a_broken_answer_of_the_only_replica_is_what_the_caller_is_told(
+    three: list[FakeReplica], tmp_path: Path
+) -> None:
+    async def breaks_off(wire: Wire) -> None:
+        await wire.send(b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{")
+        wire.writer.close()
+
+    three[0].mock.script = breaks_off
+    fleet = fleet_of(three[:1], health_path="")
+    with served_fleet(fleet, tmp_path, retries=0, kind="anthropic") as gateway:
+        told = gateway.post(request("hello"), path="/v1/messages/count_tokens")
+        assert (told.status_code, told.json()["type"]) == (502, "error")
+        assert "in the middle of its answer" in told.json()["error"]["message"]
+
+
 def test_where_two_refuse_the_question_is_at_fault(three: list[FakeReplica], tmp_path: Path) -> None:
     asked = []
 
