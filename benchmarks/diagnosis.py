@@ -7,8 +7,9 @@ part. Combined, each of the two causes must be listed, at its own place, and no 
 breakpoints, tools, compaction, refusals and what the built-in engine tells, a fourth requests in every kind
 of writing and with pictures, to providers whose tokens are now two bytes and now eight: exactly the causes of
 the label must be named. A fifth changes prompts in several places or all over: instructions that end in what
-is new in every request, tools and instructions together, other white space everywhere. A last one has no
-prompts at all: what counters in a row prove by themselves.
+is new in every request, tools and instructions together, other white space everywhere. A sixth has values far
+apart in one long text, JSON that is written anew, histories changed twice, conversations on two models in
+turn. A last one has no prompts at all: what counters in a row prove by themselves.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from promptcache.counters import diagnose_sequence
 from tests.gateway.observe.changing_traffic import CHANGING_FAULTS, CHANGING_SCENES, codes_of
 from tests.gateway.observe.counted_traffic import COUNTED
 from tests.gateway.observe.marked_traffic import MARKED_FAULTS, MARKED_SCENES, play
+from tests.gateway.observe.scattered_traffic import SCATTERED_FAULTS, SCATTERED_SCENES
 from tests.gateway.observe.scenes import Stage
 from tests.gateway.observe.traffic import COMBINED, FAULTS, SCENES, Author, Pair, clocked
 from tests.gateway.observe.written_traffic import WRITTEN_FAULTS, WRITTEN_SCENES
@@ -39,6 +41,7 @@ NONE = "none"
 MARKED = (*MARKED_SCENES, *MARKED_FAULTS)
 WRITTEN = (*WRITTEN_SCENES, *WRITTEN_FAULTS)
 CHANGING = (*CHANGING_SCENES, *CHANGING_FAULTS)
+SCATTERED = (*SCATTERED_SCENES, *SCATTERED_FAULTS)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}
 """What a fault brings with it: static text behind it, a breakpoint on it."""
@@ -120,7 +123,7 @@ def text_at(body: dict[str, Any], path: str | None) -> str | None:
 
 def main(pairs: int = 3_000) -> int:
     """Print the tables; 1 where a number is below 0.98."""
-    alone, combined, others, written, changing, counters = (Score() for _ in range(6))
+    alone, combined, others, written, changing, scattered, counters = (Score() for _ in range(7))
     makers = [*SCENES, *FAULTS]
     for number in range(pairs * 2 // 3):
         pair = makers[number % len(makers)](Author(number))
@@ -139,6 +142,9 @@ def main(pairs: int = 3_000) -> int:
         scene = CHANGING[number % len(CHANGING)](Author(number))
         changing.add(scene.codes or [NONE], codes_of(play(scene).causes, scene.codes) or [NONE])
     for number in range(pairs // 6):
+        scene = SCATTERED[number % len(SCATTERED)](Author(number))
+        scattered.add(scene.codes or [NONE], codes_of(play(scene).causes, scene.codes) or [NONE])
+    for number in range(pairs // 6):
         counted = COUNTED[number % len(COUNTED)](Author(number))
         counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
     worst = min(
@@ -147,6 +153,7 @@ def main(pairs: int = 3_000) -> int:
         others.show("marks, tools, engine"),
         written.show("any writing"),
         changing.show("in several places"),
+        scattered.show("far apart, anew, twice"),
         counters.show("counters alone"),
     )
     return 0 if worst >= LEAST else 1

@@ -67,7 +67,12 @@ def _bad(report: Mapping[str, Any]) -> str:
 
 def _template(template: Mapping[str, Any], patterns: Sequence[Mapping[str, Any]]) -> str:
     shown = "".join(_pattern(one) for one in patterns if one["template"] == template["name"])
-    causes = "".join(_cause(cause, template) for cause in template["causes"])
+    causes, seen = "", set[tuple[str, str]]()
+    for cause in template["causes"]:
+        example = cause["example"] or {}
+        pair = (example.get("before") or "", example.get("after") or "")
+        causes += _cause(cause, template, repeated=pair in seen)
+        seen |= {pair} if any(pair) else set()
     bar = _bar(template["hit_rate"], template["achievable_hit_rate"])
     facts = (
         f"{template['requests']:,} requests, {template['prompt_tokens']:,} prompt tokens; "
@@ -104,23 +109,23 @@ def _bar(read: float | None, reusable: float | None) -> str:
     )
 
 
-def _cause(cause: Mapping[str, Any], template: Mapping[str, Any]) -> str:
+def _cause(cause: Mapping[str, Any], template: Mapping[str, Any], *, repeated: bool) -> str:
     lost = f"{_about(template, format(cause['lost_tokens'], ','))} tokens" if cause["lost_tokens"] else ""
     money = _usd(cause["lost_usd"]) if cause["lost_usd"] else ""
     facts = ", ".join(part for part in (f"{cause['requests']:,} requests", lost, money) if part)
-    example = _example(cause["example"]) if cause["example"] else ""
+    example = _example(cause["example"], repeated=repeated) if cause["example"] else ""
     return (
         f'<article class="{escape(cause["attribution"])}"><h3><code>{escape(cause["code"])}</code> '
         f"{escape(cause['title'])}</h3><p>{facts}</p>{example}<p>{escape(cause['remedy'])}</p></article>"
     )
 
 
-def _example(example: Mapping[str, Any]) -> str:
+def _example(example: Mapping[str, Any], *, repeated: bool) -> str:
     place = f" in <code>{escape(example['path'])}</code>" if example["path"] else ""
     offset = f", character {example['char_offset']:,}" if example["char_offset"] is not None else ""
     before, after = example["before"], example["after"]
     sides = ""
-    if before or after:
+    if (before or after) and not repeated:
         sides = f"<pre><del>{escape(before or '')}</del>\n<ins>{escape(after or '')}</ins></pre>"
     return f"<p>First seen at line {example['line']:,}{place}{offset}.</p>{sides}"
 

@@ -51,8 +51,8 @@ def _template(template: TemplateTotal, patterns: Sequence[Pattern], style: Style
     lines = [style.bold(template.name) + f"  {_count(template.requests, 'request')}"]
     lines += ["  " + text for text in _rates(template)]
     causes = template.ranked()
-    for cause in causes[:_MAX_CAUSES]:
-        lines += _cause(cause, template, style)
+    for cause, repeated in zip(causes[:_MAX_CAUSES], repeats(causes), strict=False):
+        lines += _cause(cause, template, style, repeated=repeated)
     shown = [pattern for pattern in patterns if pattern.template == template.name]
     for pattern in shown:
         lines += _pattern(pattern, style)
@@ -94,10 +94,17 @@ def _rates(total: TemplateTotal) -> list[str]:
     return lines
 
 
-def _cause(cause: CauseTotal, template: TemplateTotal, style: Style) -> list[str]:
+def repeats(causes: Sequence[CauseTotal]) -> list[bool]:
+    """Of each cause whether its example shows what an earlier one's does."""
+    shown = [(one.example["before"], one.example["after"]) if one.example else (None, None) for one in causes]
+    return [any(pair) and pair in shown[:at] for at, pair in enumerate(shown)]
+
+
+def _cause(cause: CauseTotal, template: TemplateTotal, style: Style, *, repeated: bool) -> list[str]:
     lines = ["  " + _headline(cause, template, style)]
     if cause.example is not None and cause.attribution == "caller":
-        lines += _example(cause.example, style)
+        example = _example(cause.example, style)
+        lines += example[:1] if repeated else example
         wrap = textwrap.TextWrapper(_WIDTH, initial_indent="      ", subsequent_indent="      ").fill
         lines.append(wrap(get_cause(cause.code).remedy))
     return lines

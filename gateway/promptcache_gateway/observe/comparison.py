@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from promptcache.divergence import Divergence, compare_segments
+from promptcache.divergence.history import result_shape
 from promptcache.quick_values import quick
 from promptcache_gateway.observe.edits import (
     broke_off,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.masking import Masker
 
 _CANNED_CHARS = 160  # shorter answers recur because the assistant was told to say them
+_SMALL_EDIT_BYTES = 64  # a longer one makes the two requests differ in tokens, too
 _SHARED_CHARS = 8  # fewer leading characters than this are shared by chance
 
 
@@ -137,7 +139,7 @@ def compare(
         shares_nothing=nothing,
         shared_bytes=shared,
         matching_bytes=_matching(earlier, later, at, masker) if broken else min(shared, later.offsets[at]),
-        matching_full=predecessor if broken and _is_bridged(earlier, later) else None,
+        matching_full=predecessor if broken and _is_bridged(earlier, later, at, masker) else None,
         living_bytes=living,
         living_full=_whole_prefix(match),
     )
@@ -181,6 +183,8 @@ def _is_meant(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
             return False
         return is_edit(one, other, masker) or standing_behind(one, other) > 0 or broke_off(one, other)
     if at == len(earlier.segments) - 1 and is_rendering(one, other, masker):
+        return True
+    if one.role == other.role and result_shape(one.body, other.body):
         return True
     return is_same_picture(one, other) or _is_replay(earlier, later, at, masker)
 
@@ -243,10 +247,21 @@ def _matching(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> int:
     return total
 
 
-def _is_bridged(earlier: Prompt, later: Prompt) -> bool:
-    """Whether the whole earlier request stands before the newest turn, but for volatile values."""
+def _is_bridged(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
+    """Whether all of the earlier one stands before the newest turn, but for values or small edits."""
     whole = len(earlier.segments)
-    return whole <= later.turn and earlier.turn < whole and earlier.masked[whole] == later.masked[whole]
+    if not earlier.turn < whole <= later.turn:
+        return False
+    if earlier.masked[whole] == later.masked[whole]:
+        return True
+    if earlier.head != later.head or abs(earlier.offsets[whole] - later.offsets[whole]) > _SMALL_EDIT_BYTES:
+        return False
+    return all(
+        earlier.keys[index] == later.keys[index]
+        or had_it_been_equal(earlier, later, index, masker)
+        >= byte_length(min(earlier.segments[index].text, later.segments[index].text, key=len))
+        for index in range(at, whole)
+    )
 
 
 def _whole_prefix(match: Match) -> Entry | None:

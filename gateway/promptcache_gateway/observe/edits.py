@@ -15,6 +15,7 @@ from promptcache_gateway.observe.likeness import (
     TRIVIAL_CHARS,
     is_drift,
     is_edit,
+    is_respelled,
     kept_behind,
     standing_behind,
     stands_whole,
@@ -41,7 +42,9 @@ def ends_anew(earlier: Prompt, later: Prompt, at: int) -> bool:
 def broke_off(one: Segment, other: Segment) -> bool:
     """Whether two texts part at a value, or in how they are written, and go on with what stands in both."""
     return is_behind_value(one, other) or (
-        one.kind == other.kind and one.role == other.role and is_drift(one.text, other.text)
+        one.kind == other.kind
+        and one.role == other.role
+        and (is_drift(one.text, other.text) or is_respelled(one, other))
     )
 
 
@@ -132,16 +135,17 @@ def _ends_with(one: Segment, other: Segment) -> bool:
     start, end = shared_ends(one.text, other.text)
     differing = max(len(one.text), len(other.text)) - start - end
     least = TRIVIAL_CHARS if differing <= VALUE_CHARS else INSTRUCTIONS_CHARS
-    return end >= least or is_drift(one.text, other.text)
+    return end >= least or is_drift(one.text, other.text) or is_respelled(one, other)
 
 
 def _standing_bytes(one: Segment, other: Segment) -> int:
     """Bytes of instructions that stand in both behind a difference, though most of both texts is another."""
-    behind = standing_behind(one, other)
-    if behind or one.kind != other.kind or one.role != other.role:
-        return byte_length(other.text[len(other.text) - behind :])
-    found = standing(one.text, other.text)
-    return byte_length(other.text[found.until - found.chars : found.until]) if found.of_value else 0
+    if one.kind != other.kind or one.role != other.role:
+        return 0
+    text, behind = other.text, standing_behind(one, other)
+    found = standing(one.text, text)
+    passages = text[found.until - found.chars : found.until] if found.of_value else ""
+    return max(byte_length(text[len(text) - behind :]) if behind else 0, byte_length(passages))
 
 
 def kept_until(earlier: Prompt, later: Prompt) -> int:

@@ -10,6 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from promptcache.divergence.change import Change
+from promptcache.divergence.history import result_shape
+from promptcache.divergence.json_text import json_finding
 from promptcache.divergence.text import drift_finding
 from promptcache_gateway.observe.extents import is_opaque
 from promptcache_gateway.observe.texts import shared_ends
@@ -24,6 +26,7 @@ TRIVIAL_CHARS = 24
 """Shorter messages recur by chance."""
 SAID_CHARS = 8
 """A shorter message ("yes", "thanks") is everybody's."""
+_RESPELLED = frozenset({"PC201", "PC202", "PC203", "PC205"})
 _SAME_PICTURE = 0.95
 _SENTENCE = re.compile(r"[^\n.!?;]*[\n.!?;]\s*|[^\n.!?;]+$")
 _INSTRUCTIONS_CHARS = 1_024  # at the end of two texts that are otherwise not alike: no footer is so long
@@ -42,12 +45,25 @@ def is_edit(one: Segment, other: Segment, masker: Masker) -> bool:
     if is_drift(one.text, other.text):
         return True
     pieces, others = Counter(masker.digests(one.text)), Counter(masker.digests(other.text))
-    return len(pieces) > 1 and (pieces & others).total() >= max(pieces.total(), others.total()) * SIMILAR
+    if len(pieces) > 1 and (pieces & others).total() >= max(pieces.total(), others.total()) * SIMILAR:
+        return True
+    return is_respelled(one, other) or result_shape(one.body, other.body) is not None
 
 
 def is_drift(one: str, other: str) -> bool:
     """Whether two texts differ in white space, zero-width marks and Unicode forms only, all over."""
     return drift_finding(Change.between(one, other)) is not None
+
+
+def is_respelled(one: Segment, other: Segment) -> bool:
+    """Whether two texts differ in how one JSON value is written: its keys, its sets, its numbers.
+
+    Rows in another order may have been ranked anew, and are other texts.
+    """
+    if one.kind != other.kind or one.role != other.role:
+        return False
+    found = json_finding(Change.between(one.body, other.body))
+    return found is not None and found.code in _RESPELLED
 
 
 def standing_behind(one: Segment, other: Segment) -> int:

@@ -34,7 +34,32 @@ def best_predecessor(row: Row, prompt: Prompt, route: tuple[str, str], not_befor
 
     Requests of the same conversation come before others, however much of the head those share. Among them
     the longest prefix counts first, volatile values bridged, then the one with most of the messages behind.
+    Where a conversation goes to and fro between models, that is the own model's last one.
     """
+    best = _best(row, prompt, route, not_before, at)
+    if best.route == route:
+        return best
+    held = [entry for entry in _newest(row) if entry.route == route and entry.lives(not_before, at)]
+    return _of_same_conversation(held, prompt, best) or best
+
+
+def _newest(row: Row) -> list[Entry]:
+    """The row's newest requests, the last one first."""
+    return [entry for _, entry in zip(range(_SCANNED), reversed(row.entries), strict=False)]
+
+
+def _of_same_conversation(held: list[Entry], prompt: Prompt, best: Entry) -> Entry | None:
+    """Of what the same upstream and model still hold, what shares most of what the best one does."""
+    whole = common_depth(best.prompt.masked, prompt.masked)
+    found, most = None, min(whole, prompt.head)
+    for entry in held:
+        depth = common_depth(entry.prompt.masked, prompt.masked)
+        if depth > most or (depth == whole and found is None):
+            found, most = entry, depth
+    return found if prompt.offsets[most] >= prompt.offsets[whole] * _MUCH_LESS else None
+
+
+def _best(row: Row, prompt: Prompt, route: tuple[str, str], not_before: float, at: float) -> Entry:
     depth = _deepest(row.masked, prompt.masked)
     if depth >= max(prompt.turn, 1):  # only the newest turn differs: any holder will do
         holders = (row.exact.get(prompt.exact[depth]), row.masked[prompt.masked[depth]])

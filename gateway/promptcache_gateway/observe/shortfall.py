@@ -91,16 +91,18 @@ def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
 
 def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | None) -> list[Reason]:
     """What is certain without the engine. The first of them explains the whole loss."""
+    switched = _switched_model(evidence)
     found = [
         *_switched_off(evidence),
         *_unmarked(evidence, tokens),
         *_first_of_model(evidence),
-        *_switched_model(evidence),
+        *(_expired(evidence) if switched else ()),  # another model or not, it would have been gone
+        *switched,
         *_named_by_divergence(evidence),
         *_emptied(evidence),
         *_sent_elsewhere(evidence),
         *_from_placement(tokens, placement),
-        *_expired(evidence),
+        *(() if switched else _expired(evidence)),
         *_unanswered_leader(evidence),
     ]
     if found:
@@ -129,7 +131,7 @@ def _unmarked(evidence: Evidence, tokens: Tokens) -> list[Reason]:
 def _first_of_model(evidence: Evidence) -> list[Reason]:
     """Another conversation may well run on another model: then this one's first request is just that."""
     earlier = _other_model(evidence)
-    if earlier is None or _is_one_conversation(evidence):
+    if earlier is None or _is_one_conversation(evidence) or _is_known_to_model(evidence):
         return []
     return [Reason("PC801", None, f"The first request of this template for {evidence.route[1]}.")]
 
@@ -142,12 +144,17 @@ def _switched_model(evidence: Evidence) -> list[Reason]:
 
 
 def _other_model(evidence: Evidence) -> str | None:
-    """The predecessor's model where it is another, and nothing of this one's is alive."""
+    """The predecessor's model where it is another: of this one's no request shares as much that is alive."""
     match = evidence.match
-    if match is None or match.predecessor is None or match.living is not None:
+    if match is None or match.predecessor is None:
         return None
     model = match.predecessor.model
     return model if model != evidence.route[1] else None
+
+
+def _is_known_to_model(evidence: Evidence) -> bool:
+    """Whether anything of this model's that is alive begins like the request."""
+    return evidence.match is not None and evidence.match.living is not None
 
 
 def _is_one_conversation(evidence: Evidence) -> bool:

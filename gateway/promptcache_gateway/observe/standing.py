@@ -8,25 +8,16 @@ same order are found. Whether their loss is anybody's fault is `comparison`'s bu
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from promptcache.divergence.pieces import in_order, pieces_of, places_of
 from promptcache_gateway.observe.texts import shared_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_ENDS = r"\n.!?;,\u2026\u3001\u3002\uff01\uff0c\uff1b\uff1f"
-_PIECE = re.compile(rf"[^{_ENDS}]*[{_ENDS}]\s*|[^{_ENDS}]+$")
-_PIECE_END = re.compile(rf"[{_ENDS}]\s*")
-_LONG_PIECE = 160
-# A piece without a mark is cut behind characters that are as good as any, so that both texts are cut alike.
-_ANY = " \"'(:{[" + "".join(map(chr, (*range(0x3040, 0xA000, 8), *range(0xAC00, 0xD7A4, 8))))
-_PART = re.compile(rf".{{12,}}?[{re.escape(_ANY)}]|.+", re.DOTALL)
-
+_PIECE_END = re.compile(r"[\n.!?;,\u2026\u3001\u3002\uff01\uff0c\uff1b\uff1f]\s*")
 _PASSAGE_CHARS = 200  # shorter ones recur in any two records, profiles or documents of one make
 INSTRUCTIONS_CHARS = 1_024
 """What recurs in so many characters is no common footer, and no list of the same keys."""
@@ -62,7 +53,7 @@ def standing(one: str, other: str) -> Standing:
         return Standing()
     begin = _begin(other, start)
     old, new = one[begin : len(one) - end], other[begin : len(other) - end]
-    passages = list(_passages(_pieces(old), _pieces(new)))
+    passages = list(_passages(pieces_of(old), pieces_of(new)))
     if end >= _PASSAGE_CHARS:
         passages.append((len(old), len(new), end))
     if not passages:
@@ -93,18 +84,11 @@ def _begin(text: str, place: int) -> int:
     return line or (ends[-1] if ends else floor)
 
 
-def _pieces(text: str) -> list[str]:
-    pieces: list[str] = []
-    for piece in _PIECE.findall(text):
-        pieces += _PART.findall(piece) if len(piece) > _LONG_PIECE else [piece]
-    return pieces
-
-
 def _passages(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
     """Runs of pieces in both: where each begins in the old and in the new text, and its length in the new."""
-    starts, places = _places(old), _places(new)
+    starts, places = places_of(old), places_of(new)
     runs: list[tuple[int, int, int]] = []  # the first piece in old and in new, and one behind the last
-    for i, j in _in_order(old, new):
+    for i, j in in_order([piece.strip() for piece in old], [piece.strip() for piece in new]):
         first, second, end = runs[-1] if runs else (0, 0, 0)
         floor = first + end - second
         back = 0  # equal pieces in front of it, of which another is paired
@@ -121,35 +105,3 @@ def _passages(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int
 
 def _alike(one: str, other: str) -> bool:
     return one.strip() == other.strip()
-
-
-def _places(pieces: Sequence[str]) -> list[int]:
-    return list(accumulate(map(len, pieces), initial=0))
-
-
-def _in_order(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The longest list of pairs of equal pieces that ascends on both sides; the n-th of equal ones is one."""
-    where = {key: i for i, key in enumerate(_numbered(old))}
-    pairs = [(where[key], j) for j, key in enumerate(_numbered(new)) if key in where]
-    tails: list[int] = []  # the least end of an ascending list of each length, and which pair that is
-    ends: list[int] = []
-    before: list[int] = []
-    for at, (i, _) in enumerate(pairs):
-        length = bisect_left(tails, i)
-        before.append(ends[length - 1] if length else -1)
-        tails[length : length + 1] = [i]
-        ends[length : length + 1] = [at]
-    found: list[tuple[int, int]] = []
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        found.append(pairs[at])
-        at = before[at]
-    return found[::-1]
-
-
-def _numbered(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
-    seen: Counter[str] = Counter()
-    for piece in pieces:
-        key = piece.strip()
-        seen[key] += 1
-        yield key, seen[key]

@@ -188,6 +188,9 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
         )
     if lost is not None and lost <= _NOTHING and (tokens.cached or not tokens.reusable):
         return _hit(evidence, tokens, compared_with=compared)
+    if tokens.cached is None and divergence.causes == ("PC206",) and divergence.severity == "info":
+        summary = f"{divergence.path} is of another shape, which this provider is known to read as the same."
+        return _counted(tokens, summary=summary, path=divergence.path, compared_with=compared)
     found = explain_break(evidence, tokens)
     place = found.places[0]
     return _counted(

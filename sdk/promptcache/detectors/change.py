@@ -18,8 +18,9 @@ _REACH: Final = 320
 """Characters looked at on each side of the difference."""
 _CLOSE_TIMES: Final = 400 * 86_400
 """Two unlabelled epochs further apart than this (in seconds) are taken for other numbers."""
-_TOKEN_LEFT = re.compile(r"[^\s\"'`<>(){}\[\],;|]*$")
-_TOKEN_RIGHT = re.compile(r"[^\s\"'`<>(){}\[\],;|]*")
+_WIDE_MARKS = r"\u3001\u3002\u300c-\u3011\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\u201c\u201d"
+_TOKEN_LEFT = re.compile(rf"[^\s\"'`<>(){{}}\[\],;|{_WIDE_MARKS}]*$")
+_TOKEN_RIGHT = re.compile(rf"[^\s\"'`<>(){{}}\[\],;|{_WIDE_MARKS}]*")
 _NUMBER = re.compile(r"[$€£]?\d{1,3}(?:,?\d{3})?(?:\.\d+)?%?$")
 _FIGURE = re.compile(r"[\d.,]+")
 _PLAIN_NUMBER = re.compile(r"\d+(?:\.\d+)?")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from promptcache.segments import Segment
 
-__all__ = ["Step", "alignable", "content_key", "first_step", "shuffled_run"]
+__all__ = ["Step", "alignable", "changed_runs", "content_key", "first_step", "shuffled_run"]
 
 _LIMIT = 600
 _PAIRS_LIMIT = 20_000
@@ -46,12 +46,7 @@ def content_key(segment: Segment) -> tuple[str, str]:
 
 def first_step(earlier: Sequence[Segment], later: Sequence[Segment]) -> Step:
     """Return the first change between two runs whose first segments differ."""
-    old = [content_key(segment) for segment in earlier[:_LIMIT]]
-    new = [content_key(segment) for segment in later[:_LIMIT]]
-    while not alignable(old, new):
-        old, new = old[: len(old) // 2], new[: len(new) // 2]
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    blocks = [block for block in matcher.get_matching_blocks() if block.size]
+    blocks = _equal_blocks(earlier, later)
     if not blocks:
         return Step("replaced", len(earlier), len(later), 0)
     removed, inserted = blocks[0].a, blocks[0].b
@@ -62,6 +57,26 @@ def first_step(earlier: Sequence[Segment], later: Sequence[Segment]) -> Step:
     elif not removed:
         kind = "inserted"
     return Step(kind, removed, inserted, kept)
+
+
+def changed_runs(earlier: Sequence[Segment], later: Sequence[Segment]) -> list[tuple[int, int, int, int]]:
+    """Where segments gave way to others in front of or between those that are equal: two ends in each run."""
+    found: list[tuple[int, int, int, int]] = []
+    i = j = 0
+    for block in _equal_blocks(earlier, later):
+        if block.a > i or block.b > j:
+            found.append((i, block.a, j, block.b))
+        i, j = block.a + block.size, block.b + block.size
+    return found
+
+
+def _equal_blocks(earlier: Sequence[Segment], later: Sequence[Segment]) -> list[difflib.Match]:
+    old = [content_key(segment) for segment in earlier[:_LIMIT]]
+    new = [content_key(segment) for segment in later[:_LIMIT]]
+    while not alignable(old, new):
+        old, new = old[: len(old) // 2], new[: len(new) // 2]
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return [block for block in matcher.get_matching_blocks() if block.size]
 
 
 def shuffled_run(earlier: Sequence[Segment], later: Sequence[Segment]) -> int:

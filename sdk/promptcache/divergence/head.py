@@ -63,10 +63,10 @@ def _flip_findings(old: Sequence[Segment], new: Sequence[Segment]) -> list[Findi
 def _section_findings(old: Sequence[Segment], new: Sequence[Segment]) -> list[Finding]:
     """Whole blocks came or went: PC404; what else changed in the others is explained too."""
     step = first_step(old, new) if old and new else None
-    if step is None or step.kind != "replaced":
+    changed = next(((a, b) for a, b in zip(old, new, strict=False) if a.body != b.body), None)
+    if step is None or step.kind != "replaced" or changed is None:
         return [Finding("PC404", {"blocks_before": len(old), "blocks_after": len(new)})]
-    first, second = next((a, b) for a, b in zip(old, new, strict=False) if a.body != b.body)
-    return _block_findings(first, second, 0) or [Finding("PC403")]
+    return _block_findings(*changed, 0) or [Finding("PC403")]
 
 
 def _block_findings(first: Segment, second: Segment, behind: int) -> list[Finding]:

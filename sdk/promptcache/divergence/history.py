@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from promptcache.divergence.alignment import Step, first_step, shuffled_run
+from promptcache.divergence.alignment import Step, changed_runs, first_step, shuffled_run
 from promptcache.divergence.change import Change
 from promptcache.divergence.evidence import Finding, alike
 from promptcache.divergence.json_text import json_finding, same_json
@@ -21,7 +22,7 @@ from promptcache.divergence.text import drift_finding, volatile_findings
 if TYPE_CHECKING:
     from promptcache.segments import Segment
 
-__all__ = ["history_findings", "newest_turn_findings"]
+__all__ = ["history_findings", "newest_turn_findings", "result_shape"]
 
 _THINK = re.compile(r"<(think|thinking|reasoning)>.*?</\1>\s*", re.DOTALL)
 _REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks")
@@ -65,16 +66,45 @@ def history_findings(earlier: Sequence[Segment], later: Sequence[Segment], index
     """
     old, new = earlier[index:], later[index:]
     found = _same_message(earlier, later, index) or _shuffle_finding(old, new)
-    if found:
-        return [found]
     step = first_step(old, new)
-    if (step.removed, step.inserted) != (1, 1) and step.kept:
-        return _moved_findings(step, earlier, later, index)
-    if step.kept == 0 and (summary := _summary_finding(old, new)):
+    if found:
+        first = [found]
+    elif (step.removed, step.inserted) != (1, 1) and step.kept:
+        first = _moved_findings(step, earlier, later, index)
+    elif step.kept == 0 and (summary := _summary_finding(old, new)):
         return [summary]
-    if not step.kept and not index and not alike(old[0].body, new[0].body):
+    elif not step.kept and not index and not alike(old[0].body, new[0].body):
         return []
-    return _edit_findings(old[0], new[0], new)
+    else:
+        first = _edit_findings(old[0], new[0], new)
+    return [*first, *_further_findings(earlier, later, index, first)] if step.kept else first
+
+
+def _further_findings(
+    earlier: Sequence[Segment], later: Sequence[Segment], index: int, first: Sequence[Finding]
+) -> list[Finding]:
+    """What else became of the history behind its first change, each code once, up to what is equal again."""
+    found = {one.code: one for one in first}
+    for i, i_end, j, j_end in changed_runs(earlier[index:], later[index:])[1:]:
+        front = _messages_in(earlier[: index + i]) <= _PINNED_MESSAGES
+        run = earlier[index + i : index + i_end], later[index + j : index + j_end]
+        for finding in _run_findings(*run, "PC501" if front else "PC502"):
+            found.setdefault(finding.code, replace(finding, segment=index + j + (finding.segment or 0)))
+    return list(found.values())[len({one.code for one in first}) :]
+
+
+def _run_findings(one: Sequence[Segment], other: Sequence[Segment], dropped: str) -> Iterator[Finding]:
+    """Messages dropped in front of others, and edits of those, where it is known which took whose place."""
+    gone = len(one) - len(other)
+    pairs = list(zip(one[max(gone, 0) :], other, strict=False))
+    known = all(before.role == after.role and alike(before.body, after.body) for before, after in pairs)
+    if gone < 0 or not known:
+        return
+    if gone:
+        yield Finding(dropped, {"pattern": "dropped"}, segment=0)
+    for number, (before, after) in enumerate(pairs):
+        drift = drift_finding(Change.between(before.body, after.body))
+        yield replace(drift or _edit_findings(before, after, ())[0], segment=number)
 
 
 # --- the same message in another dress ----------------------------------------------------------------
@@ -94,6 +124,8 @@ def _same_message(earlier: Sequence[Segment], later: Sequence[Segment], index: i
         return None
     if _same_arguments(before.body, after.body):
         return Finding("PC507")
+    if shape := result_shape(before.body, after.body):
+        return Finding("PC206", {"shape": shape})
     change = Change.between(before.body, after.body)
     return drift_finding(change) or json_finding(change)
 
@@ -107,6 +139,28 @@ def _flip_finding(earlier: Sequence[Segment], later: Sequence[Segment], index: i
         "list to string" if earlier[index].path.endswith("]") and ".content[" in earlier[index].path else ""
     )
     return Finding("PC206", {"shape": shape or "string to list"})
+
+
+def result_shape(before: str, after: str) -> str | None:
+    """How a tool's result was wrapped otherwise, with the same text: once as a string, once as a list."""
+    old, new = _object(before), _object(after)
+    if not (old and new and "content" in old and "content" in new):
+        return None
+    one, other = old["content"], new["content"]
+    if isinstance(one, str) == isinstance(other, str) or {**old, "content": ""} != {**new, "content": ""}:
+        return None
+    texts = [side if isinstance(side, str) else _only_text(side) for side in (one, other)]
+    if texts[0] != texts[1]:
+        return None
+    return "string to list" if isinstance(one, str) else "list to string"
+
+
+def _only_text(parts: object) -> str | None:
+    """The text of a list that holds one part, which is text; None of any other."""
+    if not (isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], dict)):
+        return None
+    text = parts[0].get("text")
+    return text if isinstance(text, str) and set(parts[0]) <= {"type", "text", "cache_control"} else None
 
 
 def _message_text(segments: Sequence[Segment], index: int) -> str:

@@ -19,8 +19,10 @@ __all__ = ["json_finding", "same_json"]
 
 _OPENING = re.compile(r"[{\[]")
 _DECODER = json.JSONDecoder()
+_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}\[\]]')
 _OPENINGS_TRIED = 16
-_REACH = 20_000
+_REACH = 200_000
+_READ_AT_MOST = 320_000  # characters, in all that is tried
 
 
 def json_finding(change: Change) -> Finding | None:
@@ -47,10 +49,28 @@ def same_json(before: str, after: str) -> bool:
 
 
 def _openings(text: str, offset: int) -> list[int]:
-    """Where a JSON value that spans ``offset`` may start: the text itself, then outer before inner."""
+    """Where a JSON value that spans ``offset`` may start: outer before inner, then whatever is near.
+
+    Text in front of it may hold a quotation mark or a bracket of its own, which hides what is around.
+    """
     floor = max(0, offset - _REACH)
-    found = [match.start() for match in _OPENING.finditer(text, floor, offset + 1)][-_OPENINGS_TRIED:]
-    return [0, *found] if text[:1] in {"{", "["} and found[:1] != [0] else found
+    most = max(2, min(_OPENINGS_TRIED, _READ_AT_MOST // max(len(text), 1)))
+    around = _enclosing(text, floor, offset)
+    near = [match.start() for match in _OPENING.finditer(text, floor, offset + 1)][-most:]
+    own = [0] if text[:1] in {"{", "["} else []
+    return list(dict.fromkeys([*own, *around[:most], *around[-most:], *near]))
+
+
+def _enclosing(text: str, floor: int, offset: int) -> list[int]:
+    """The brackets that are open at a place."""
+    opened: list[int] = []
+    for match in _BRACKETS.finditer(text, floor, offset + 1):
+        mark = match.group()
+        if mark in "{[":
+            opened.append(match.start())
+        elif mark in "}]" and opened:
+            opened.pop()
+    return opened
 
 
 def _value_at(text: str, start: int, offset: int) -> Any:

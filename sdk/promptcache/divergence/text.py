@@ -6,17 +6,15 @@ another order, volatile values, retrieved material, a section that comes and goe
 
 from __future__ import annotations
 
-import difflib
 import re
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from promptcache.detectors import classify_change, find_volatile, mask_volatile
-from promptcache.divergence.alignment import alignable
 from promptcache.divergence.change import Change
-from promptcache.divergence.evidence import Finding, alike, common_prefix, fold
+from promptcache.divergence.evidence import Finding, alike, common_prefix, common_suffix, fold
 from promptcache.divergence.json_text import json_finding
 from promptcache.divergence.order import order_finding
+from promptcache.divergence.pieces import Gap, gaps_between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["drift_finding", "text_findings", "volatile_findings"]
 
 _MIDDLE_LIMIT = 20_000
+_LONGEST = 1_000_000
+_SENTENCES, _TELLING_WORD = 400, 4
+_WORD = re.compile(r"\s*\S+\s*|\s+")
+_CONTEXT = 320  # characters around a value that say what it is
+_PADDING = re.compile(r"(?<=\S) +(?=\S)")
 _LABEL_REACH = 1_500
 _RETRIEVED = re.compile(
     r"<(?:documents?|docs?|context|passages?|chunks?|retriev\w*|search_results?|results?|sources?|examples?|knowledge"
@@ -87,52 +90,84 @@ def drift_finding(change: Change) -> Finding | None:
 def volatile_findings(change: Change) -> list[Finding]:
     """Return one finding for each volatile cause among the differences, the first difference in front.
 
-    Where that one is no volatile value, others are looked for in two versions of one text only.
+    Where that one is no volatile value, others are looked for in two versions of one text only. White space
+    that drifted beside a value is PC206.
     """
     first = classify_change(change.before, change.after, change.offset)
     places = {} if first is None else {first: change.offset}
-    small = max(len(change.old), len(change.new)) <= _MIDDLE_LIMIT
-    if small and (first or alike(change.before, change.after)):
+    if first or alike(change.before, change.after):
         for code, offset in _further_codes(change.old, change.new):
             if code is not None:
                 places.setdefault(code, change.start + offset)
-    return [Finding(code, offset=offset) for code, offset in places.items()]
+    ordered = sorted(places.items(), key=lambda place: (place[1], place[0] != first))
+    return [Finding(code, offset=offset) for code, offset in ordered]
 
 
 def _further_codes(old: str, new: str) -> Iterator[tuple[str | None, int]]:
-    """Causes of the differences behind the first one, looked for in the lines that changed.
-
-    Each comes with the characters of ``new`` before it.
-    """
-    if mask_volatile(old) == mask_volatile(new):
+    """Causes of the differences behind the first one. Each comes with the characters of ``new`` before it."""
+    small = max(len(old), len(new)) <= _MIDDLE_LIMIT
+    if small and mask_volatile(old) == mask_volatile(new):
         for first, second in zip(find_volatile(old), find_volatile(new), strict=False):
             if first.text != second.text:
                 yield first.code, second.start
         return
-    for first_line, second_line, start in _changed_lines(old, new):
-        shared = common_prefix(first_line, second_line)
-        yield classify_change(first_line, second_line, shared), start + shared
-        for one, other in _changed_clocks(first_line, second_line):
+    if max(len(old), len(new)) > _LONGEST:
+        return
+    for gap in gaps_between(old, new):
+        for part in _parts_of(gap, old, new):
+            yield from _codes_in(part, old, new)
+
+
+def _parts_of(gap: Gap, old: str, new: str) -> Iterator[Gap]:
+    """Values of two sentences that stand side by side, word by word, where most of both is the same."""
+    gone, came = old[gap.old_start : gap.old_end], new[gap.new_start : gap.new_end]
+    if max(len(gone), len(came)) > _SENTENCES or not alike(gone, came):
+        yield gap
+        return
+    for part in gaps_between(gone, came, _WORD.findall, _TELLING_WORD):
+        i, j = gap.old_start, gap.new_start
+        yield Gap(i + part.old_start, i + part.old_end, j + part.new_start, j + part.new_end)
+
+
+def _codes_in(gap: Gap, old: str, new: str) -> Iterator[tuple[str | None, int]]:
+    """Causes of one difference: its first, and clock readings behind that."""
+    gone, came = old[gap.old_start : gap.old_end], new[gap.new_start : gap.new_end]
+    if _drifts(gone, came):
+        yield "PC206", gap.new_start + common_prefix(gone, came)
+        return
+    if not gone or not came:
+        return
+    before, behind = gap.old_start - _CONTEXT, gap.old_end + _CONTEXT
+    lead = common_suffix(
+        old[max(0, before) : gap.old_start], new[max(0, gap.new_start - _CONTEXT) : gap.new_start]
+    )
+    shared = common_prefix(gone, came)
+    yield (
+        classify_change(
+            old[gap.old_start - lead : behind],
+            new[gap.new_start - lead : gap.new_end + _CONTEXT],
+            lead + shared,
+        ),
+        gap.new_start + shared,
+    )
+    if max(len(gone), len(came)) <= _MIDDLE_LIMIT:
+        for one, other in _changed_clocks(gone, came):
             if one.text != other.text and other.start > shared:
-                yield other.code, start + other.start
+                yield other.code, gap.new_start + other.start
+
+
+def _drifts(gone: str, came: str) -> bool:
+    """Whether only white space or the form of characters differs; columns that are padded follow a value."""
+    if gone == came or max(len(gone), len(came)) > _FIRST or fold(gone) != fold(came):
+        return False
+    return _PADDING.sub(" ", gone) != _PADDING.sub(" ", came)
 
 
 def _changed_clocks(old: str, new: str) -> Iterator[tuple[VolatileSpan, VolatileSpan]]:
-    """Pairs of clock readings in two lines that have as many: behind another difference no other value is
+    """Pairs of clock readings in two texts that have as many: behind another difference no other value is
     sure to be one of its own."""
-    readings = [[found for found in find_volatile(line) if found.code == _CLOCK] for line in (old, new)]
+    readings = [[found for found in find_volatile(text) if found.code == _CLOCK] for text in (old, new)]
     return zip(*readings, strict=True) if len(readings[0]) == len(readings[1]) else iter(())
-
-
-def _changed_lines(old: str, new: str) -> Iterator[tuple[str, str, int]]:
-    """Pairs of lines of which the second took the first's place, with where it begins in ``new``."""
-    first, second = old.split("\n"), new.split("\n")
-    if not alignable(first, second):
-        return
-    starts = list(accumulate((len(line) + 1 for line in second), initial=0))
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
-        if tag == "replace":
-            yield from zip(first[i1:i2], second[j1:j2], starts[j1:j2], strict=False)
 
 
 def _retrieved(change: Change) -> bool:

@@ -34,7 +34,9 @@ export function RequestView({ data: request, causes }) {
 function Diagnosis({ diagnosis, causes }) {
   const cause = causes[diagnosis.cause];
   const placed = new Map((diagnosis.places ?? []).map((place) => [place.code, place]));
-  const others = (diagnosis.causes ?? []).filter((code) => code !== diagnosis.cause).map((code) => placed.get(code) ?? { code });
+  const further = (diagnosis.causes ?? []).filter((code) => code !== diagnosis.cause).map((code) => placed.get(code) ?? { code });
+  const shown = [diagnosis, ...further];
+  const others = further.map((place, at) => ({ ...place, repeated: shown.slice(0, at + 1).some((other) => atOnePlace(other, place)) }));
   return html`
     <section class="diagnosis" aria-label="diagnosis"><h2>Diagnosis</h2>
       <p><${CauseChip} code=${diagnosis.cause} causes=${causes} attribution=${diagnosis.attribution} hit=${diagnosis.hit} />
@@ -54,12 +56,16 @@ function Diagnosis({ diagnosis, causes }) {
     </section>`;
 }
 
+// Whether two causes stand at one place, so that its text need be shown but once.
+const atOnePlace = (one, other) => known(other.path) && one.path === other.path && one.char_offset === other.char_offset;
+
 // A further cause of the same request, at its own place.
 const Further = ({ place, causes }) => html`
   <li><div class="place"><${CauseChip} code=${place.code} causes=${causes} />
       ${place.path ? html`<span>at <code>${place.path}</code>${position({ ...place, estimated: true })}</span>` : null}
       ${place.lost_tokens ? html`<span class="cost">${count(place.lost_tokens)} tokens lost</span>` : null}</div>
-    ${known(place.before) && known(place.after) ? html`<${Difference} before=${place.before} after=${place.after} />` : null}
+    ${place.repeated ? html`<p class="soft">At the same place as above.</p>`
+      : known(place.before) && known(place.after) ? html`<${Difference} before=${place.before} after=${place.after} />` : null}
     ${causes[place.code]?.remedy ? html`<p class="advice"><${Prose} text=${causes[place.code].remedy} /></p>` : null}</li>`;
 
 // What the gateway changed of the request, and what it left as it was and why.

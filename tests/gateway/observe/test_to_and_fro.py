@@ -1,0 +1,63 @@
+"""One conversation on two models in turn: judged by what its own model was sent, blamed where it costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.gateway.observe.scenes import Provider, Stage, chat, rules_text
+
+RULES = rules_text(120)
+TALK = [f"{rules_text(4, f'turn {number}')} So what of number {number}?" for number in range(31)]
+
+
+def turn(number: int, model: str, *, clock: bool = False) -> dict[str, Any]:
+    system = f"Time: 2026-11-29T12:{number:02}:07Z\n{RULES}" if clock else RULES
+    return {**chat(system, *TALK[: 2 * number + 5]), "model": model}
+
+
+def play(models: str, *, clock: bool = False, after_s: float = 15.0) -> list[Any]:
+    stage = Stage(Provider())
+    return [
+        stage.send(turn(number, f"model-{model}", clock=clock), after_s=after_s).diagnosis
+        for number, model in enumerate(models)
+    ]
+
+
+@pytest.mark.parametrize("models", ["ABABABA", "AABBAABB", "ABCABC"])
+def test_each_models_first_request_is_a_switch_and_no_later_one(models: str) -> None:
+    for number, (model, found) in enumerate(zip(models, play(models), strict=True)):
+        if not number:
+            assert found.cause == "PC801"
+        elif model not in models[:number]:
+            assert (found.cause, found.attribution) == ("PC503", "caller")
+            assert found.lost_tokens
+        else:
+            assert (found.cause, found.hit) == (None, True)
+
+
+def test_another_cause_stands_alone_where_the_model_was_sent_the_same_before() -> None:
+    found = play("ABABAB", clock=True)
+    assert "PC503" in found[1].causes
+    for later in found[2:]:
+        assert later.cause == "PC101"
+        assert "PC503" not in later.causes
+
+
+def test_a_switch_after_a_pause_lost_nothing_more() -> None:
+    found = play("ABAB", after_s=400.0)
+    assert [later.cause for later in found[1:]] == ["PC802"] * 3
+    assert all(later.attribution == "expected" for later in found[1:])
+
+
+def test_a_conversation_that_comes_back_much_later_pays_for_the_way_between() -> None:
+    """Its model still holds the beginning; most of what was said since is new to it."""
+    stage = Stage(Provider())
+    short = {**chat(rules_text(30), *TALK[:1]), "model": "model-A"}
+    stage.send(short)
+    for number in range(3):
+        stage.send({**chat(rules_text(30), *TALK[: 9 + 10 * number]), "model": "model-B"})
+    back = stage.send({**chat(rules_text(30), *TALK), "model": "model-A"}).diagnosis
+    assert (back.cause, back.attribution) == ("PC503", "caller")
+    assert back.lost_tokens
