@@ -86,6 +86,20 @@ def test_each_cause_stands_at_its_own_place(themed: Visitor, past: Served) -> No
     assert themed.overhang() == 0
 
 
+def test_one_place_is_shown_once(visitor: Visitor, past: Served) -> None:
+    one = two_causes()
+    first, second = one.diagnosis.places
+    places = (first, replace(first, code="PC401", lost_tokens=0), second)
+    codes = tuple(place.code for place in places)
+    record = replace(one, id="pcr_one_place", diagnosis=replace(one.diagnosis, causes=codes, places=places))
+    past.gateway.observer.journal.record(record)
+    page = visitor.open(past, f"#/requests/{record.id}")
+    beside, apart = page.locator(".diagnosis .places li").all()
+    assert "At the same place as above." in beside.inner_text()
+    assert beside.locator("del").count() == 0
+    assert apart.locator("del").inner_text() == "Ada"
+
+
 def test_a_request_shows_its_cost_and_what_was_changed(visitor: Visitor, past: Served) -> None:
     record = two_causes()
     past.gateway.observer.journal.record(record)

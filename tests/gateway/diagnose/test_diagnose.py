@@ -270,6 +270,18 @@ def test_words_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "\x1b" not in shown
 
 
+def test_what_two_causes_show_is_shown_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Static text behind a clock stands where the clock does."""
+    page = tmp_path / "report.html"
+    main([write(tmp_path / "log.jsonl", [clocked(number) for number in range(5)]), "--html", str(page)])
+
+    shown = capsys.readouterr().out
+    assert "PC101" in shown
+    assert "PC401" in shown
+    assert shown.count("+ Time: 2026") == 1
+    assert page.read_text().count("<ins>") == 1
+
+
 def test_it_loads_neither_database_nor_server() -> None:
     code = (
         "import sys; import promptcache_gateway.diagnose.cli\n"
