@@ -5,7 +5,9 @@ A row's ``error`` is the largest difference, absolute, of values of about 1; ``r
 """
 
 import secrets
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
@@ -13,9 +15,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from benchmarks import gpu_parts
 from benchmarks.gpu_pages import Paged, chunks, paged
+from benchmarks.gpu_parts import Row
 from promptcache_engine.kernels import coded, reference_sampling
 from promptcache_engine.kernels import triton as kernels
+from promptcache_engine.kernels.tables import Chunks
+from promptcache_engine.kernels.triton import extend_split
+from promptcache_engine.kernels.triton.launch import target_of
+from promptcache_engine.kernels.triton.layer import layer_of
 
 BOUNDS = {torch.float32: 5e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 """Rounding of results to the dtype, values up to about 4, and of weights before the second product."""
@@ -23,7 +31,7 @@ BOUNDS = {torch.float32: 5e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 _PROCESSES = 12
 
 
-def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
+def run(device: torch.device, *, tiny: bool) -> Iterator[Row]:
     """All kernels; ``tiny`` takes one shape of each. Processes share the work: most of it is compiling."""
     seed = secrets.randbits(32)
     dtypes = [torch.float32] if tiny else [torch.float32, torch.float16, torch.bfloat16]
@@ -39,25 +47,26 @@ def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
         ]
     cases.append((_moves,))
     if device.type != "cuda":
-        return [row for case in cases for row in _checked(case, device, seed, tiny=tiny)]
+        for case in cases:
+            yield from _checked(case, device, seed, tiny=tiny)
+        return
+    cases.append((_far_pages,))
     with ProcessPoolExecutor(_PROCESSES, get_context("spawn")) as pool:
-        found = [pool.submit(_checked, case, device, seed, tiny=tiny) for case in reversed(cases)]
-        return [row for each in reversed(found) for row in each.result()]
+        found = {pool.submit(_checked, case, device, seed, tiny=tiny): case for case in reversed(cases)}
+        for each in as_completed(found):
+            # A case that ends its process leaves no result, of itself and of what had not begun.
+            yield from gpu_parts.attempt(f"{found[each][0].__name__} {found[each][1:]}", each.result)
 
 
-def _checked(case: tuple[Any, ...], device: torch.device, seed: int, *, tiny: bool) -> list[dict[str, Any]]:
-    """One case's rows; an error is a row, too, so that the others are reported."""
+def _checked(case: tuple[Any, ...], device: torch.device, seed: int, *, tiny: bool) -> list[Row]:
+    """One case's rows, from fresh numbers."""
     torch.manual_seed(seed)
     check, *shape = case
-    try:
-        rows: list[dict[str, Any]] = check(device, *shape, tiny=tiny)
-    except Exception as error:  # noqa: BLE001 - whatever it is, this case is not right
-        because = f"{type(error).__name__}: {error}"[:300]
-        rows = [{"operation": check.__name__, "variant": str(shape), "right": False, "because": because}]
+    rows = gpu_parts.attempt(f"{check.__name__} {shape}", check, device, *shape, tiny=tiny)
     return [{**row, "seed": seed} for row in rows]
 
 
-def _row(operation: str, variant: str, found: Tensor, expected: Tensor, bound: float) -> dict[str, Any]:
+def _row(operation: str, variant: str, found: Tensor, expected: Tensor, bound: float) -> Row:
     error = float((found.double() - expected.double()).abs().max())
     return {
         "operation": operation,
@@ -68,7 +77,7 @@ def _row(operation: str, variant: str, found: Tensor, expected: Tensor, bound: f
     }
 
 
-def _rows(device: torch.device, dtype: torch.dtype, *, tiny: bool) -> list[dict[str, Any]]:
+def _rows(device: torch.device, dtype: torch.dtype, *, tiny: bool) -> list[Row]:
     rows, width = (3, 32) if tiny else (37, 2048)
     name, bound = str(dtype).removeprefix("torch."), BOUNDS[dtype]
     hidden, weight = torch.randn(rows, width, device=device), 1 + torch.randn(width, device=device) / 10
@@ -104,7 +113,7 @@ def _attention(
     kept: torch.dtype,
     *,
     tiny: bool,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Decode and extend with and without a window and a cap, and the same bits from both."""
     heads, kv_heads, dim, page_size = shape
     contexts = [9, 1, 13] if tiny else [1000, 1, 257, 4096, 511]
@@ -126,11 +135,35 @@ def _attention(
             decoded = kernels.decode_attention(
                 query[last], case.keys, case.values, case.table, deterministic=exact, **rules
             )
+            split = _divided(case, query, step, exact=exact, **rules)
             found.append(_row("extend_attention", variant, extended, expected, BOUNDS[dtype]))
             found.append(_row("decode_attention", variant, decoded, expected[last], BOUNDS[dtype]))
+            found.append(_row("extend_attention, keys divided", variant, split, expected, BOUNDS[dtype]))
+            if exact:
+                found.append(_row("divided equals whole", variant, split, extended, 0.0))
             if exact and device.type == "cuda":  # the interpreter's products differ by a row's place
                 found.append(_row("decode equals extend", variant, decoded, extended[last], 0.0))
     return found
+
+
+def _divided(
+    case: Paged,
+    query: Tensor,
+    step: Chunks,
+    *,
+    exact: bool,
+    scale: float,
+    window: int | None,
+    softcap: float | None,
+) -> Tensor:
+    """Extend attention in the form for short chunks behind long prefixes."""
+    layer = layer_of(query, case.keys, case.values, scale, window, softcap)
+    out = query.new_empty(query.shape[0], query.shape[1] * query.shape[2])
+    for launch in extend_split.plan(
+        target_of(query), query, layer, case.table, step, out, deterministic=exact
+    ):
+        launch.run()
+    return out
 
 
 def _expected(
@@ -174,7 +207,7 @@ def _written(
     dtype: torch.dtype,
     kept: torch.dtype,
     name: str,
-) -> dict[str, Any]:
+) -> Row:
     """Queries, keys and values behind ``rotary_write``, with norms and a row that is not written."""
     heads, kv_heads, dim, _ = shape
     projected = torch.randn(3, (heads + 2 * kv_heads) * dim, device=device).to(dtype)
@@ -204,7 +237,31 @@ def _written(
     return _row("rotary_write", name, found, torch.cat((turned[:, :heads].flatten(), expected)), bound)
 
 
-def _moves(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
+def _far_pages(device: torch.device, *, tiny: bool) -> list[Row]:
+    """Pages behind the first 2 ** 31 values and bytes of a pool: places must not be counted in 32 bits."""
+    del tiny  # there is no small pool of this kind
+    dim, page_size, contexts = 128, 16, [100, 17]
+    case = paged(contexts, 8, dim, page_size, torch.bfloat16, device)
+    width, size = case.keys.shape[1], case.keys.shape[0]
+    slots = (2**31 // width // page_size + 2) * page_size
+    keys, values = (torch.empty(slots + size, width, dtype=torch.bfloat16, device=device) for _ in range(2))
+    keys[slots:], values[slots:] = case.keys, case.values
+    table = replace(case.table, pages=case.table.pages + slots // page_size)
+    query, step = torch.randn(2, 32, dim, device=device).to(torch.bfloat16), chunks([1, 1], device)
+    near = kernels.decode_attention(query, case.keys, case.values, case.table, scale=0.1)
+    far = kernels.decode_attention(query, keys, values, table, scale=0.1)
+    near_rows = kernels.extend_attention(query, case.keys, case.values, case.table, step, scale=0.1)
+    far_rows = kernels.extend_attention(query, keys, values, table, step, scale=0.1)
+    source, target = case.order[0][:3] + slots, torch.tensor([slots + size - 3, 1, slots - 1], device=device)
+    kernels.copy_slots(keys.unsqueeze(0), source, target)
+    return [
+        _row("decode_attention", "pages behind 4 GiB", far, near, 0.0),
+        _row("extend_attention", "pages behind 4 GiB", far_rows, near_rows, 0.0),
+        _row("copy_slots", "slots behind 4 GiB", keys[target], case.keys[case.order[0][:3]], 0.0),
+    ]
+
+
+def _moves(device: torch.device, *, tiny: bool) -> list[Row]:
     """Slots and samples: exact."""
     del tiny  # they are
     pool = torch.randn(2, 9, 24, device=device)

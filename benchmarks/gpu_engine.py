@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from promptcache_engine import Completion, Engine, EngineConfig, EngineError, SamplingParams, TokenDelta
+from benchmarks.gpu_parts import Row, attempt
+from promptcache_engine import Completion, Engine, EngineConfig, SamplingParams, TokenDelta
 from promptcache_engine.choosing import draw_on_host
 from promptcache_engine.device.draw import DeviceDraw
 from promptcache_engine.kernels.triton import sample_tokens
 from promptcache_engine.models import DecoderModel, LoadedModel, ModelConfig
-from promptcache_engine.models.errors import ModelError
 from promptcache_engine.models.products import dense, logits_head
 from promptcache_engine.models.rope_settings import RopeSettings
 from promptcache_engine.models.triton_operations import TritonOperations
@@ -53,32 +53,36 @@ class Sizes:
 TINY = Sizes(1, 32, 2, 1, 32, 259, (20,), 4, 3, (1, 2), 16, 512)
 
 
-def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
+def run(device: torch.device, *, tiny: bool) -> Iterator[Row]:
     """Prefill, decoding, time to the first token, and warm answers beside cold ones."""
     sizes = TINY if tiny else Sizes()
     dtype = torch.float32 if device.type == "cpu" else torch.bfloat16
-    found, numbers = [_draws(device, sizes)], random.Random(9)
+    yield from attempt("draws", _draws, device, sizes)
+    for name, part in (("engine", _fast), ("warm equals cold", _exact)):
+        try:
+            yield from part(sizes, device, dtype)
+        except Exception as error:  # noqa: BLE001 - whatever it is, this engine is not right and the other may be
+            yield {"operation": name, "right": False, "because": f"{type(error).__name__}: {error}"[:300]}
+
+
+def _fast(sizes: Sizes, device: torch.device, dtype: torch.dtype) -> Iterator[Row]:
+    """As the engine is by default, with recorded steps and without."""
+    numbers = random.Random(9)
     loaded = _model(sizes, device, dtype, deterministic=False)
     with _engine(loaded, sizes) as engine:
-        found.append(_warm_up(engine))
+        yield from attempt("warm up", _warm_up, engine)
         _ask(engine, _prompt(numbers, sizes, sizes.decoded_prompt), 2)  # the allocator's first blocks
-        found += [_first_token(engine, numbers, sizes, length) for length in sizes.prompts]
-        found += [_decode(engine, numbers, sizes, batch) for batch in sizes.batches]
-        found.append(_decode(engine, numbers, sizes, sizes.batches[-1], DRAWN))
-        found.append(_waits(engine, numbers, sizes))
+        for length in sizes.prompts:
+            yield from attempt("first token", _first_token, engine, numbers, sizes, length)
+        for batch in sizes.batches:
+            yield from attempt("decode", _decode, engine, numbers, sizes, batch)
+        yield from attempt("decode", _decode, engine, numbers, sizes, sizes.batches[-1], DRAWN)
+        yield from attempt("waits", _waits, engine, numbers, sizes)
     if device.type != "cpu":  # there are no graphs to do without
-        found += _without_graphs(loaded, numbers, sizes)
-    del loaded
-    torch.set_num_threads(1)
-    try:
-        loaded = _model(sizes, device, dtype, deterministic=True)
-        found += _deterministic(loaded, sizes)
-    except (EngineError, ModelError) as error:
-        found.append({"operation": "warm equals cold", "right": False, "because": str(error)})
-    return found
+        yield from attempt("decode without graphs", _without_graphs, loaded, numbers, sizes)
 
 
-def _without_graphs(loaded: LoadedModel, numbers: random.Random, sizes: Sizes) -> list[dict[str, Any]]:
+def _without_graphs(loaded: LoadedModel, numbers: random.Random, sizes: Sizes) -> list[Row]:
     """Decoding, each step launched kernel by kernel."""
     with _engine(loaded, sizes, cuda_graphs="off") as engine:
         _ask(engine, _prompt(numbers, sizes, sizes.decoded_prompt), 2)
@@ -86,17 +90,23 @@ def _without_graphs(loaded: LoadedModel, numbers: random.Random, sizes: Sizes) -
     return [{**row, "operation": "decode without graphs"} for row in rows]
 
 
-def _deterministic(loaded: LoadedModel, sizes: Sizes) -> list[dict[str, Any]]:
+def _exact(sizes: Sizes, device: torch.device, dtype: torch.dtype) -> Iterator[Row]:
     """Warm beside cold, and replayed steps beside launched ones: to the bit."""
+    torch.set_num_threads(1)
+    loaded = _model(sizes, device, dtype, deterministic=True)
     with _engine(loaded, sizes) as engine:
         row, replayed = _warm_equals_cold(engine, random.Random(10), sizes)
-    if loaded.model.device.type == "cpu":
-        return [row]
+    yield row
+    if device.type != "cpu":
+        yield from attempt("replayed equals launched", _replayed_equals_launched, loaded, sizes, replayed)
+
+
+def _replayed_equals_launched(loaded: LoadedModel, sizes: Sizes, replayed: Completion) -> Row:
     with _engine(loaded, sizes, cuda_graphs="off") as engine:
         tokens = min(32, sizes.decoded)
         _, launched = _ask(engine, _prompt(random.Random(10), sizes, sizes.decoded_prompt), tokens)
     same = replayed.token_ids == launched.token_ids and replayed.logprobs == launched.logprobs
-    return [row, {"operation": "replayed equals launched", "tokens": tokens, "right": same}]
+    return {"operation": "replayed equals launched", "tokens": tokens, "right": same}
 
 
 def _model(sizes: Sizes, device: torch.device, dtype: torch.dtype, *, deterministic: bool) -> LoadedModel:
@@ -127,7 +137,7 @@ def _engine(loaded: LoadedModel, sizes: Sizes, cuda_graphs: str = "auto") -> Eng
     return Engine.from_loaded(loaded, settings)
 
 
-def _draws(device: torch.device, sizes: Sizes) -> dict[str, Any]:
+def _draws(device: torch.device, sizes: Sizes) -> Row:
     """The device's draws beside the host's from the same logits: equal, but where rounding decides a cut."""
     rules = [{}, {"temperature": 0}, {"top_k": 50}, {"top_p": 0.9}, {"min_p": 0.05}, {"temperature": 1.7}]
     params = [SamplingParams(**rule) for rule in rules] * (1 if sizes is TINY else 8)  # type: ignore[arg-type]
@@ -149,7 +159,7 @@ def _draws(device: torch.device, sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def _warm_up(engine: Engine) -> dict[str, Any]:
+def _warm_up(engine: Engine) -> Row:
     """What was compiled and recorded before the first request."""
     report = engine.info.warm_up
     if report is None:
@@ -176,7 +186,7 @@ def _sync_warnings() -> Iterator[list[warnings.WarningMessage]]:
             torch.cuda.set_sync_debug_mode("default")
 
 
-def _waits(engine: Engine, numbers: random.Random, sizes: Sizes) -> dict[str, Any]:
+def _waits(engine: Engine, numbers: random.Random, sizes: Sizes) -> Row:
     """How often the host waits for the GPU in a step: once, for what was drawn."""
     if engine.info.device == "cpu":
         return {"operation": "waits", "right": True}
@@ -229,7 +239,7 @@ def _ask(engine: Engine, prompt: list[int], tokens: int) -> tuple[float, Any]:
     return time.perf_counter() - begun, answer
 
 
-def _first_token(engine: Engine, numbers: random.Random, sizes: Sizes, length: int) -> dict[str, Any]:
+def _first_token(engine: Engine, numbers: random.Random, sizes: Sizes, length: int) -> Row:
     """Cold; with 95 % in the cache; and those 5 % alone, as a prompt of their own. Each best of three.
 
     Tokens behind a long prefix attend to it, which alone they do not: ``arithmetic`` is how many times the
@@ -271,7 +281,7 @@ def _products(sizes: Sizes, cached: int, rows: int) -> int:
 
 def _decode(
     engine: Engine, numbers: random.Random, sizes: Sizes, batch: int, params: SamplingParams = GREEDY
-) -> dict[str, Any]:
+) -> Row:
     """Tokens a second from when all of a batch have begun to when the first of them ends."""
     prompts = [_prompt(numbers, sizes, sizes.decoded_prompt) for _ in range(batch)]
     with ThreadPoolExecutor(batch) as pool:
@@ -294,9 +304,7 @@ def _moments(engine: Engine, prompt: list[int], params: SamplingParams) -> list[
     return [time.perf_counter() for event in events if isinstance(event, TokenDelta) for _ in event.token_ids]
 
 
-def _warm_equals_cold(
-    engine: Engine, numbers: random.Random, sizes: Sizes
-) -> tuple[dict[str, Any], Completion]:
+def _warm_equals_cold(engine: Engine, numbers: random.Random, sizes: Sizes) -> tuple[Row, Completion]:
     """One prompt cold, then from the cache beside others: tokens and their log-probabilities, to the bit; and
     the cold answer."""
     prompt = _prompt(numbers, sizes, sizes.decoded_prompt)

@@ -6,14 +6,18 @@ by products, so its products a second stand beside those of a matrix product. Bo
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch.nn import functional
 
 from benchmarks.gpu_pages import chunks, paged
+from benchmarks.gpu_parts import Row, attempt
 from promptcache_engine.kernels import triton as kernels
+from promptcache_engine.kernels.triton import extend, extend_split
+from promptcache_engine.kernels.triton.launch import Launch, target_of
+from promptcache_engine.kernels.triton.layer import layer_of
 
 DECODE_TARGET, EXTEND_TARGET = 0.8, 0.6
 HEADS, KV_HEADS, DIM, PAGE_SIZE = 32, 8, 128, 16
@@ -50,23 +54,20 @@ def seconds(device: torch.device, work: Callable[[], object]) -> float:
     return float(statistics.median(taken))
 
 
-def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
+def run(device: torch.device, *, tiny: bool) -> Iterator[Row]:
     """Limits, decode attention and extend attention."""
     dtype = torch.float32 if device.type == "cpu" else torch.bfloat16
     products, copied = _matmul_rate(device, dtype, 64 if tiny else 8192), _copy_rate(device, tiny=tiny)
-    found: list[dict[str, Any]] = [
-        {"operation": "copy", "TB/s": copied / 1e12},
-        {"operation": "matmul", "dtype": str(dtype), "TFLOP/s": products / 1e12},
-    ]
-    for count, context in ((2, 20),) if tiny else ((1, 4096), (8, 4096), (64, 4096), (8, 32768)):
-        found.append(_decode(device, dtype, count, context, copied))
+    yield {"operation": "copy", "TB/s": copied / 1e12}
+    yield {"operation": "matmul", "dtype": str(dtype), "TFLOP/s": products / 1e12}
+    for count, context in ((2, 20),) if tiny else ((64, 4096), (1, 4096), (8, 4096), (8, 32768)):
+        yield from attempt("decode_attention", _decode, device, dtype, count, context, copied)
     for dim, cached, rows in (
-        ((16, 8, 8),)
-        if tiny
-        else ((128, 0, 2048), (128, 0, 8192), (128, 30720, 2048), (128, 32736, 32), (64, 0, 8192))
+        ((16, 8, 8),) if tiny else ((128, 0, 8192), (128, 0, 2048), (128, 30720, 2048), (64, 0, 8192))
     ):
-        found.append(_extend(device, dtype, dim, cached, rows, products))
-    return found
+        yield from attempt("extend_attention", _extend, device, dtype, dim, cached, rows, products)
+    for cached, rows in ((24, 4),) if tiny else ((32736, 32), (32704, 64), (3891, 205), (130_944, 128)):
+        yield from attempt("extend_attention, short chunk", _short_chunk, device, dtype, cached, rows, copied)
 
 
 def _matmul_rate(device: torch.device, dtype: torch.dtype, size: int) -> float:
@@ -82,9 +83,7 @@ def _copy_rate(device: torch.device, *, tiny: bool) -> float:
     return 2 * source.numel() / seconds(device, lambda: target.copy_(source))
 
 
-def _decode(
-    device: torch.device, dtype: torch.dtype, count: int, context: int, copied: float
-) -> dict[str, Any]:
+def _decode(device: torch.device, dtype: torch.dtype, count: int, context: int, copied: float) -> Row:
     case = paged([context] * count, KV_HEADS, DIM, PAGE_SIZE, dtype, device)
     query = torch.randn(count, HEADS, DIM, device=device).to(dtype)
     moved = 2 * count * context * KV_HEADS * DIM * dtype.itemsize
@@ -112,7 +111,7 @@ def _decode(
 
 def _extend(
     device: torch.device, dtype: torch.dtype, dim: int, cached: int, rows: int, products: float
-) -> dict[str, Any]:
+) -> Row:
     context = cached + rows
     case = paged([context], KV_HEADS, dim, PAGE_SIZE, dtype, device)
     query = torch.randn(rows, HEADS, dim, device=device).to(dtype)
@@ -123,7 +122,7 @@ def _extend(
     )
     pairs = rows * cached + rows * (rows + 1) // 2  # of a row and a key it sees
     done = 4 * HEADS * dim * pairs
-    found: dict[str, Any] = {
+    found: Row = {
         "operation": "extend_attention",
         "dim": dim,
         "cached": cached,
@@ -145,3 +144,28 @@ def _extend(
     if (dim, rows) == (DIM, 8192):
         found |= {"target": EXTEND_TARGET, "target_met": found["of_matmul"] >= EXTEND_TARGET}
     return found
+
+
+def _short_chunk(device: torch.device, dtype: torch.dtype, cached: int, rows: int, copied: float) -> Row:
+    """Both forms of a chunk too short to fill the device, and which of them the engine takes."""
+    case = paged([cached + rows], KV_HEADS, DIM, PAGE_SIZE, dtype, device)
+    query, step = torch.randn(rows, HEADS, DIM, device=device).to(dtype), chunks([rows], device)
+    out = query.new_empty(rows, HEADS * DIM)
+    layer = layer_of(query, case.keys, case.values, DIM**-0.5, None, None)
+    where = target_of(query), query, layer, case.table, step
+    found: Row = {"operation": "extend_attention, short chunk", "cached": cached, "rows": rows}
+    for name, exact in (("", False), ("deterministic_", True)):
+        whole = seconds(device, _all([extend.plan(*where, out, deterministic=exact)]))
+        divided = seconds(device, _all(extend_split.plan(*where, out, deterministic=exact)))
+        found[f"{name}whole_us"], found[f"{name}divided_us"] = 1e6 * whole, 1e6 * divided
+        found[f"{name}divides"] = extend_split.pays(*where, deterministic=exact)
+    moved = 2 * (cached + rows) * KV_HEADS * DIM * dtype.itemsize
+    return {**found, "copy_us": 1e6 * moved / copied}
+
+
+def _all(launches: list[Launch]) -> Callable[[], None]:
+    def work() -> None:
+        for launch in launches:
+            launch.run()
+
+    return work

@@ -7,12 +7,12 @@ Choices that do not compile, or take more than the device has, are left out.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from benchmarks.gpu_pages import chunks, paged
+from benchmarks.gpu_parts import Row, attempt
 from benchmarks.gpu_speed import HEADS, KV_HEADS, PAGE_SIZE, seconds
 from promptcache_engine.kernels.triton import decode, extend, tiles
 from promptcache_engine.kernels.triton.launch import Launch, Options, target_of
@@ -32,7 +32,7 @@ DECODE: tuple[Choice, ...] = (
 _COMPILERS = 8
 
 
-def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
+def run(device: torch.device, *, tiny: bool) -> Iterator[Row]:
     """Every choice, the fastest first."""
     tries = [
         (kind, dim, choice)
@@ -44,8 +44,8 @@ def run(device: torch.device, *, tiny: bool) -> list[dict[str, Any]]:
         with ProcessPoolExecutor(_COMPILERS, get_context("spawn")) as pool:
             usable = list(pool.map(_compiles, tries))
         tries = [each for each, usable_ in zip(tries, usable, strict=True) if usable_]
-    rows = [_timed(device, *each, tiny=tiny) for each in tries]
-    return sorted(rows, key=lambda row: (row["operation"], row["dim"], row["us"]))
+    rows = [row for each in tries for row in attempt("tiles", _timed, device, *each, tiny=tiny)]
+    yield from sorted(rows, key=lambda row: (row["operation"], row.get("dim", 0), row.get("us", 0.0)))
 
 
 def _compiles(tried: tuple[str, int, Choice]) -> bool:
@@ -60,7 +60,7 @@ def _compiles(tried: tuple[str, int, Choice]) -> bool:
     return True
 
 
-def _timed(device: torch.device, kind: str, dim: int, choice: Choice, *, tiny: bool) -> dict[str, Any]:
+def _timed(device: torch.device, kind: str, dim: int, choice: Choice, *, tiny: bool) -> Row:
     launches = list(_launches(device, kind, dim, choice, tiny=tiny))
     rows, keys, warps, stages = choice
     return {

@@ -19,6 +19,12 @@ from promptcache_engine.kernels.triton.ahead import Resources, compile_ahead
 from promptcache_engine.kernels.triton.launch import Target
 
 REPORT = Path(__file__).with_name("kernels.md")
+COMBINED = (
+    (torch.bfloat16, None), (torch.float32, None), (torch.float8_e4m3fn, torch.float16),
+    (torch.int8, torch.float16), (torch.int8, torch.float32),
+)  # fmt: skip
+"""Dtypes of pages and queries: over coded pages float16 takes more than bfloat16, over its own as much."""
+
 MARK = "<!-- made by benchmarks/kernels.py -->"
 
 
@@ -43,13 +49,15 @@ def main() -> int:
 
 
 def launches(target: Target) -> Iterator[shipped.Shipped]:
-    """Every operation; attention by head size, coding and rules, each varied alone."""
+    """Every operation; attention by head size, then what can be set together, under the heaviest rules."""
     for dim in shipped.DIMS:
         yield from shipped.attention_launches(target, dim, torch.bfloat16)
-    for coding in (torch.float32, torch.float8_e4m3fn, torch.int8):
-        yield from shipped.attention_launches(target, 128, coding)
-    yield from shipped.attention_launches(target, 256, torch.bfloat16, gemma=True)
-    yield from shipped.attention_launches(target, 128, torch.bfloat16, deterministic=True)
+    for dim in (256, 128, 64):
+        for coding, asked in COMBINED if dim > 64 else COMBINED[1:4:2]:
+            for exact in (False, True):
+                yield from shipped.attention_launches(
+                    target, dim, coding, asked=asked, gemma=True, deterministic=exact
+                )
     for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
         yield from shipped.row_launches(128, coding)
     yield from shipped.other_launches(torch.bfloat16)

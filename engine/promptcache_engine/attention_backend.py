@@ -63,6 +63,9 @@ def kept_dtype(config: EngineConfig, model: DecoderModel) -> torch.dtype:
     return model.dtype
 
 
+_LEAST_CAPABILITY = (8, 0)
+"""Before it there are no matrix products of bfloat16 and less memory to share than tiles take."""
+
 _OWN_DTYPE = "Triton's kernels read keys and values of the weights' dtype or of eight bits"
 
 
@@ -70,8 +73,22 @@ def _hindrance(config: EngineConfig, device: torch.device) -> str | None:
     """Why Triton's kernels cannot be used, if so."""
     if importlib.util.find_spec("triton") is None:
         return "Triton is not installed; it comes with torch for CUDA and ROCm"
-    if device.type != "cuda" and not (device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"):
-        return f"Triton's kernels run on a GPU and the device is {device.type}"
+    if reason := _hindrance_of(device):
+        return reason
     if config.kv_dtype not in ("auto", config.dtype, *CODED_DTYPES):
         return f"{_OWN_DTYPE}: leave kv_dtype at auto or give it the value of dtype, fp8 or int8"
     return None
+
+
+def _hindrance_of(device: torch.device) -> str | None:
+    """Why Triton's kernels do not run on a device, if so."""
+    if device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
+        return None
+    if device.type != "cuda":
+        return f"Triton's kernels run on a GPU and the device is {device.type}"
+    if torch.version.hip is not None or not torch.cuda.is_available():
+        return None
+    major, minor = torch.cuda.get_device_capability(device)
+    if (major, minor) >= _LEAST_CAPABILITY:
+        return None
+    return f"Triton's kernels are for compute capability 8.0 and later, this GPU has {major}.{minor}"

@@ -98,6 +98,19 @@ def test_pages_of_another_dtype(caplog: pytest.LogCaptureFixture) -> None:
     assert attention_backend.find(EngineConfig(kv_dtype="fp8"), GPU).name == "triton"
 
 
+@with_triton
+def test_a_gpu_that_is_too_old(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "promptcache_engine.attention_backend")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (7, 5))
+    assert attention_backend.find(EngineConfig(), GPU).name == "torch"
+    assert "this GPU has 7.5" in caplog.text
+    with pytest.raises(ConfigError, match=r"capability 8\.0 and later"):
+        attention_backend.find(EngineConfig(attention_backend="triton"), GPU)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (8, 0))
+    assert attention_backend.find(EngineConfig(), GPU).name == "triton"
+
+
 class _Triton:
     name = "triton"
 

@@ -13,7 +13,8 @@ import torch
 ROOT = Path(__file__).parents[2]
 KERNELS = {
     "add_rms_norm", "copy_slots", "decode_attention", "extend_attention", "gather_slots, scatter_slots",
-    "gelu_mul", "rms_norm", "rotary_write", "sample_tokens", "silu_mul",
+    "gelu_mul", "rms_norm", "rotary_write", "sample_tokens", "silu_mul", "extend_attention, keys divided",
+    "divided equals whole",
 }  # fmt: skip
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
@@ -34,13 +35,55 @@ def test_it_runs_in_small_and_finds_everything_right(tmp_path: Path) -> None:
     assert {row["operation"] for row in report["correct"]} == KERNELS
     assert all(row["right"] for row in report["correct"])
     speeds = [row["operation"] for row in report["speed"]]
-    assert speeds == ["copy", "matmul", "decode_attention", "extend_attention"]
+    assert speeds == [
+        "copy", "matmul", "decode_attention", "extend_attention", "extend_attention, short chunk",
+    ]  # fmt: skip
     judged = [(row["operation"], row["right"]) for row in report["engine"]]
     assert judged == [
         ("draws", True), ("warm up", True), ("first token", True), ("decode", True), ("decode", True),
         ("decode", True), ("waits", True), ("warm equals cold", True),
     ]  # fmt: skip
     assert report["machine"].startswith("interpreted, no GPU")
+    assert report["not_run"][0] == "tiles: not asked for"
+    assert "need a GPU" in report["not_run"][1]
+
+
+@pytest.mark.parametrize(
+    ("ends", "fault"),
+    [
+        ("", ""),
+        ("raise SystemExit(3)", "status 3"),
+        ("import os; os.abort()", "status -6"),
+        ("import time; time.sleep(600)", "stopped after"),
+    ],
+)
+def test_a_part_that_ends_early_keeps_its_rows(ends: str, fault: str) -> None:
+    """The last line is cut in the middle, as by a process that dies while it writes."""
+    from benchmarks import gpu_parts
+
+    code = (
+        "import sys; from benchmarks import gpu_parts; file = open(sys.argv[1], 'a');"
+        "gpu_parts.write(iter([{'operation': 'one', 'us': 1.5}]), file);"
+        "file.write('{\"oper'); file.flush();" + ends
+    )
+    rows, found = gpu_parts.collect(lambda path: [sys.executable, "-c", code, str(path)], 20)
+    assert rows == [{"operation": "one", "us": 1.5}]
+    assert fault in found
+    assert bool(found) == bool(fault)
+
+
+def test_an_error_is_a_row_among_others() -> None:
+    from benchmarks import gpu_parts
+
+    def broken(number: int) -> gpu_parts.Row:
+        raise ValueError(f"not {number}")
+
+    rows = [*gpu_parts.attempt("one", broken, 1), *gpu_parts.attempt("two", lambda: [{"us": 2}, {"us": 3}])]
+    assert rows == [
+        {"operation": "one", "right": False, "because": "ValueError: not 1"},
+        {"us": 2},
+        {"us": 3},
+    ]
 
 
 def test_it_says_what_is_wrong() -> None:

@@ -86,7 +86,8 @@ class DeviceSteps:
         longest = max(1, min(max_batch_tokens, self._max_length))
         decoded, chunk = Share(0, [0], 0, samples=True), Share(0, [0] * longest, 0, samples=True)
         short = replace(chunk, tokens=chunk.tokens[:2])
-        for shares in ([chunk], [short, decoded], [decoded, short], [decoded]):
+        behind = replace(short, start=self._max_length - len(short.tokens))
+        for shares in ([chunk], [behind], [short, decoded], [decoded, short], [decoded]):
             logits = self.compute(shares)[:1].expand(2, -1).contiguous()
         draw(logits, logits)
         slots = torch.arange(2, device=self.device)

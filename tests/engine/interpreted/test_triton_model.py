@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from promptcache_engine import Engine, EngineConfig, SamplingParams
+from promptcache_engine.kernels.triton import tiles
 from promptcache_engine.models import LoadedModel
 from promptcache_engine.models.testing import tiny_model
 from promptcache_engine.models.triton_operations import TritonOperations
@@ -73,14 +74,19 @@ def test_pages_in_eight_bits(kv_dtype: str) -> None:
 
 @pytest.mark.usefixtures("even_products")
 @pytest.mark.parametrize("family", ["llama", "gemma3"])
-def test_deterministic_bits_depend_on_the_sequence_alone(family: str) -> None:
-    """Warm, in a batch and in chunks, as cold, alone and in one piece."""
+def test_deterministic_bits_depend_on_the_sequence_alone(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Warm, in a batch and in chunks whose keys are divided, as cold, alone and in one piece."""
     torch.set_num_threads(1)
+    monkeypatch.setattr(tiles, "SPLIT", 16)
+    monkeypatch.setattr(tiles, "LONG", 0)
     loaded = model(family, triton=True, deterministic=True)
     config = EngineConfig(page_size=4, kv_cache_tokens=160, max_batch_tokens=11, max_running=2)
     made = requests(2)
     cache = run(loaded, made, config=config)
     assert cache.stats.hits >= SHARED_PAGES
+    monkeypatch.setattr(tiles, "LONG", 1 << 30)
     for request in made:
         alone = cold(loaded, request)
         assert request.token_ids == alone.token_ids

@@ -45,12 +45,7 @@ def compile_ahead(launch: Launch, target: Target) -> Resources:
         device = GPUTarget("hip", f"gfx{target.arch}", 64)
     else:
         device = GPUTarget("cuda", target.arch, 32)
-    options = {
-        "num_warps": launch.options.warps,
-        "num_stages": launch.options.stages,
-        "enable_fp_fusion": False,
-    }
-    compiled = triton.compile(_source(launch), target=device, options=options)
+    compiled = triton.compile(_source(launch), target=device, options=launch.options.as_triton())
     if target.kind == "hip":
         return _of_amd(compiled.asm["amdgcn"], compiled.metadata.shared)
     return _of_nvidia(compiled.asm["cubin"], compiled.metadata.shared)

@@ -152,6 +152,32 @@ def _attend_run(
 
 
 @jit()
+def tile_rows(
+    row_tile: tl.tensor,
+    count: tl.tensor,
+    context: tl.tensor,
+    window: tl.tensor,
+    group: tl.constexpr,
+    windowed: tl.constexpr,
+    rows: tl.constexpr,
+) -> tl.tensor:
+    """Which rows a tile of a chunk has: the query heads of one group for consecutive tokens.
+
+    Of each row: its token's place in the chunk of ``count``, its head's in the group, its token's place in
+    the context or -1 where the chunk has no such token. Of all: ``lows`` as in ``attend``, and the last key
+    that any sees.
+    """
+    folded = row_tile * rows + tl.arange(0, rows)
+    token = folded // group
+    own = tl.where(token < count, context - count + token, -1)
+    earliest = context - count + row_tile * rows // group
+    latest = context - count + tl.minimum((row_tile * rows + rows - 1) // group, count - 1)
+    low = tl.maximum(earliest - window + 1, 0) if windowed else 0
+    common = tl.maximum(latest - window + 1, 0) if windowed else 0
+    return token, folded % group, own, low, common, earliest, latest
+
+
+@jit()
 def shares(best: tl.tensor, other: tl.tensor, factor: tl.tensor) -> tl.tensor:
     """The larger of two states' largest scores, and by how much the sums of each shrink when they are
     merged."""

@@ -5,15 +5,15 @@ in order. Neither the length of the context nor the batch moves a cut, so a row'
 alone. Specification: ``reference_pages.decode_attention``.
 """
 
-import torch
 import triton.language as tl
 from torch import Tensor
 
 from promptcache_engine.kernels.tables import PageTable
 from promptcache_engine.kernels.triton import tiles
-from promptcache_engine.kernels.triton.attention_tile import attend, finish, shares
-from promptcache_engine.kernels.triton.launch import Launch, Options, Target, jit, target_of
+from promptcache_engine.kernels.triton.attention_tile import attend
+from promptcache_engine.kernels.triton.launch import Launch, Target, jit, target_of
 from promptcache_engine.kernels.triton.layer import Layer, layer_of
+from promptcache_engine.kernels.triton.merging import merge_rows, states_for
 
 
 def decode_attention(
@@ -51,21 +51,19 @@ def plan(
 
     ``chosen`` takes the place of the table's tiles.
     """
-    count, heads, dim = query.shape
+    count, _, dim = query.shape
     choose = tiles.deterministic_tiles if deterministic else tiles.decode_tiles
     chosen = chosen or choose(target, layer.padded, query.element_size(), layer.parts.coded)
-    splits = -(-table.longest // tiles.SPLIT)
+    states = states_for(query, table.longest, tiles.SPLIT)
     parts = -(-layer.group // chosen.rows)
-    sums = torch.empty(count, heads, splits, dim, dtype=torch.float32, device=query.device)
-    peaks = torch.empty(count, heads, splits, 2, dtype=torch.float32, device=query.device)
     shape = {"dim": dim, "padded": layer.padded, "group": layer.group, "split": tiles.SPLIT}
     attending = Launch(
         _attend_split,
-        (splits, layer.parts.kv_heads * parts, count),
+        (states.splits, layer.parts.kv_heads * parts, count),
         (
-            query, *layer.parts.tensors, table.pages, table.contexts, sums, peaks, splits,
-            query.stride(0), query.stride(1), layer.parts.slot_stride, layer.parts.scale_stride,
-            table.pages.stride(0), layer.scale, layer.window,
+            query, *layer.parts.tensors, table.pages, table.contexts, states.sums, states.peaks,
+            states.splits, query.stride(0), query.stride(1), layer.parts.slot_stride,
+            layer.parts.scale_stride, table.pages.stride(0), layer.scale, layer.window,
         ),
         {
             **shape, **layer.form(target), "page_size": table.page_size,
@@ -73,16 +71,7 @@ def plan(
         },
         chosen.options,
     )  # fmt: skip
-    merging = Launch(
-        _merge_splits,
-        (heads, count),
-        (sums, peaks, table.contexts, out, splits, out.stride(0), layer.scale, layer.window),
-        {
-            "dim": dim, "padded": layer.padded, "split": tiles.SPLIT, "gathered": tiles.GATHERED,
-            "windowed": layer.window > 0, "capped": layer.softcap > 0,
-        },
-        Options(warps=1),
-    )  # fmt: skip
+    merging = merge_rows(layer, states, table.contexts, out)
     return [attending, merging]
 
 
@@ -165,48 +154,3 @@ def _attend_split(
         tl.store(peaks + cell * 2, best, mask=real)
         tl.store(peaks + cell * 2 + 1, total, mask=real)
         tl.store(sums + cell[:, None] * dim + dims[None, :], mixed, mask=whole)
-
-
-@jit(varying=("splits", "window"))
-def _merge_splits(
-    sums: tl.tensor,
-    peaks: tl.tensor,
-    contexts: tl.tensor,
-    out: tl.tensor,
-    splits: tl.tensor,
-    out_stride: tl.tensor,
-    scale: tl.tensor,
-    window: tl.tensor,
-    dim: tl.constexpr,
-    padded: tl.constexpr,
-    split: tl.constexpr,
-    gathered: tl.constexpr,
-    windowed: tl.constexpr,
-    capped: tl.constexpr,
-) -> None:
-    """Merge the states of one row's splits, in order."""
-    head = tl.program_id(0)
-    sequence = tl.program_id(1).to(tl.int64)
-    context = tl.load(contexts + sequence)
-    low = tl.maximum(context - window, 0) if windowed else 0
-    factor = 1.4426950408889634 if capped else scale * 1.4426950408889634
-    dims = tl.arange(0, padded)
-    best = float("-inf")
-    total = 0.0
-    mixed = tl.zeros([padded], tl.float32)
-    begin = low // split
-    end = tl.cdiv(context, split)
-    cell = (sequence * tl.num_programs(0) + head) * splits
-    for base in tl.range(begin, end, gathered):
-        for offset in tl.static_range(gathered):
-            piece = base + offset
-            there = piece < end
-            more_best = tl.load(peaks + (cell + piece) * 2, mask=there, other=float("-inf"))
-            more_total = tl.load(peaks + (cell + piece) * 2 + 1, mask=there, other=0.0)
-            kept = dims < tl.where(there, dim, 0)
-            more_mixed = tl.load(sums + (cell + piece) * dim + dims, mask=kept, other=0.0)
-            best, keep, take = shares(best, more_best, factor)
-            total = total * keep + more_total * take
-            mixed = mixed * keep + more_mixed * take
-    row = finish(total, mixed).to(out.dtype.element_ty)
-    tl.store(out + sequence * out_stride + head * dim + dims, row, mask=dims < dim)

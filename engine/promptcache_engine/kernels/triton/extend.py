@@ -1,15 +1,16 @@
 """Causal attention of chunks, of any lengths in one launch, over cached pages and their own.
 
 Rows of a tile are the query heads of one group for consecutive tokens, so that a tile reads each key once for
-all of them. Tiles with the most keys start first. Specification: ``reference_pages.extend_attention``.
+all of them. Tiles with the most keys start first. Where these are few, as for a short chunk behind a long
+prefix, ``extend_split`` also divides the keys. Specification: ``reference_pages.extend_attention``.
 """
 
 import triton.language as tl
 from torch import Tensor
 
 from promptcache_engine.kernels.tables import Chunks, PageTable
-from promptcache_engine.kernels.triton import tiles
-from promptcache_engine.kernels.triton.attention_tile import attend, finish, shares
+from promptcache_engine.kernels.triton import extend_split, tiles
+from promptcache_engine.kernels.triton.attention_tile import attend, finish, shares, tile_rows
 from promptcache_engine.kernels.triton.launch import Launch, Target, jit, target_of
 from promptcache_engine.kernels.triton.layer import Layer, layer_of
 
@@ -31,7 +32,14 @@ def extend_attention(
     if out is None:
         out = query.new_empty(query.shape[0], query.shape[1] * query.shape[2])
     layer = layer_of(query, key_pool, value_pool, scale, window, softcap)
-    plan(target_of(query), query, layer, table, chunks, out, deterministic=deterministic).run()
+    target = target_of(query)
+    if extend_split.pays(target, query, layer, table, chunks, deterministic=deterministic):
+        for launch in extend_split.plan(
+            target, query, layer, table, chunks, out, deterministic=deterministic
+        ):
+            launch.run()
+    else:
+        plan(target, query, layer, table, chunks, out, deterministic=deterministic).run()
     return out
 
 
@@ -110,17 +118,12 @@ def _attend_chunk(
     count = (tl.load(starts + sequence + 1) - start).to(tl.int32)
     context = tl.load(contexts + sequence)
     if row_tile * rows < count * group:
-        folded = row_tile * rows + tl.arange(0, rows)
-        token = folded // group
-        real = token < count
-        own = tl.where(real, context - count + token, -1)
-        earliest = context - count + row_tile * rows // group
-        latest = context - count + tl.minimum((row_tile * rows + rows - 1) // group, count - 1)
-        low = tl.maximum(earliest - window + 1, 0) if windowed else 0
-        common = tl.maximum(latest - window + 1, 0) if windowed else 0
+        token, member, own, low, common, earliest, latest = tile_rows(
+            row_tile, count, context, window, group, windowed, rows
+        )
         dims = tl.arange(0, padded)
-        whole = real[:, None] & (dims < dim)[None, :]
-        heads = head * group + folded % group
+        whole = (own >= 0)[:, None] & (dims < dim)[None, :]
+        heads = head * group + member
         asked = tl.load(
             query + (start + token)[:, None] * query_stride + heads[:, None] * head_stride + dims[None, :],
             mask=whole,

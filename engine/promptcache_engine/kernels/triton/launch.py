@@ -32,10 +32,20 @@ class Target:
 
 @dataclass(frozen=True)
 class Options:
-    """How a kernel is compiled: threads work in ``warps``, loads run ``stages`` ahead."""
+    """How a kernel is compiled: threads work in ``warps``, loads run ``stages`` ahead.
+
+    ``registers`` is the most a thread may take, of NVIDIA devices only. Where it is not said the assembler
+    may keep to fewer than there are, so that more programs run at once, and spill what does not fit.
+    """
 
     warps: int = 4
     stages: int = 1
+    registers: int | None = None
+
+    def as_triton(self) -> dict[str, int | bool]:
+        """As Triton names them; a product and a sum are fused where the kernel says so, nowhere else."""
+        bound = {} if self.registers is None else {"maxnreg": self.registers}
+        return {"num_warps": self.warps, "num_stages": self.stages, "enable_fp_fusion": False, **bound}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +65,7 @@ class Launch:
         """Launch on the current stream; an empty grid does nothing."""
         if 0 in self.grid:
             return
-        options = self.options
-        cast("Any", self.kernel)[self.grid](
-            *self.arguments,
-            **self.constants,
-            num_warps=options.warps,
-            num_stages=options.stages,
-            enable_fp_fusion=False,  # a product and a sum are fused where the kernel says so, nowhere else
-        )
+        cast("Any", self.kernel)[self.grid](*self.arguments, **self.constants, **self.options.as_triton())
 
 
 def jit(*, varying: Sequence[str] = ()) -> Callable[[Callable[..., Any]], Kernel]:

@@ -11,7 +11,16 @@ from torch import Tensor
 
 from promptcache_engine.kernels.coded import LARGEST, slot_width
 from promptcache_engine.kernels.tables import Chunks, PageTable
-from promptcache_engine.kernels.triton import decode, extend, gates, norms, rotary, sampling, slots
+from promptcache_engine.kernels.triton import (
+    decode,
+    extend,
+    extend_split,
+    gates,
+    norms,
+    rotary,
+    sampling,
+    slots,
+)
 from promptcache_engine.kernels.triton.launch import Launch, Target
 from promptcache_engine.kernels.triton.layer import Layer, layer_of, pool_parts
 
@@ -22,6 +31,7 @@ CODINGS = (torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn, to
 
 _HEADS, _KV_HEADS = 32, 8
 _SEQUENCES, _PAGES, _PAGE_SIZE, _ROWS, _SLOTS = 16, 256, 16, 512, 65536
+_FEW_ROWS = 64
 _HIDDEN, _INNER, _VOCAB, _LAYERS = 4096, 14336, 128256, 32
 
 
@@ -34,21 +44,41 @@ class Shipped(NamedTuple):
 
 
 def attention_launches(
-    target: Target, dim: int, coding: torch.dtype, *, gemma: bool = False, deterministic: bool = False
+    target: Target,
+    dim: int,
+    coding: torch.dtype,
+    *,
+    asked: torch.dtype | None = None,
+    gemma: bool = False,
+    deterministic: bool = False,
 ) -> Iterator[Shipped]:
-    """Decode and extend attention; ``gemma``: with a window and a soft cap."""
-    query = _meta(_ROWS, _HEADS, dim, dtype=torch.bfloat16 if coding in LARGEST else coding)
+    """Decode and extend attention, the latter in both forms.
+
+    Args:
+        target: where they run.
+        dim: values a head.
+        coding: dtype of pages.
+        asked: dtype of queries, where it is not the usual one (``CODINGS``).
+        gemma: with a window and a soft cap.
+        deterministic: with sums formed split by split.
+    """
+    asked = asked or (torch.bfloat16 if coding in LARGEST else coding)
+    query = _meta(_ROWS, _HEADS, dim, dtype=asked)
     layer, table = _layer(query, coding, gemma=gemma), _table()
     out = _meta(_ROWS, _HEADS * dim, dtype=query.dtype)
     chunks = Chunks(_meta(_SEQUENCES + 1, dtype=torch.int32), _ROWS)
-    variant = _variant(dim, coding, gemma=gemma, deterministic=deterministic)
+    variant = _variant(dim, coding, asked, gemma=gemma, deterministic=deterministic)
     one_each = query[:_SEQUENCES], layer, table, out[:_SEQUENCES]
     attend, merge = decode.plan(target, *one_each, deterministic=deterministic)
     yield Shipped("decode_attention", variant, attend)
-    if not deterministic:
-        yield Shipped("decode_attention, merging", variant, merge)
     whole = extend.plan(target, query, layer, table, chunks, out, deterministic=deterministic)
     yield Shipped("extend_attention", variant, whole)
+    few = query[:_FEW_ROWS], layer, table, chunks, out[:_FEW_ROWS]
+    attend, merge_chunks = extend_split.plan(target, *few, deterministic=deterministic)
+    yield Shipped("extend_attention, keys divided", variant, attend)
+    if not deterministic and coding not in LARGEST:  # what merges knows nothing of pages
+        yield Shipped("decode_attention, merging", variant, merge)
+        yield Shipped("extend_attention, merging", variant, merge_chunks)
 
 
 def row_launches(dim: int, coding: torch.dtype) -> Iterator[Shipped]:
@@ -60,7 +90,7 @@ def row_launches(dim: int, coding: torch.dtype) -> Iterator[Shipped]:
     places = _meta(_ROWS, dtype=torch.int64)
     parts = pool_parts(pool, pool, dim)
     launch = rotary.plan(projected, angles, angles, parts, places, query, norm, norm, 1e-6)
-    yield Shipped("rotary_write", _variant(dim, coding), launch)
+    yield Shipped("rotary_write", _variant(dim, coding, dtype), launch)
 
 
 def other_launches(dtype: torch.dtype) -> Iterator[Shipped]:
@@ -106,9 +136,18 @@ def _table() -> PageTable:
     return PageTable(pages, _meta(_SEQUENCES, dtype=torch.int32), _PAGE_SIZE, _PAGES * _PAGE_SIZE)
 
 
-def _variant(dim: int, coding: torch.dtype, *, gemma: bool = False, deterministic: bool = False) -> str:
+def _variant(
+    dim: int,
+    coding: torch.dtype,
+    asked: torch.dtype,
+    *,
+    gemma: bool = False,
+    deterministic: bool = False,
+) -> str:
+    usual = asked in {coding, torch.bfloat16}
+    kept = _name(coding) if usual else f"{_name(coding)} under {_name(asked)}"
     extra = ", window and soft cap" * gemma + ", deterministic" * deterministic
-    return f"{_name(coding)}, heads of {dim}{extra}"
+    return f"{kept}, heads of {dim}{extra}"
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -10,6 +10,14 @@ from promptcache_engine.kernels.triton.launch import Options, Target
 SPLIT = 256
 """Keys a program of decode attention reads; fixed, so that a row's sums do not depend on its batch."""
 
+CHUNK_SPLIT = 512
+"""Keys a program reads of a chunk whose keys are divided, where results may depend on chunks."""
+
+LONG, FEW, ROOM = 2048, 128, 256 << 20
+"""A chunk's keys are divided where rows see more keys than the first, an undivided launch has fewer programs
+than the second (large GPUs have 108 to 304 processors), and the states of all splits fill at most so many
+bytes."""
+
 GATHERED = 8
 """Splits whose sums are loaded together when they are merged."""
 
@@ -35,7 +43,7 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
     if target.kind == "cpu":
         return AttentionTiles(16, 16, Options())
     if item_size == 4:
-        return _exact_tiles(padded, 8 if padded <= 128 else 4)
+        return _exact_tiles(target, padded)
     if target.kind == "hip":
         return AttentionTiles(
             128 if padded <= 128 and not coded else 64, 64 if padded <= 128 else 32, Options(4)
@@ -54,12 +62,12 @@ def decode_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
     if target.kind == "cpu":
         return AttentionTiles(16, 16, Options())
     if item_size == 4:
-        return _exact_tiles(padded, 8 if padded <= 128 else 4)
+        return _exact_tiles(target, padded)
     keys = 64 if padded <= 128 else 32
     if target.kind == "hip":
         return AttentionTiles(16, 32 if coded and padded > 64 else keys, Options(4))
     if coded:
-        return AttentionTiles(16, keys, Options(8 if padded <= 128 else 4, 2))
+        return AttentionTiles(16, keys, Options(8, 2, None if padded <= 128 else 192))
     return AttentionTiles(16, keys, Options(4, 3))
 
 
@@ -71,12 +79,18 @@ def deterministic_tiles(target: Target, padded: int, item_size: int, coded: int)
     if target.kind == "cpu":
         return AttentionTiles(16, 16, Options())
     if item_size == 4:
-        return _exact_tiles(padded, 8)
+        return _exact_tiles(target, padded)
+    if target.kind == "hip":
+        rows, keys = (32, 16) if padded > 128 else (64, 32)
+        return AttentionTiles(rows, keys, Options(4, 1 if coded or padded <= 128 else 2))
     if padded > 128:
-        return AttentionTiles(32, 16, Options(4 if target.kind == "hip" else 8, 1 if coded else 2))
-    return AttentionTiles(64, 32, Options(4 if target.kind == "hip" else 8, 1 if target.kind == "hip" else 2))
+        return AttentionTiles(32, 16, Options(8, 1 if coded else 2, 224))
+    if coded and target.arch < 90:
+        return AttentionTiles(64, 32, Options(8, 1, 255))
+    return AttentionTiles(64, 32, Options(8, 2, 224 if coded else None))
 
 
-def _exact_tiles(padded: int, warps: int) -> AttentionTiles:
+def _exact_tiles(target: Target, padded: int) -> AttentionTiles:
     """For float32, whose products take no matrix units."""
-    return AttentionTiles(16, 32 if padded <= 64 else 16, Options(warps))
+    bound = None if target.kind == "hip" else 128
+    return AttentionTiles(16, 32 if padded <= 64 else 16, Options(8, registers=bound))

@@ -1,6 +1,7 @@
 """Kernels compiled for devices that are not here, as they are shipped: none keeps registers in memory.
 
-Every kernel is compiled for one target here, attention for all; ``benchmarks/kernels.py`` compiles the rest.
+Every kernel is compiled for one target here, attention for all, of what can be set together what takes most;
+``benchmarks/kernels.py`` compiles the rest and fails where one spills.
 """
 
 import importlib.util
@@ -16,13 +17,24 @@ from promptcache_engine.kernels.triton import shipped
 from promptcache_engine.kernels.triton.ahead import compile_ahead
 from promptcache_engine.kernels.triton.launch import Target
 
-SHARED = {80: 163 << 10, 90: 227 << 10, 100: 227 << 10, 942: 64 << 10}
-"""Bytes that a program may share, from the makers' tables of each architecture."""
+SHARED = {"cuda": 99 << 10, "hip": 64 << 10}
+"""Bytes that a program may share, by the makers. The largest NVIDIA devices have 163 and 227 KiB; the
+smaller ones of their generations (8.6, 8.9, 12.0), which take the same tiles, have 99."""
 
-CHOSEN = [(target, 128, torch.bfloat16) for target in shipped.TARGETS] + [
-    (Target("cuda", 80), 256, torch.int8),
+PLAIN = [(target, 128, torch.bfloat16) for target in shipped.TARGETS] + [
     (Target("cuda", 90), 64, torch.float8_e4m3fn),
 ]
+
+COMBINED = [
+    (Target("cuda", 80), 256, torch.int8, torch.float16, False),
+    (Target("cuda", 80), 128, torch.float8_e4m3fn, torch.float16, True),
+    (Target("cuda", 90), 256, torch.float32, torch.float32, True),
+    (Target("cuda", 90), 128, torch.int8, torch.float32, True),
+    (Target("cuda", 100), 256, torch.bfloat16, torch.bfloat16, True),
+    (Target("cuda", 100), 256, torch.float32, torch.float32, False),
+    (Target("hip", 942), 256, torch.int8, torch.float16, True),
+]
+"""Dtypes of pages and of queries, whether deterministic: what takes most, or has spilled."""
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +44,22 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 def check(each: shipped.Shipped, target: Target) -> None:
     resources = compile_ahead(each.launch, target)
-    assert resources.spilled == 0, f"{each.operation} ({each.variant}) spills"
-    assert resources.shared <= SHARED[target.arch]
+    assert resources.spilled == 0, f"{each.operation} ({each.variant}) spills on {target}"
+    assert resources.shared <= SHARED[target.kind]
     assert 0 < resources.registers <= (255 if target.kind == "cuda" else 512)
 
 
-@pytest.mark.parametrize(("target", "dim", "coding"), CHOSEN, ids=str)
+@pytest.mark.parametrize(("target", "dim", "coding"), PLAIN, ids=str)
 def test_attention_compiles_everywhere_without_spills(target: Target, dim: int, coding: torch.dtype) -> None:
     for each in shipped.attention_launches(target, dim, coding):
+        check(each, target)
+
+
+@pytest.mark.parametrize(("target", "dim", "coding", "asked", "exact"), COMBINED, ids=str)
+def test_options_together_do_not_spill(
+    target: Target, dim: int, coding: torch.dtype, asked: torch.dtype, exact: bool
+) -> None:
+    for each in shipped.attention_launches(target, dim, coding, asked=asked, gemma=True, deterministic=exact):
         check(each, target)
 
 

@@ -15,10 +15,11 @@ collect_ignore_glob = [] if INTERPRETED else ["test_*.py"]
 
 @pytest.fixture
 def short_splits(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Splits of 32 keys, so that short contexts have several."""
+    """Splits of 32 keys, and of 48 of divided chunks, so that short contexts have several."""
     from promptcache_engine.kernels.triton import tiles
 
     monkeypatch.setattr(tiles, "SPLIT", 32)
+    monkeypatch.setattr(tiles, "CHUNK_SPLIT", 48)
     return 32
 
 

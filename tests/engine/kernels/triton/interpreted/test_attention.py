@@ -9,6 +9,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from promptcache_engine.kernels import coded, reference_pages, triton
+from promptcache_engine.kernels.tables import Chunks
+from promptcache_engine.kernels.triton import extend_split, tiles
+from promptcache_engine.kernels.triton.launch import Target
+from promptcache_engine.kernels.triton.layer import layer_of
 from tests.engine.kernels.triton.cases import Case, chunks_of, make_case, readable
 
 SHAPES = [
@@ -27,13 +31,38 @@ def queries(rows: int, heads: int, dim: int, dtype: torch.dtype = torch.float32,
     return torch.randn(rows, heads, dim, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
+def divided(
+    case: Case,
+    query: Tensor,
+    chunks: Chunks,
+    *,
+    scale: float,
+    window: int | None = None,
+    softcap: float | None = None,
+    deterministic: bool = False,
+) -> Tensor:
+    """Extend attention with the keys of chunks divided, however short the contexts are."""
+    layer = layer_of(query, case.keys, case.values, scale, window, softcap)
+    out = query.new_empty(query.shape[0], query.shape[1] * query.shape[2])
+    for launch in extend_split.plan(
+        Target("cpu"), query, layer, case.table, chunks, out, deterministic=deterministic
+    ):
+        launch.run()
+    return out
+
+
 def both(case: Case, query: Tensor, lengths: list[int] | None, **rules: Any) -> tuple[Tensor, Tensor]:
-    """What the kernel and its specification find, for the chunks or for one row a sequence."""
+    """What the kernel and its specification find, for the chunks or for one row a sequence.
+
+    Of chunks the form that divides their keys is compared here.
+    """
     if lengths is None:
         found = triton.decode_attention(query, case.keys, case.values, case.table, **rules)
         return found, reference_pages.decode_attention(query, case.keys, case.values, readable(case), **rules)
     chunks = chunks_of(lengths)
     found = triton.extend_attention(query, case.keys, case.values, case.table, chunks, **rules)
+    close = TOLERANCES[query.dtype]
+    torch.testing.assert_close(divided(case, query, chunks, **rules), found, atol=close, rtol=close)
     return found, reference_pages.extend_attention(
         query, case.keys, case.values, readable(case), chunks, **rules
     )
@@ -116,6 +145,28 @@ def test_halves_keep_small_weights_over_coded_pages(dtype: torch.dtype) -> None:
     found = triton.decode_attention(query, keys, values, case.table, scale=1.0)
     expected = reference_pages.decode_attention(query.float(), keys, values, case.table, scale=1.0)
     torch.testing.assert_close(found.float(), expected, atol=0.0, rtol=2e-2)
+
+
+def test_keys_are_divided_where_chunks_are_short_and_contexts_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, plan = list[int](), extend_split.plan
+    monkeypatch.setattr(extend_split, "plan", lambda *args, **rules: made.append(1) or plan(*args, **rules))
+    case, chunks = make_case([40, 9], kv_heads=1, dim=16, page_size=4), chunks_of([2, 1])
+    query = queries(3, 2, 16)
+    for changed, divides in (
+        ({}, False), ({"LONG": 39}, True), ({"LONG": 40}, False), ({"LONG": 0, "FEW": 2}, False),
+        ({"LONG": 0, "FEW": 3}, True), ({"LONG": 0, "ROOM": 4 * 3 * 2 * 18 - 1}, False),
+        ({"LONG": 0, "ROOM": 4 * 3 * 2 * 18}, True),
+    ):  # fmt: skip
+        made.clear()
+        with monkeypatch.context() as patch:
+            for name, value in changed.items():
+                patch.setattr(tiles, name, value)
+            triton.extend_attention(query, case.keys, case.values, case.table, chunks, scale=0.3)
+        assert bool(made) == divides, changed
+    made.clear()
+    monkeypatch.setattr(tiles, "LONG", 12)
+    triton.extend_attention(query, case.keys, case.values, case.table, chunks, scale=0.3, window=10)
+    assert not made, "a row sees no more than its window"
 
 
 def test_attention_writes_where_it_is_told() -> None:

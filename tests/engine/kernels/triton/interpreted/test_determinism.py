@@ -8,6 +8,10 @@ from torch import Tensor
 
 from promptcache_engine.kernels import triton
 from promptcache_engine.kernels.tables import PageTable
+from promptcache_engine.kernels.triton import extend as extend_module
+from promptcache_engine.kernels.triton import extend_split
+from promptcache_engine.kernels.triton.launch import Target
+from promptcache_engine.kernels.triton.layer import layer_of
 from tests.engine.kernels.triton.cases import Case, chunks_of, make_case
 
 pytestmark = pytest.mark.usefixtures("even_products", "short_splits")
@@ -45,6 +49,27 @@ def test_a_row_does_not_depend_on_its_chunk(context: int, window: int | None, da
         scale=0.3, window=window, deterministic=True,
     )  # fmt: skip
     assert torch.equal(decoded[0], whole[-1])
+
+
+@LENIENT
+@given(
+    contexts=st.lists(st.integers(1, 90), min_size=1, max_size=2),
+    window=st.sampled_from([None, 9, 40]),
+    data=st.data(),
+)
+def test_divided_keys_leave_every_bit(contexts: list[int], window: int | None, data: st.DataObject) -> None:
+    """Rows outside of all chunks stay as they were."""
+    case = make_case(contexts, kv_heads=1, dim=DIM, page_size=5, seed=sum(contexts))
+    lengths = [data.draw(st.integers(0, min(context, 12))) for context in contexts]
+    query, chunks = queries(sum(lengths) + 1), chunks_of(lengths)
+    layer = layer_of(query, case.keys, case.values, 0.3, window, None)
+    whole, divided = torch.full((2, query.shape[0], HEADS * DIM), 7.0)
+    given_ = Target("cpu"), query, layer, case.table, chunks
+    extend_module.plan(*given_, whole, deterministic=True).run()
+    for launch in extend_split.plan(*given_, divided, deterministic=True):
+        launch.run()
+    assert torch.equal(divided, whole)
+    assert (divided[-1] == 7.0).all()
 
 
 @LENIENT
