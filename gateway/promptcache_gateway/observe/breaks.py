@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache.causes import get_cause
+from promptcache.divergence.evidence import alike
+from promptcache.providers import find_model
 from promptcache_gateway.observe.compaction import COMPACTION
+from promptcache_gateway.observe.edits import counterpart
 from promptcache_gateway.observe.places import Place, spot_of
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import Reason, explain_away
@@ -64,7 +67,10 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     first = reasons.get(codes[0])
     named = bool(comparison.divergence.causes)
     summary = first.summary if first else _what_broke(comparison, places[0], lost, losses)
-    attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
+    doubtful = codes == ("PC206",) and _is_read_alike(comparison)
+    attribution: Attribution = (
+        first.attribution if first else "caller" if named and not doubtful else "unknown"
+    )
     elsewhere = first is None and spot_of(comparison, codes[0]).start != comparison.shared_bytes
     return Break(
         codes,
@@ -88,6 +94,9 @@ def causes_of(comparison: Comparison) -> tuple[str, ...]:
     if "PC401" in codes and "PC403" in codes and not comparison.same_conversation:
         codes = tuple(code for code in codes if code != "PC403")
     codes = tuple(code for code in codes if not _costs_nothing(comparison, code)) or codes
+    codes = tuple(code for code in codes if not _is_asked_anew(comparison, code)) or codes
+    if "PC206" in codes and len(codes) > 1 and _is_read_alike(comparison):
+        codes = tuple(code for code in codes if code != "PC206")
     if codes == ("PC403",) and comparison.breaks_off:
         return ("PC401",)  # the instructions were not edited: static text stands behind a value
     return codes or (_unnamed(comparison),)
@@ -100,6 +109,25 @@ def _costs_nothing(comparison: Comparison, code: str) -> bool:
         return False
     spot = spot_of(comparison, code)
     return spot.path is not None and comparison.shared_bytes < comparison.kept_bytes <= spot.start
+
+
+def _is_asked_anew(comparison: Comparison, code: str) -> bool:
+    """Whether an edit stands where the predecessor asked last: another question there changed no history."""
+    earlier, later = comparison.earlier, comparison.later
+    place = comparison.divergence.places.get(code)
+    if code != "PC502" or place is None or place[0] >= len(later.segments):
+        return False
+    before = counterpart(earlier, later, place[0])
+    if before is None or before < earlier.turn:
+        return False
+    return not alike(earlier.segments[before].body, later.segments[place[0]].body)
+
+
+def _is_read_alike(comparison: Comparison) -> bool:
+    """Whether a text is a string here and a list there, at a provider that is known to read both as one."""
+    model = comparison.later.parameters.get("model")
+    facts = find_model(model) if isinstance(model, str) else None
+    return "shape" in comparison.divergence.details and facts is not None and facts.provider == "anthropic"
 
 
 def _unnamed(comparison: Comparison) -> str:

@@ -28,7 +28,7 @@ _LONGEST = 1_000_000
 _SENTENCES, _TELLING_WORD = 400, 4
 _WORD = re.compile(r"\s*\S+\s*|\s+")
 _CONTEXT = 320  # characters around a value that say what it is
-_PADDING = re.compile(r"(?<=\S) +(?=\S)")
+_PADDING = re.compile(r"(?<=\S)(?: +|\n)(?=\S)")  # of columns, and where lines are wrapped
 _LABEL_REACH = 1_500
 _RETRIEVED = re.compile(
     r"<(?:documents?|docs?|context|passages?|chunks?|retriev\w*|search_results?|results?|sources?|examples?|knowledge"
@@ -39,9 +39,13 @@ _RETRIEVED = re.compile(
     r"|tokens?|count|full)\b)[^\n]{0,40}:"
     # A heading that ends with the colon may begin with words of its own: "Answer from these documents:"
     r"|(?:^|\n)[^\n:]{0,60}\b(?:documents?|passages?|chunks?|excerpts?|search results|snippets|articles"
-    r"|retrieved context)[ \t]{0,4}:[ \t]{0,4}(?=\n)",
+    r"|retrieved context)[ \t]{0,4}:[ \t]{0,4}(?=\n)"
+    # A heading of Markdown needs no colon.
+    r"|(?:^|\n)#{1,6} (?:(?:retrieved|relevant|related|search)[ \t][^\n:]{0,40}|documents?|passages?|sources"
+    r"|snippets|excerpts|chunks)[ \t]{0,4}(?=\n)",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r"\n#{1,6} ")
 _HEADED = re.compile(r"\s*(?:#{1,6} |<[A-Za-z_][\w-]*>|\[[A-Z]|[A-Z][\w ,'-]{2,40}:)")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _WHOLE = re.compile(r"[.!?:>\])]\s*$|\n$")
@@ -132,7 +136,7 @@ def _parts_of(gap: Gap, old: str, new: str) -> Iterator[Gap]:
 def _codes_in(gap: Gap, old: str, new: str) -> Iterator[tuple[str | None, int]]:
     """Causes of one difference: its first, and clock readings behind that."""
     gone, came = old[gap.old_start : gap.old_end], new[gap.new_start : gap.new_end]
-    if _drifts(gone, came):
+    if _drifts(_with_edges(old, gap.old_start, gap.old_end), _with_edges(new, gap.new_start, gap.new_end)):
         yield "PC206", gap.new_start + common_prefix(gone, came)
         return
     if not gone or not came:
@@ -157,10 +161,20 @@ def _codes_in(gap: Gap, old: str, new: str) -> Iterator[tuple[str | None, int]]:
 
 
 def _drifts(gone: str, came: str) -> bool:
-    """Whether only white space or the form of characters differs; columns that are padded follow a value."""
+    """Whether only white space or the form of characters differs; padded columns and wrapped lines follow a
+    value."""
     if gone == came or max(len(gone), len(came)) > _FIRST or fold(gone) != fold(came):
         return False
     return _PADDING.sub(" ", gone) != _PADDING.sub(" ", came)
+
+
+def _with_edges(text: str, start: int, end: int) -> str:
+    """A part of a text with what stands in front of it and behind it, up to the next characters that show."""
+    while start and text[start : start + 1].isspace():
+        start -= 1
+    while end < len(text) and text[end - 1 : end].isspace():
+        end += 1
+    return text[max(start - 1, 0) : end + 1]
 
 
 def _changed_clocks(old: str, new: str) -> Iterator[tuple[VolatileSpan, VolatileSpan]]:
@@ -180,7 +194,11 @@ def _retrieved(change: Change) -> bool:
     found = list(_RETRIEVED.finditer(labels[0]))
     if not found or not _RETRIEVED.search(labels[1]):
         return False
-    return "\n\n\n" not in labels[0][found[-1].end() :]
+    rest = labels[0][found[-1].end() :]
+    headed = found[-1].group().lstrip("\n").startswith("#")
+    return "\n\n\n" not in rest and not (
+        headed and _HEADING.search(labels[0][: change.offset - start], found[-1].end())
+    )
 
 
 def _section_finding(change: Change) -> Finding | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import textwrap
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -184,3 +186,38 @@ def test_the_same_system_text_in_another_place_is_no_error() -> None:
     second = {"system": [{"type": "text", "text": "a"}] * 2, "messages": []}
     assert compare_requests(first, second).causes == ("PC404",)
     assert canonical_json(first) != canonical_json(second)
+
+
+def test_lines_that_are_wrapped_around_a_value_did_not_drift() -> None:
+    rules = prose(900, 5)
+
+    def wrapped(name: str, clock: str) -> str:
+        return (
+            f"Time: {clock}\n"
+            + textwrap.fill(f"You help {name} with orders. {rules}", 80)
+            + f"\n\n{prose(400, 6)}"
+        )
+
+    before = wrapped("Al", "2026-11-29T21:00:07Z")
+    after = wrapped("Bartholomew Fitzgerald-Montgomery", "2026-11-29T21:01:07Z")
+    assert before.count("\n") != after.count("\n") or before.split("\n")[1] != after.split("\n")[1]
+    found = codes(before, after)
+    assert "PC101" in found
+    assert "PC206" not in found
+
+
+@pytest.mark.parametrize(
+    ("heading", "code"),
+    [("## Retrieved documents", "PC402"), ("# Sources", "PC402"), ("## How to treat sources", "PC401")],
+)
+def test_documents_behind_a_heading_are_retrieved(heading: str, code: str) -> None:
+    def body(seed: int) -> dict[str, object]:
+        system = f"{heading}\n{prose(1_500, seed)}\n\n# Rules\n{prose(2_500, 1)}"
+        return {
+            "model": "m",
+            "messages": [{"role": "system", "content": system}, {"role": "user", "content": "Hi?"}],
+        }
+
+    found = compare_requests(body(70), body(71)).causes
+    assert (code in found) is True
+    assert ("PC402" in found) is (code == "PC402")
