@@ -160,7 +160,7 @@ def _begins_alike(earlier: Prompt, later: Prompt, masker: Masker) -> bool:
     role = len(other.role) + 1 if other.kind == "message" else 0
     if common_prefix(one.text, other.text) - role >= _SHARED_CHARS or is_edit(one, other, masker):
         return True
-    if later.head and standing_behind(one, other):
+    if later.head and (standing_behind(one, other) or is_behind_value(one, other)):
         return True
     return _realigns(earlier, later, 0, 0) or stands_in_head(earlier, later, 0, masker)
 
