@@ -12,6 +12,7 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from promptcache_gateway.error_shapes import error_body
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.errors import ApiError
 
 _LEAST_RATE = 16 * 1024  # bytes a second
+_INVALID = "Invalid HTTP request received."
+_OTHER_PROTOCOL = frozenset({b"upgrade", b"http2-settings"})
 _AROUND = 4  # a header's colon, space and end of line
 _AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: what the kernel holds for the caller is dropped, too
 _TOO_LARGE = b"431 Request Header Fields Too Large"
@@ -48,8 +51,12 @@ class BoundedProtocol(HttpToolsProtocol):
     stalled = False
     _untaken = 0
     _taken_at: float | None = None
+    _packet = 0  # bytes of what is being parsed: several heads may be in it
     _head_bytes = 0
     _body_bytes = 0
+    _outside = 0  # bytes since the last of a body: trailers, extensions of chunks
+    _deaf = False  # what comes is not looked at any more
+    _declines = False  # the caller would rather speak another protocol
     _in_head = True
     _since: float | None = None
     _too_large = False
@@ -60,29 +67,83 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes from the network, unless the head they belong to does not end."""
+        """Take bytes from the network, unless the head or the trailers they belong to do not end."""
+        if self._deaf:
+            return
         if not self._in_head:
             self._body_bytes += len(data)
+            self._outside += len(data)
         else:
             if not self._head_bytes:
                 self._since = self.loop.time()
             self._head_bytes += len(data)
-        super().data_received(data)
-        if self._in_head and self._head_bytes > self.max_header_bytes and not self.transport.is_closing():
+        self._parse(data)
+        beyond = self._head_bytes if self._in_head else self._outside
+        if beyond > self.max_header_bytes and not (self._deaf or self.transport.is_closing()):
             self._refuse(_TOO_LARGE, header_too_large(self.max_header_bytes))
+
+    def _parse(self, data: bytes) -> None:
+        self._packet = len(data)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._stay(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self.send_400_response(_INVALID)
+
+    def _stay(self, rest: bytes) -> None:
+        """Read a request on as the HTTP/1.1 it is, without its wish for another protocol (RFC 9110, 7.8).
+
+        The parser would take ``rest``, the request's body, for the other protocol's bytes.
+        """
+        head = [
+            b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        ]
+        for name, value in self.headers:
+            kept = value
+            if name == b"connection":
+                kept = b", ".join(
+                    one for one in value.split(b",") if one.strip().lower() not in _OTHER_PROTOCOL
+                )
+            if name not in _OTHER_PROTOCOL and kept:
+                head.append(b"%s: %s" % (name, kept))
+        self._declines = False
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's own
+        self._parse(b"\r\n".join(head) + b"\r\n\r\n" + rest)
+
+    def on_message_begin(self) -> None:
+        """A head begins, be it in the middle of what has come."""
+        if self._since is None:
+            self._since = self.loop.time()
+        self._head_bytes = self._head_bytes or 1
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """The head has ended; what follows is a body."""
-        if self._head_bytes > self.max_header_bytes and self._head_size() > self.max_header_bytes:
+        most = self.max_header_bytes
+        if max(self._head_bytes, self._packet) > most and self._head_size() > most:
             self._too_large = True
             raise ValueError("too large")  # ends the parsing, and comes back in `send_400_response`
-        self._in_head = False
-        self._head_bytes = self._body_bytes = 0
-        self._since = self.loop.time()
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._declines = True  # `_stay` begins again
+            return
         super().on_headers_complete()
+        self.headers = []  # trailers are no headers of the request, whatever their names (RFC 9110, 6.5.1)
+        self._in_head = False
+        self._head_bytes = self._body_bytes = self._outside = 0
+        self._since = self.loop.time()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        self._outside = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The request has ended; what follows is another's head."""
+        if self._declines:
+            return
         self._in_head = True
         self._since = None
         super().on_message_complete()
@@ -156,6 +217,15 @@ class BoundedProtocol(HttpToolsProtocol):
         return len(self.url) + sum(len(name) + len(value) + _AROUND for name, value in self.headers)
 
     def _refuse(self, status: bytes, error: ApiError) -> None:
+        """Answer what is no request and hang up, unless that would end up within another's answer."""
+        cycle = self.cycle
+        self._deaf = True
+        if self._in_head and cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False  # what is wrong came behind it: its answer is the last
+            return
+        if not self._in_head and cycle.response_started:
+            self.transport.close()
+            return
         path = self.scope["path"] if self.scope is not None and "path" in self.scope else ""
         body = error_body(error, shape_of(path))
         head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\nconnection: close\r\n" % status

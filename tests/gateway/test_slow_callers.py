@@ -112,6 +112,17 @@ def test_who_is_refused_at_once_cannot_go_on_dripping(mock: MockUpstream, tmp_pa
     assert got.count(b"HTTP/1.1 ") == 1
 
 
+def test_a_head_that_begins_behind_another_request_may_not_drip_either(
+    served: Served, mock: MockUpstream
+) -> None:
+    with connect(served) as caller:
+        caller.sendall(HEAD % (b"/v1/chat/completions", len(BODY)) + BODY + b"POST /v1/chat")
+        got = read(caller)
+    assert got.startswith(b"HTTP/1.1 200 ")
+    assert CHAT_BYTES + b"HTTP/1.1 408 " in got
+    assert len(mock.seen) == 1
+
+
 def test_who_says_nothing_is_hung_up_on(served: Served) -> None:
     with connect(served) as caller:
         assert read(caller) == b""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import orjson
 
 from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
+from promptcache_gateway.upstreams.whole_bodies import inflated
 
 if TYPE_CHECKING:
     from starlette.types import Receive
@@ -41,12 +42,13 @@ async def read_body(headers: RawHeaders, receive: Receive, limit: int) -> bytes:
         ApiError: 413 where it is larger, 415 for an unknown compression, 400 for a broken one.
         CallerGoneError: the caller hung up.
     """
-    encoding = ""
+    encodings: list[str] = []
     for name, value in headers:
         if name == b"content-length" and value.isdigit() and int(value) > limit:
             raise body_too_large(limit)
         if name == b"content-encoding":
-            encoding = value.decode("latin-1").strip().lower()
+            encodings.append(value.decode("latin-1").strip().lower())
+    encoding = ", ".join(encodings)
     body = await _received(receive, limit)
     return body if encoding in {"", "identity"} else _decompressed(body, encoding, limit)
 
@@ -74,16 +76,14 @@ def _decompressed(body: bytes, encoding: str, limit: int) -> bytes:
             f"The request's content-encoding {encoding[:40]!r} is not supported: use gzip, deflate or none.",
             code="unsupported_content_encoding",
         )
-    inflater = zlib.decompressobj(wbits=47)
     try:
-        plain = inflater.decompress(body, limit + 1)
+        return inflated(body, limit)
+    except OverflowError as error:
+        raise body_too_large(limit) from error
     except zlib.error as error:
-        raise invalid_request(f"The request body is not valid {encoding}.") from error
-    if len(plain) > limit:
-        raise body_too_large(limit)
-    if not inflater.eof:
-        raise invalid_request(f"The request body is not valid {encoding}: it ends too early.")
-    return plain
+        raise invalid_request(
+            f"The request body is not valid {encoding}: it is damaged or cut off."
+        ) from error
 
 
 def decode_object(body: bytes) -> dict[str, Any]:
@@ -119,15 +119,21 @@ def _marks(body: bytes) -> int:
 def _decode_leniently(body: bytes, error: orjson.JSONDecodeError) -> Any:
     if b"\\ud" in body or b"\\uD" in body:
         try:
-            return _mended(json.loads(body, parse_constant=_refuse_constant))
+            loaded = json.loads(body, parse_constant=_refuse, parse_float=_number, parse_int=_number)
+            return _mended(loaded)
         except (ValueError, RecursionError):
             pass
     where = f" (line {error.lineno}, column {error.colno})" if body else ""
     raise invalid_request(f"The request body is not valid JSON: {error.msg}{where}.", code="invalid_json")
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def _refuse(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+def _number(text: str) -> Any:
+    """A number as orjson reads it: no double that is infinite, no integer of more than 64 bits."""
+    return orjson.loads(text)
 
 
 def _mended(value: Any) -> Any:

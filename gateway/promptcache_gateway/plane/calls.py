@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import RawHeaders
 
 MAX_TEMPLATE_NAME = 128
+MAX_MODEL_NAME = 1_024
 _METADATA, _TEMPLATE = "metadata", "promptcache_template"
 _NAMED = Change("template", (f"{_METADATA}.{_TEMPLATE}",))
 _MAX_TRACE = 128
@@ -92,10 +93,13 @@ def make_call(
 
 
 def model_of(payload: Mapping[str, Any]) -> str:
-    """The body's ``model``, empty where there is none; raises `ApiError` 400 where it is no string."""
+    """The body's ``model``, empty where there is none; raises `ApiError` 400 where it is no name."""
     model = payload.get("model")
     if model is not None and not isinstance(model, str):
         raise invalid_request("Invalid value for 'model': expected a string.", "model", "invalid_type")
+    if model and len(model) > MAX_MODEL_NAME:  # it is kept with every request's record
+        message = f"Invalid value for 'model': a name has at most {MAX_MODEL_NAME:,} characters."
+        raise invalid_request(message, "model", "invalid_value")
     return model or ""
 
 

@@ -52,8 +52,7 @@ class AnthropicUpstream:
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
         """The server's own list of models, or its own answer about one."""
-        path = "/v1/models" if model is None else f"/v1/models/{model}"
-        return await self._server.ask("GET", path, inbound.query, self._headers(inbound))
+        return await self._server.models(inbound.query, self._headers(inbound), model)
 
     def count_tokens(self, text: str) -> int | None:  # noqa: ARG002 - the server's tokenizer is not known here
         """Always None: the server's tokenizer is not known here."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 _MAX_KNOWN_TARGETS = 64
+_IN_PATHS = "/:@+,;=!$&'()*~"  # what a model's name holds as it is (RFC 3986, 3.3)
 _UNFIT = re.compile(r"[\x00-\x20\x7f]")
 
 
@@ -133,6 +134,11 @@ class HttpServer:
         """The whole answer to a question that changes nothing there; raises `ApiError`."""
         answer = await self.request(method, path, query, headers, body, harmless=True)
         return await self.whole(answer, harmless=True)
+
+    async def models(self, query: bytes, headers: dict[str, str], model: str | None) -> WholeReply:
+        """The server's own list of models, or its own answer about one; raises `ApiError`."""
+        path = "/v1/models" if model is None else f"/v1/models/{quote(model, safe=_IN_PATHS)}"
+        return await self.ask("GET", path, query, headers)
 
     async def whole(self, answer: HttpAnswer, *, harmless: bool = False) -> WholeReply:
         """Read the answer to its end; raises `ApiError`, also where it is too large to hold."""

@@ -60,9 +60,8 @@ class OpenAIUpstream:
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
         """The server's own list of models, or its own answer about one."""
-        path = "/v1/models" if model is None else f"/v1/models/{model}"
         headers = to_upstream(inbound.headers, self._settings.api_key)
-        return await self._server.ask("GET", path, inbound.query, headers)
+        return await self._server.models(inbound.query, headers, model)
 
     async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:  # noqa: ARG002
         """Never answers: OpenAI's API has no such call."""

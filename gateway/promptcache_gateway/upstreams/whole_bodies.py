@@ -93,27 +93,32 @@ def decompressed(body: bytes, encoding: str) -> bytes | None:
         return body
     if name not in {"gzip", "x-gzip", "deflate"}:
         return None
-    return _inflated(body)
+    try:
+        return inflated(body, MAX_WHOLE_BODY)
+    except (zlib.error, OverflowError):
+        return None
 
 
-def _inflated(body: bytes) -> bytes | None:
-    """What gzip or zlib made smaller, every member; None where it breaks off, is damaged or too large."""
+def inflated(body: bytes, most: int) -> bytes:
+    """What gzip or zlib made smaller, every member.
+
+    Raises:
+        zlib.error: it is damaged, or breaks off: a part must not pass for the whole.
+        OverflowError: it is more than ``most`` bytes.
+    """
     plain: list[bytes] = []
-    room, rest = MAX_WHOLE_BODY, memoryview(body)
+    room, rest = most, memoryview(body)
     for _ in range(_MAX_MEMBERS):
         inflater = zlib.decompressobj(wbits=47)
-        try:
-            while rest and not inflater.eof:
-                given, rest = rest[:_STEP], rest[_STEP:]
-                plain.append(inflater.decompress(given, room + 1))
-                room -= len(plain[-1])
-                if room < 0:
-                    return None
-        except zlib.error:
-            return None
+        while rest and not inflater.eof:
+            given, rest = rest[:_STEP], rest[_STEP:]
+            plain.append(inflater.decompress(given, room + 1))
+            room -= len(plain[-1])
+            if room < 0:
+                raise OverflowError
         if not inflater.eof:
-            return None  # a part must not pass for the whole
+            raise zlib.error("it ends too early")
         rest = memoryview(body)[len(body) - len(rest) - len(inflater.unused_data) :]
         if bytes(rest[:2]) != _GZIP:
             return b"".join(plain)
-    return None
+    raise zlib.error("it has too many members")

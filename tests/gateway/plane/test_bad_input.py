@@ -4,6 +4,7 @@ import gzip
 import json
 import socket
 import threading
+import zlib
 
 import pytest
 
@@ -124,7 +125,9 @@ def test_a_body_of_unknown_length_is_not_held(proxied: Served) -> None:
     ("body", "encoding", "status"),
     [
         (gzip.compress(b"x" * 30_000_000), "gzip", 413),
+        (gzip.compress(b"x" * 600_000) * 2, "gzip", 413),
         (b"not gzip", "gzip", 400),
+        (gzip.compress(gzip.compress(b"{}")), "gzip, gzip", 415),
         (gzip.compress(b"{}")[:-4], "gzip", 400),
         (b"{}", "br", 415),
     ],
@@ -133,6 +136,69 @@ def test_compressed_bodies_are_bounded_and_checked(
     proxied: Served, body: bytes, encoding: str, status: int
 ) -> None:
     assert proxied.post(body, content_encoding=encoding).status_code == status
+
+
+def test_a_compressed_body_may_have_several_parts(proxied: Served, mock: MockUpstream) -> None:
+    body = json.dumps(GOOD).encode()
+    for sent in (gzip.compress(body), gzip.compress(body[:9]) + gzip.compress(body[9:]), zlib.compress(body)):
+        encoding = "deflate" if sent.startswith(b"x") else "GZip"
+        assert proxied.post(sent, content_encoding=encoding).status_code == 200
+        assert mock.last.body == body
+
+
+def test_compressions_in_two_lines_are_two(proxied: Served, mock: MockUpstream) -> None:
+    twice = gzip.compress(gzip.compress(json.dumps(GOOD).encode()))
+    headers = [("content-encoding", "gzip"), ("content-encoding", "gzip")]
+    answer = proxied.http.post("/v1/chat/completions", content=twice, headers=headers)
+    assert (answer.status_code, error_of(answer)["code"]) == (415, "unsupported_content_encoding")
+    assert mock.seen == []
+
+
+@pytest.mark.parametrize("number", [b"1e999", b"-1e999", b"9" * 5000, b"NaN", b"Infinity", b"01", b"+1"])
+@pytest.mark.parametrize("user", [b"u", b"\\ud83d"])
+def test_numbers_that_are_none_are_refused(
+    proxied: Served, mock: MockUpstream, number: bytes, user: bytes
+) -> None:
+    """Whether or not half a surrogate pair has the body read more leniently."""
+    answer = proxied.post(b'{"model":"m","messages":[],"user":"%s","temperature":%s}' % (user, number))
+    assert (answer.status_code, error_of(answer)["code"]) == (400, "invalid_json")
+    assert mock.seen == []
+
+
+@pytest.mark.parametrize("user", [b"u", b"\\ud83d"])
+def test_a_number_that_is_too_large_for_64_bits_is_the_upstream_s_to_judge(
+    proxied: Served, mock: MockUpstream, user: bytes
+) -> None:
+    body = b'{"model":"m","input":"Hi","user":"%s","seed":123456789012345678901234567890}' % user
+    assert proxied.post(body, path="/v1/responses").status_code == 200
+    assert mock.last.body == body
+
+
+def test_a_name_of_a_model_has_an_end(proxied: Served, mock: MockUpstream) -> None:
+    """It is kept with every record."""
+    assert proxied.post({**GOOD, "model": "m" * 1024}).status_code == 200
+    answer = proxied.post({**GOOD, "model": "m" * 1025})
+    assert (answer.status_code, error_of(answer)["param"]) == (400, "model")
+    assert len(mock.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        ("org/name:free@v1", "org/name:free@v1"),
+        ("a%3Fb=c%23d", "a%3Fb=c%23d"),
+        ("a%0D%0Ax-evil:%201", "a%0D%0Ax-evil:%201"),
+        ("a%20b", "a%20b"),
+        ("caf%C3%A9%25", "caf%C3%A9%25"),
+    ],
+)
+def test_a_model_that_is_asked_for_is_the_one_that_is_asked_about(
+    proxied: Served, mock: MockUpstream, asked: str, sent: str
+) -> None:
+    request = proxied.http.build_request("GET", "/")
+    request.url = request.url.copy_with(raw_path=f"/v1/models/{asked}?limit=2".encode())
+    assert proxied.http.send(request).status_code == 200
+    assert mock.last.line == f"GET /v1/models/{sent}?limit=2 HTTP/1.1"
 
 
 @pytest.mark.parametrize(
