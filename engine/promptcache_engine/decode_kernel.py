@@ -11,6 +11,7 @@ from promptcache_engine.config import CODED_DTYPES, EngineConfig
 from promptcache_engine.errors import ConfigError
 from promptcache_engine.kernels.native import Library, NativeUnavailableError, load_library
 from promptcache_engine.models import DecoderModel
+from promptcache_engine.models.half_products import Half, halve
 from promptcache_engine.models.native_check import add_native_decode
 
 _log = logging.getLogger(__name__)
@@ -34,21 +35,27 @@ def find(config: EngineConfig, device: torch.device) -> Library | None:
     return None
 
 
-def add(config: EngineConfig, model: DecoderModel, library: Library) -> None:
-    """Give ``model`` the native decode step if it agrees with torch.
+def add(config: EngineConfig, model: DecoderModel, library: Library | None) -> None:
+    """Give ``model`` the native decode step if it agrees with torch; else its matrices in 16 bits, which is
+    what torch alone is fastest with.
 
     Raises:
         ConfigError: ``native`` is configured and cannot be.
     """
-    try:
-        add_native_decode(model, library)
-    except NativeUnavailableError as error:
-        _without(config, error)
+    if library is not None:
+        try:
+            add_native_decode(model, library)
+        except NativeUnavailableError as error:
+            _without(config, error)
+    if model.native is None:
+        halve(model)
 
 
 def name(model: DecoderModel) -> str:
     """What computes a model's answers, in words."""
-    return "torch" if model.native is None else f"native, {model.native.isa_name}"
+    if model.native is not None:
+        return f"native, {model.native.isa_name}"
+    return "torch, weights in float16" if isinstance(model.weights.head, Half) else "torch"
 
 
 def _without(config: EngineConfig, error: NativeUnavailableError) -> None:

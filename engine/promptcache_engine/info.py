@@ -44,7 +44,8 @@ class EngineInfo:
         num_pages: pages of the KV pool.
         page_size: tokens a page holds.
         attention_backend: what computes all but matrix products: ``torch`` or ``triton``.
-        decode_kernel: what computes the tokens of answers: ``torch``, or ``native`` and its instructions.
+        decode_kernel: what computes the tokens of answers: ``torch``, which may keep ``weights in float16``,
+            or ``native`` and its instructions.
         window_pools: (window in tokens, pages) of the layers with a sliding window that have pages of their
             own beside ``num_pages``; empty where all layers share theirs.
         warm_up: what was done before the first request; None where nothing was, as on a CPU.

@@ -69,8 +69,7 @@ def load(config: EngineConfig, on_progress: Progress) -> LoadedModel:
         library=library,
         operations=operations,
     )
-    if library is not None:
-        decode_kernel.add(config, loaded.model, library)
+    decode_kernel.add(config, loaded.model, library)
     return loaded
 
 

@@ -9,6 +9,7 @@ import torch
 
 from promptcache_engine import ConfigError, Engine, EngineConfig, SamplingParams, decode_kernel
 from promptcache_engine.kernels.native import Library
+from promptcache_engine.models.half_products import is_available
 from promptcache_engine.models.testing import tiny_model
 
 CPU = torch.device("cpu")
@@ -64,7 +65,7 @@ def test_a_model_it_does_not_serve(library: Library, caplog: pytest.LogCaptureFi
     model = tiny_model().model  # heads of 8
     decode_kernel.add(EngineConfig(), model, library)
     assert model.native is None
-    assert decode_kernel.name(model) == "torch"
+    assert decode_kernel.name(model) == ("torch, weights in float16" if is_available() else "torch")
     assert "head size, 8" in caplog.text
     with pytest.raises(ConfigError, match="head size, 8"):
         decode_kernel.add(EngineConfig(decode_kernel="native"), model, library)

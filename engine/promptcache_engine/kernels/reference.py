@@ -133,23 +133,33 @@ def _attend(
     softcap: float | None,
 ) -> Tensor:
     count, _, dim = query.shape
-    slots = slots[_first_seen(slots.shape[0], count, window) :]
-    context = slots.shape[0]
+    slots = slots[first_seen(slots.shape[0], count, window) :]
     keys, values = _gather(key_pool, slots, dim), _gather(value_pool, slots, dim)
-    kv_heads = keys.shape[0]
+    return attend(query, keys, values, scale=scale, window=window, softcap=softcap)
+
+
+def attend(
+    query: Tensor, keys: Tensor, values: Tensor, *, scale: float, window: int | None, softcap: float | None
+) -> Tensor:
+    """Causal attention of rows ``query`` [n, H, D] over float32 heads ``keys`` and ``values`` [Hk, L, D], of
+    which the last n are the rows' own and the first is one that a row sees. Returns float32 [n, H * D]."""
+    (count, _, dim), (kv_heads, context, _) = query.shape, keys.shape
     folded = _fold(query * scale, kv_heads)
     parts = []
     for low in range(0, count, QUERY_TILE):
         high = min(low + QUERY_TILE, count)
         seen = context - count + high
-        first = _first_seen(seen, high - low, window)
+        first = first_seen(seen, high - low, window)
         rows = folded[:, :, low:high].reshape(kv_heads, -1, dim)
+        used = rows.shape[1]
+        if used > 1 and used % 2:  # BLAS takes twice as long for 3 rows as for 4
+            rows = functional.pad(rows, (0, 0, 0, 1))
         scores = torch.bmm(rows, keys[:, first:seen].transpose(1, 2))
         if softcap is not None:
             softcap_(scores, softcap)
-        _mask(scores.view(kv_heads, -1, high - low, seen - first), window)
+        _mask(scores[:, :used].view(kv_heads, -1, high - low, seen - first), window)
         mixed = torch.bmm(torch.softmax(scores, dim=-1), values[:, first:seen])
-        parts.append(_unfold(mixed, high - low))
+        parts.append(_unfold(mixed[:, :used], high - low))
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
@@ -170,7 +180,7 @@ def _attend_tiled(
     sums, so their number does not matter.
     """
     count, _, dim = query.shape
-    hidden = _first_seen(slots.shape[0], count, window)
+    hidden = first_seen(slots.shape[0], count, window)
     begin = hidden - hidden % KEY_TILE
     context = slots.shape[0] - begin
     shown = slots[hidden:]
@@ -182,7 +192,7 @@ def _attend_tiled(
     for low in range(0, count, QUERY_TILE):
         high = min(low + QUERY_TILE, count)
         seen = context - count + high
-        first = _first_seen(seen, high - low, window)
+        first = first_seen(seen, high - low, window)
         first -= first % KEY_TILE
         rows = folded[:, :, low:high].reshape(kv_heads, -1, dim)
         used = rows.shape[1]
@@ -201,7 +211,7 @@ def _attend_tiled(
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _first_seen(context: int, count: int, window: int | None) -> int:
+def first_seen(context: int, count: int, window: int | None) -> int:
     """The first key that any of the last ``count`` rows of a context attends to."""
     return 0 if window is None else max(0, context - count + 1 - window)
 
