@@ -127,6 +127,20 @@ def too_many_requests(limit: int) -> ApiError:
     )
 
 
+OUT_OF_FILES = "out_of_files"
+
+
+def out_of_files() -> ApiError:
+    """503: this process may open no further connection, which is no upstream's fault."""
+    return ApiError(
+        503,
+        "This gateway has as many connections open as its process may have ('ulimit -n').",
+        kind="server_error",
+        code=OUT_OF_FILES,
+        retry_after=1,
+    )
+
+
 def header_too_large(limit: int) -> ApiError:
     """431: the head of the request is larger than the gateway takes."""
     return ApiError(

@@ -21,6 +21,7 @@ from promptcache_gateway.answer_cycle import AnswerCycle
 from promptcache_gateway.bounded_protocol import BoundedProtocol
 from promptcache_gateway.errors import GatewayError, PortBusyError
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.open_files import make_room
 from promptcache_gateway.plane.hangup import EXTENSION, HangUps
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ async def serve(
     Raises:
         StartupError: the upstream or the database cannot be used.
     """
+    _make_room(settings)
     server = make_server(gateway, settings)
     server.announce = announce
     starting: asyncio.Task[None] = asyncio.create_task(gateway.start())
@@ -212,6 +214,17 @@ async def serve(
             await server.serve(sockets=[bound])
         finally:
             await gateway.close()
+
+
+def _make_room(settings: Settings) -> None:
+    room = make_room(settings.max_requests)
+    if room is not None and room[0] < room[1]:
+        logger.warning(
+            "the process may have %d files open; %d requests at a time need %d (ulimit -n)",
+            room[0],
+            settings.max_requests,
+            room[1],
+        )
 
 
 async def _reload(gateway: Gateway, read_again: Callable[[], Settings]) -> None:

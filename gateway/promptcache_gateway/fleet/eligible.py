@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.errors import ApiError
+from promptcache_gateway.errors import OUT_OF_FILES, ApiError
 from promptcache_gateway.fleet.tries import BUSY, FAILURES, REFUSALS, none_able
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Eligible:
             try:
                 reply = await question(able[0].upstream)
             except ApiError as error:
-                if error.status in FAILURES:
+                if error.status in FAILURES and error.code != OUT_OF_FILES:
                     able[0].failed()
                 if not error.unanswered:
                     raise

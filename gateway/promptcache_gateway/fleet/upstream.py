@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from promptcache_gateway.errors import ApiError
+from promptcache_gateway.errors import OUT_OF_FILES, ApiError
 from promptcache_gateway.exchange import Placement
 from promptcache_gateway.fleet.asking import read_asked
 from promptcache_gateway.fleet.eligible import Eligible
@@ -116,7 +116,7 @@ class FleetUpstream:
             try:
                 reply = await trip.replica.upstream.send(call, inbound)
             except ApiError as error:
-                self._note_failure(trip, error.status)
+                self._note_failure(trip, 0 if error.code == OUT_OF_FILES else error.status)
                 if not error.unanswered and not tries.refused:
                     raise
                 tries.unanswered(trip.replica, error)
@@ -276,9 +276,11 @@ class FleetUpstream:
     def _note_failure(self, trip: Trip, status: int, *, speaks: bool = False) -> None:
         if status in FAILURES:
             trip.replica.failed(speaks=speaks)
-        else:
+        elif status:
             trip.replica.circuit.succeeded()
-        trip.replica.counts.failures += 1
+        else:
+            trip.replica.circuit.undecided()  # it was not even asked
+        trip.replica.counts.failures += bool(status)
         trip.failed()
 
     def _arrived(self, trip: Trip, usage: Usage | None) -> None:

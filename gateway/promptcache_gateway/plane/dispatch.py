@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import without_credentials
-from promptcache_gateway.errors import ApiError
+from promptcache_gateway.errors import OUT_OF_FILES, ApiError
 from promptcache_gateway.translate import send_across
 from promptcache_gateway.upstreams.base import Inbound, WholeReply
 from promptcache_gateway.upstreams.splice import set_model
@@ -114,6 +114,8 @@ async def _send(line: Line, call: Call, inbound: Inbound) -> WholeReply | Stream
     except ApiError as error:
         if error.code in _FAILURES:
             line.circuit.failed()
+        elif error.code == OUT_OF_FILES:  # nothing was found out
+            line.circuit.undecided()
         else:
             line.circuit.succeeded()
         raise

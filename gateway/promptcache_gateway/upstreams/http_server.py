@@ -6,13 +6,14 @@ use this (`openai_http`, `anthropic_http`). Retries and a choice between servers
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from yarl import URL
 
-from promptcache_gateway.errors import ApiError, invalid_request
+from promptcache_gateway.errors import ApiError, invalid_request, out_of_files
 from promptcache_gateway.upstreams.headers import to_caller
 from promptcache_gateway.upstreams.http_connection import BrokenAnswerError
 from promptcache_gateway.upstreams.http_pool import ConnectTimeoutError, HttpPool, UnreachableError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 _MAX_KNOWN_TARGETS = 64
+_OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 _IN_PATHS = "/:@+,;=!$&'()*~"  # what a model's name holds as it is (RFC 3986, 3.3)
 _UNFIT = re.compile(r"[\x00-\x20\x7f]")
 
@@ -99,6 +101,8 @@ class HttpServer:
                 504, "did not answer in time", "upstream_timeout", unanswered=unsent or harmless
             ) from error
         except UnreachableError as error:
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno in _OUT_OF_FILES:
+                raise out_of_files() from error
             self._reachability.failed("upstream_unreachable")
             raise self._no_answer(
                 502, "cannot be reached", "upstream_unreachable", unanswered=True
