@@ -71,7 +71,7 @@ class _DeclaredSinks(Sinks):
         for name, value, node in given:
             if isinstance(value, Str):
                 role: Role = "system" if _SYSTEM.fullmatch(name) else "prompt"
-                self._emit(name, role, value, node, frame, certain=True, expand=False)
+                self._emit(name, role, value, node, frame, sent=made.node)
             elif isinstance(value, Seq):
                 self.built_list(value, node, frame)
 

@@ -7,6 +7,7 @@ behind it, and nothing any more behind a value that is new in every turn anyway.
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -30,6 +31,12 @@ _ASKED = re.compile(
     r"(?:(?:the|user|current|last|latest|new)_)*(?:message|question|query|utterance)(?:_text)?"
 )
 """Names of what the newest turn says: a system prompt that holds it is written for this one turn."""
+_LASTS = re.compile(
+    r"^[A-Z][A-Z0-9_.]*$|\b(?:self|cls|this|config|settings|options|env|opts)\b|\b[A-Z][A-Z0-9_]{3,}\b|"
+    r"prompt|instruction|rules|guideline|schema|format|tool|persona|role|backstory|style|language|lang\b|template|"
+    r"policy|policies|header|footer|section|preamble|intro|system|agent|model|version|example|separator|newline",
+)
+"""How the source spells values that are the same in each request, as far as their names tell."""
 _A_SENTENCE = 8
 """Fewer words between two values than this say what the second one is."""
 _ENOUGH_WORDS = 3
@@ -50,6 +57,7 @@ class Exposed:
     ``turn_before``: a value that is new in every turn stands before it. ``words_kept``: the static words
     behind it up to the next value of its segment that is new in every turn: only those does it cost, where
     each request has a text of its own. ``asked_before``: what the newest turn says stands before it.
+    ``data_before``: so does a value of which nothing says that it lasts.
     """
 
     segment: Segment
@@ -60,6 +68,7 @@ class Exposed:
     turn_before: bool
     words_kept: int = 0
     asked_before: bool = False
+    data_before: bool = False
 
     @property
     def hole(self) -> Hole:
@@ -141,7 +150,7 @@ def _exposed(this: _This) -> tuple[Exposed, ...]:
     rows = [(segment, part) for segment in this.prompt.reusable() for part in segment.parts]
     if all(isinstance(part, Text) for _, part in rows):
         return ()  # most texts: nothing varies, so nothing need be counted
-    return tuple(_with_words_kept(list(_walk(rows, 0, (0, 0), [False, False]))))
+    return tuple(_with_words_kept(list(_walk(rows, 0, (0, 0), [False, False, False]))))
 
 
 def _with_words_kept(found: list[Exposed]) -> Iterator[Exposed]:
@@ -163,8 +172,8 @@ def _walk(
 ) -> Iterator[Exposed]:
     """The holes and branches of a run of parts, which ``after`` (characters, words) follows.
 
-    ``turn``: whether a value that is new in every turn was passed, and one by whose name that is certain; set
-    on the way.
+    ``turn``: whether a value that is new in every turn was passed, one by whose name that is certain, and one
+    of which nothing is known; set on the way.
     """
     sizes = [_size(part) for _, part in rows]
     behind = after[0] + sum(size for size, _ in sizes)
@@ -173,16 +182,17 @@ def _walk(
         behind, words = behind - size, words - count
         match part:
             case Branch():
-                yield Exposed(segment, part, before, behind, words, turn[0], asked_before=turn[1])
+                yield Exposed(segment, part, before, behind, words, turn[0], 0, *turn[1:])
                 passed = list(turn)
                 for option in part.options:  # only one of them is rendered
                     seen = list(passed)
                     yield from _walk([(segment, inner) for inner in option], before, (behind, words), seen)
-                    turn[:] = [turn[0] or seen[0], turn[1] or seen[1]]
+                    turn[:] = map(operator.or_, turn, seen)
             case Hole():
-                yield Exposed(segment, part, before, behind, words, turn[0], asked_before=turn[1])
+                yield Exposed(segment, part, before, behind, words, turn[0], 0, *turn[1:])
                 new = part.stability == Stability.TURN and _is_input(part)
-                turn[:] = [turn[0] or new, turn[1] or (new and _ASKED.fullmatch(part.words) is not None)]
+                asked = new and _ASKED.fullmatch(part.words) is not None
+                turn[:] = map(operator.or_, turn, (new, asked, _is_data(part)))
         before += size
 
 
@@ -196,6 +206,11 @@ def _size(part: Part) -> tuple[int, int]:
             return max(((sum(n for n, _ in size), sum(w for _, w in size)) for size in sizes), default=(0, 0))
         case _:
             return 0, 0
+
+
+def _is_data(hole: Hole) -> bool:
+    """Whether nothing says of a value that it lasts: no constant, nothing that an agent is set up with."""
+    return not hole.traits and bool(hole.label) and _LASTS.search(hole.label) is None
 
 
 def _is_input(hole: Hole) -> bool:

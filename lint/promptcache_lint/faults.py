@@ -65,14 +65,19 @@ def without_echoes(findings: list[Finding]) -> list[Finding]:
     for finding in findings:
         key = _origin(finding)
         if key in written and finding.place.path.endswith(_PROGRAMS):
-            echoes.setdefault(key, finding)
+            echoes[key] = max(echoes.get(key, finding), finding, key=lambda echo: echo.severity)
     return [
-        replace(finding, flow=echoes[_place(finding)].flow)
+        _echoed(finding, echoes[_place(finding)])
         if finding.source is None and _place(finding) in echoes
         else finding
         for finding in findings
         if not (_origin(finding) in written and finding.place.path.endswith(_PROGRAMS))
     ]
+
+
+def _echoed(finding: Finding, echo: Finding) -> Finding:
+    """What stands where the text is written, as grave as where it is sent, and with the way there."""
+    return replace(finding, flow=echo.flow, severity=max(finding.severity, echo.severity))
 
 
 def _without_callers(findings: list[Finding]) -> list[Finding]:

@@ -187,7 +187,10 @@ class Prompt:
     ``certain``: the source sends it to a model; otherwise a name or the wording suggests so.
     ``layout``: the order of its parts is final, so rules about order apply. ``recorded``: it is a request
     as it was sent, with every value filled in. ``model`` is the model's name where the source says it.
-    ``practices`` is what the program does to the conversation at ``place``.
+    ``practices`` is what the program does to the conversation at ``place``. ``proven``: the source
+    shows that it is sent as this prompt, and made anew for each request; a name or the wording shows neither.
+    ``written``: it is a file of prompts, and no program. ``grows``: a history of unknown length follows, or
+    stands among its messages.
     """
 
     name: str
@@ -198,6 +201,9 @@ class Prompt:
     recorded: bool = False
     model: str = ""
     practices: tuple[Practice, ...] = ()
+    proven: bool = False
+    written: bool = False
+    grows: bool = False
 
     def reusable(self) -> Iterator[Segment]:
         """What a cache could give back: all up to the last declared breakpoint, else all but the newest."""

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from promptcache_lint.aside import is_beside_the_product
 from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Finding, Severity
 
@@ -45,8 +46,10 @@ class Sign:
     filters: tuple[str, ...] = ()
 
 
-_ENOUGH_WORDS = 20
-"""Fewer static words behind a value than this, in what is no system prompt, are no certain cost."""
+_OF_THE_ORDER = {"PC104", "PC201", "PC401", "PC402"}
+"""Faults of the order in which a text is put together, whatever stands in front."""
+_ENOUGH_TOKENS = 100
+"""Fewer static tokens behind a value than this are no certain cost."""
 
 
 class Rule(ABC):
@@ -110,9 +113,10 @@ class PracticeRule(Rule):
         """One finding for each practice with the rule's code."""
         for practice in prompt.practices:
             if practice.code == self.code:
+                aside = is_beside_the_product(practice.place.path)
                 yield Finding(
                     code=self.code,
-                    severity=practice.severity,
+                    severity=min(practice.severity, Severity.WARNING) if aside else practice.severity,
                     message=practice.says,
                     place=practice.place,
                     source=practice.source,
@@ -130,25 +134,42 @@ def steps(trait: Trait, place: Place) -> tuple[Place, ...]:
 def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
     """How grave a value is where it stands.
 
-    An error takes three certainties. Where: in the system prompt, a tool, the conversation's first message,
-    or a request as it was sent. What: a value whose kind is seen, or whose name can mean nothing else
-    (`Mark.plain`). Cost: enough static text behind it, or the whole conversation. What lacks one is a
-    warning; a name alone, in a message that nothing shows to be sent again, is information, and so is that of
-    a counter in a text that may head no conversation: it may count what the text is about.
+    An error takes proof of three things. Where: at the head of what the source is seen to send again and
+    again (`Prompt.proven`), or of a request as it was sent. What: a value whose kind is seen; in a file of
+    prompts, where names are all there is, one that can mean nothing else (`Mark.plain`). Cost: enough static
+    text behind it, or a whole conversation. What lacks one is a warning; a name alone, in a message that
+    nothing shows to be sent again, is information, and so is that of a counter in a text that may head no
+    conversation: it may count what the text is about.
     """
     if prompt.recorded:
         return trait.mark.severity
     role = exposed.segment.role
     here = trait.origin == exposed.hole.place and "(" not in trait.label  # a placeholder, and no call
     of_a_name = trait.guessed or (trait.mark.code == "PC107" and here)
-    named_only = of_a_name and not trait.mark.plain
-    of_one_step = named_only and trait.mark.code == "PC107" and role == "prompt"
-    if of_one_step or (role in {"user", "assistant"} and named_only):
+    named_only = of_a_name and not (trait.mark.plain and prompt.written)
+    of_one_step = of_a_name and not trait.mark.plain and trait.mark.code == "PC107" and role == "prompt"
+    unseen = of_a_name and not trait.mark.plain
+    if role == "assistant":
+        return min(trait.mark.severity, Severity.INFO)  # what was answered is kept as it was
+    if of_one_step or (role in {"user", "assistant"} and unseen):
         return min(trait.mark.severity, Severity.INFO)
     first = exposed.segment.path.startswith("messages[0]")
     if role in {"user", "assistant"} and not first and not exposed.words_behind:
         return min(trait.mark.severity, Severity.INFO)  # it may be stored with its message, and costs nothing
+    if role == "prompt" and exposed.data_before and trait.mark.code not in _OF_THE_ORDER:
+        return min(trait.mark.severity, Severity.INFO)  # one request about something, which stands in front
+    if not prompt.certain and not prompt.written and trait.guessed and not trait.mark.plain:
+        return min(trait.mark.severity, Severity.INFO)  # neither the text nor the value is known
     heads = role in {"system", "tool"} or (role == "user" and first)
-    costs = role == "system" or exposed.words_behind >= _ENOUGH_WORDS
-    sure = heads and costs and not named_only and not (trait.guessed and not prompt.certain)
+    sure = prompt.proven and heads and not named_only and _costs_enough(prompt, exposed)
     return trait.mark.severity if sure else min(trait.mark.severity, Severity.WARNING)
+
+
+def _costs_enough(prompt: Prompt, exposed: Exposed) -> bool:
+    """Whether enough is lost behind a value: so much text, or a conversation that grows behind it.
+
+    Behind a system prompt in a file of its own stands a conversation.
+    """
+    if prompt.grows or (prompt.written and exposed.segment.role == "system"):
+        return True
+    return exposed.stranded_tokens >= _ENOUGH_TOKENS

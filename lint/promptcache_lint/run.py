@@ -6,7 +6,7 @@ One file is `run_file`'s business, several processes are `run_workers`'s.
 from __future__ import annotations
 
 import gc
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,12 +20,13 @@ from promptcache_lint.result_cache import ResultCache
 from promptcache_lint.run_file import FileLinter, FileResult
 from promptcache_lint.run_workers import run_in_processes, worker_count
 from promptcache_lint.settings import Settings, same_everywhere
+from promptcache_lint.standing import PROGRAMS, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from promptcache_lint.discovery import Found
-    from promptcache_lint.findings import Finding
+    from promptcache_lint.findings import Finding, Severity
     from promptcache_lint.settings import SettingsOf
 
 __all__ = ["LintReport", "lint_paths", "lint_text"]
@@ -75,7 +76,7 @@ def lint_paths(
         results: Iterable[FileResult] = run_in_processes(found, roots, base, cache, jobs)
     else:
         results = lint_in_order(found, roots, base, cache)
-    report = _report(results, len(found))
+    report = _report(results, found, roots, settings)
     if cache is not None:
         ResultCache(cache).prune()
     return report
@@ -111,18 +112,46 @@ def _wanted(found: Iterable[Found]) -> list[Found]:
     return [file for file in found if file.asked or file.path.suffix.lower() in READ_SUFFIXES]
 
 
-def _report(results: Iterable[FileResult], count: int) -> LintReport:
+def _programs(
+    found: list[Found], roots: tuple[Path, ...], settings: Settings | SettingsOf | None
+) -> Iterator[str]:
+    """The texts of the programs that are linted; of the whole tree, if only files of prompts are."""
+    paths = [file.path for file in found if file.path.suffix.lower() in PROGRAMS]
+    if not paths:
+        below = _wanted(discover(roots, same_everywhere(settings)))
+        paths = [file.path for file in below if file.path.suffix.lower() in PROGRAMS]
+    for path in paths:
+        with suppress(OSError):
+            yield path.read_text(encoding="utf-8", errors="replace")
+
+
+def _report(
+    results: Iterable[FileResult],
+    found: list[Found],
+    roots: tuple[Path, ...],
+    settings: Settings | SettingsOf | None,
+) -> LintReport:
+    standing = Standing(lambda: _programs(found, roots, settings))
     findings: list[Finding] = []
     sources: dict[str, Source] = {}
     notes: dict[str, None] = {}
-    for result in results:
+    least: dict[str, Severity] = {}
+    named: set[str] = set()
+    for result, file in zip(results, found, strict=True):
         notes |= dict.fromkeys(result.notes)
         findings += result.findings
+        least[result.shown] = file.settings.severity
+        if file.asked:
+            named.add(result.shown)
         if result.source is not None:
             sources[result.shown] = result.source
-    findings = without_echoes(findings)
+    judged = (
+        standing.judged(each, sources.get(each.place.path), asked=each.place.path in named)
+        for each in without_echoes(findings)
+    )
+    findings = [each for each in judged if each.severity >= least[each.place.path]]
     findings.sort(key=lambda finding: (finding.place, finding.code))
-    return LintReport(tuple(findings), count, sources, notes=tuple(notes))
+    return LintReport(tuple(findings), len(found), sources, notes=tuple(notes))
 
 
 @contextmanager

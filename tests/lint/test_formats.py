@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -27,7 +28,9 @@ def system_prompt():
 def report(tmp_path, monkeypatch):
     (tmp_path / "agent.py").write_text(SOURCE)
     monkeypatch.chdir(tmp_path)
-    return lint_paths(["agent.py"])
+    found = lint_paths(["agent.py"])
+    grave = tuple(replace(finding, severity=Severity.ERROR) for finding in found.findings)
+    return replace(found, findings=grave)
 
 
 @pytest.fixture

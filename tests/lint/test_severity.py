@@ -13,19 +13,109 @@ RULES = (
     "the deck and the time of departure. Never promise a seat. Say so when you do not know."
 )
 
+ASK = """
+        from openai import OpenAI
+        def ask(talk, question):
+            messages = [{"role": "system", "content": system_prompt()}, *talk,
+                        {"role": "user", "content": question}]
+            return OpenAI().chat.completions.create(model="m", messages=messages)
+"""
+
 GRAVE = {
-    "the clock in a system prompt": (
+    "the clock in a system prompt of a conversation": (
         "PC101",
         "error",
         f"""
         from datetime import datetime
         def system_prompt():
             return "{RULES} It is " + datetime.now().isoformat()
+        {ASK}
+        """,
+    ),
+    "the clock in front of much text, in one question": (
+        "PC101",
+        "error",
+        f"""
+        from datetime import datetime
+        def system_prompt():
+            return f"It is {{datetime.now()}}. {RULES} {RULES} {RULES}"
+        {ASK.replace("*talk,", "")}
+        """,
+    ),
+    "the clock in front of little text, in one question": (
+        "PC101",
+        "warning",
+        f"""
+        from datetime import datetime
+        def system_prompt():
+            return f"It is {{datetime.now()}}. {RULES}"
+        {ASK.replace("*talk,", "")}
+        """,
+    ),
+    "the clock in what only a name calls a system prompt": (
+        "PC101",
+        "warning",
+        f"""
+        from datetime import datetime
+        def system_prompt():
+            return f"It is {{datetime.now()}}. {RULES} {RULES} {RULES}"
+        """,
+    ),
+    "the clock in the message that opens a conversation": (
+        "PC101",
+        "warning",
+        f"""
+        from datetime import datetime
+        from openai import OpenAI
+        class Talk:
+            def open(self):
+                self.messages = [
+                    {{"role": "system", "content": f"It is {{datetime.now()}}. {RULES} {RULES} {RULES}"}},
+                    {{"role": "assistant", "content": "Good day."}}]
+            def ask(self):
+                return OpenAI().chat.completions.create(model="m", messages=self.messages)
+        """,
+    ),
+    "the clock in the first message, where there is none yet": (
+        "PC101",
+        "warning",
+        f"""
+        from datetime import datetime
+        from openai import OpenAI
+        def ask(talk):
+            if not talk:
+                text = f"It is {{datetime.now()}}. {RULES} {RULES} {RULES}"
+                talk.append({{"role": "system", "content": text}})
+            return OpenAI().chat.completions.create(model="m", messages=talk)
+        """,
+    ),
+    "the clock in what an agent is made with": (
+        "PC101",
+        "warning",
+        f"""
+        from datetime import datetime
+        from agents import Agent
+        def support(model):
+            text = f"It is {{datetime.now()}}. {RULES} {RULES} {RULES}"
+            return Agent(name="a", model=model, instructions=text)
+        """,
+    ),
+    "the clock in a script": (
+        "PC101",
+        "warning",
+        f"""
+        from datetime import datetime
+        from openai import OpenAI
+        def main():
+            messages = [
+                {{"role": "system", "content": f"It is {{datetime.now()}}. {RULES} {RULES} {RULES}"}},
+                {{"role": "user", "content": "Which pier?"}}]
+            return OpenAI().chat.completions.create(model="m", messages=messages)
         """,
     ),
     "a plain name in a system prompt": (
         "PC101",
-        "error",
+        "warning",
         f"""
         def system_prompt(current_time):
             return f"{RULES} It is {{current_time}}."
@@ -72,6 +162,7 @@ GRAVE = {
         import uuid
         def system_prompt():
             return f"{RULES} Reference {{uuid.uuid4()}}."
+        {ASK}
         """,
     ),
     "an id by its name only": (
@@ -102,6 +193,7 @@ GRAVE = {
         import random
         def system_prompt():
             return f"{RULES} Lucky number {{random.randint(1, 90)}}."
+        {ASK}
         """,
     ),
     "one of several lines": (
@@ -174,6 +266,10 @@ class Agent:
 
     def get_system_prompt(self):
         return f"{RULES} Your id is {{{used}}}. Use it whenever you are asked who you are."
+
+    def ask(self, client, talk):
+        messages = [{{"role": "system", "content": self.get_system_prompt()}}, *talk]
+        return client.chat.completions.create(model="m", messages=messages)
 """
     found = lint_text(text, "agent.py", Settings()).findings
     assert [(finding.code, str(finding.severity)) for finding in found] == [("PC102", severity)]

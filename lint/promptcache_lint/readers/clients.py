@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["imports_client"]
+__all__ = ["imports_client", "sends_to_model"]
 
 _PYTHON = re.compile(
     r"^[ \t]*(?:from|import)[ \t]+(?:openai|anthropic|litellm|langchain\w*|langgraph|llama_index|pydantic_ai|"
@@ -16,6 +16,21 @@ _TYPESCRIPT = re.compile(
     r"""@langchain/[\w-]+|@google/gen\w+|cohere-ai|@mistralai/\w+|groq-sdk|ollama|llamaindex|@openai/agents\w*)"""
     r"""(?:/[\w./-]*)?["']"""
 )
+
+
+_ADDRESS = re.compile(
+    r"/chat/completions|/v1/messages|/v1/responses|/api/(?:chat|generate)\b|generativelanguage|openrouter\.ai"
+    r"|api\.(?:openai|anthropic|mistral|deepseek|groq)\.|bedrock-runtime|invoke_model|chat\.completions"
+    r"|(?:messages|responses)\.create|generate_content|generateContent|generateText|streamText"
+    r"|(?:transformers|vllm) import"
+    r"|\b(?:a?completion|a?invoke|a?generate|a?chat|a?complete)\("
+)
+"""Where requests to a model go, or the calls that send them."""
+
+
+def sends_to_model(text: str) -> bool:
+    """Whether a program sends requests to a model: by a library, or to an address that answers them."""
+    return imports_client(text) or _ADDRESS.search(text) is not None
 
 
 def imports_client(text: str) -> bool:

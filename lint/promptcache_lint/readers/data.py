@@ -133,7 +133,15 @@ class _Finder:
             model = node.text("model") or node.text("modelId") or ""
             recorded = bool(model) and any(isinstance(node.get(key), Items) for key in _LISTS)
             place = self._source.place(node.start, node.end)
-            yield Prompt(name or "request", place, request, recorded=recorded, model=model)
+            yield Prompt(
+                name or "request",
+                place,
+                request,
+                recorded=recorded,
+                model=model,
+                proven=True,
+                written=True,
+            )
         declared = any(key in _DECLARES_TEMPLATE for key, _ in node.pairs)
         for key, value in node.pairs:
             if key in used:
@@ -177,7 +185,15 @@ class _Finder:
             practices = judge_chat_template(node.value, place)
             clocks = clocks_in_chat_template(node.value, self._path, place, self._workspace)
             segments = (Segment("system", "system", clocks),) if clocks else ()
-            yield Prompt("chat template", place, segments, layout=False, practices=practices)
+            yield Prompt(
+                "chat template",
+                place,
+                segments,
+                layout=False,
+                practices=practices,
+                proven=True,
+                written=True,
+            )
 
     def _request(self, node: Entries) -> tuple[Segment, ...]:
         segments: list[Segment] = []
@@ -280,7 +296,8 @@ class _Finder:
         )
 
     def _prompt(self, name: str, node: Node, segments: tuple[Segment, ...]) -> Prompt:
-        return Prompt(name, self._source.place(node.start, node.end), segments)
+        place = self._source.place(node.start, node.end)
+        return Prompt(name, place, segments, proven=True, written=True)
 
 
 def _role_of_key(key: str) -> Role | None:

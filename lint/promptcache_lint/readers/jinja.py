@@ -119,7 +119,7 @@ class JinjaReader:
             path = role if role == "system" else "messages[0]"
             segments = (Segment(path, role, walker.parts(blanked), newest=role == "user"),)
         place = source.place(start, len(source.text))
-        yield Prompt(file.path.name, place, segments, layout=not chat_template)
+        yield Prompt(file.path.name, place, segments, layout=not chat_template, proven=True, written=True)
         if chat_template:
             head = source.place(start, start + len(source.text[start:].split("\n", 1)[0]))
             yield Prompt("chat template", head, (), practices=judge_chat_template(text[start:], head))

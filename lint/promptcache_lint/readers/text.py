@@ -90,7 +90,8 @@ class TextReader:
         certain = len(segments) > 1 or role_of_name(name.split(".", maxsplit=1)[0]) is not None
         if not certain:  # it may be a notice or a task as well: nothing in it is an error
             segments = tuple(replace(segment, parts=doubted(segment.parts)) for segment in segments)
-        yield Prompt(name, source.place(start, len(text)), segments, certain=certain)
+        place = source.place(start, len(text))
+        yield Prompt(name, place, segments, certain=certain, proven=True, written=True)
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
         """HTML, Jinja and Handlebars comments."""

@@ -52,7 +52,7 @@ from openai import OpenAI
 STARTED = datetime.now().isoformat()
 {template} = "{TEMPLATES[template]}"
 def ask(system, question):
-    messages = [{{"role": "system", "content": system}}, {{"role": "user", "content": question}}]
+    messages = [{{"role": "system", "content": system}}, *talk(), {{"role": "user", "content": question}}]
     return OpenAI().chat.completions.create(model="m", messages=messages)
 def go(question, moment):
     return ask({expression}, question)
@@ -85,14 +85,14 @@ def test_a_clock_that_is_seen_has_its_source(expression):
     "expression", ["SYSTEM.format(now=moment)", "SYSTEM.format(**moment)", "SYSTEM", "fill(SYSTEM)"]
 )
 def test_the_name_speaks_where_the_value_is_unknown(expression):
-    assert found(used(expression)) == [("PC101", "error", False)]
+    assert found(used(expression)) == [("PC101", "warning", False)]
 
 
 def test_the_name_speaks_where_one_use_is_not_seen():
     text = (
         used('SYSTEM.format(now="noon")') + "def other(question):\n    return ask(fill(SYSTEM), question)\n"
     )
-    assert found(text) == [("PC101", "error", False)]
+    assert found(text) == [("PC101", "warning", False)]
 
 
 def test_a_clock_in_one_use_is_found_beside_a_constant_in_another():
@@ -108,8 +108,8 @@ def test_a_clock_in_one_use_is_found_beside_a_constant_in_another():
     [
         ('"noon"', []),
         ("STARTED", [("PC110", "info", True)]),
-        ("moment", [("PC101", "error", False)]),
-        ("datetime.now()", [("PC101", "error", True)]),
+        ("moment", [("PC101", "warning", False)]),
+        ("datetime.now()", [("PC101", "warning", True)]),
     ],
 )
 def test_partial_of_a_template_of_messages(value, expected):
@@ -144,8 +144,8 @@ def test_a_variable_that_is_filled_step_by_step():
         ("f'{datetime.now().month}'", []),
         ("time.localtime().tm_year", []),
         ("datetime.now().day", [("PC109", "warning")]),
-        ("datetime.now().hour", [("PC101", "error")]),
-        ("datetime.now().year + time.time()", [("PC101", "error")]),
+        ("datetime.now().hour", [("PC101", "warning")]),
+        ("datetime.now().year + time.time()", [("PC101", "warning")]),
     ],
 )
 def test_a_part_of_a_clock_is_what_a_format_would_leave(written, expected):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 
 import pytest
@@ -161,7 +162,13 @@ FOUND = {
 }
 
 
+def _sent(text: str) -> str:
+    """The module with what it returns sent instead, at the head of a conversation."""
+    sent = r'return client.messages.create(model="m", messages=[{"role": "system", "content": \1}, *talk])'
+    return re.sub(r'return (f".*")', sent, text)
+
+
 @pytest.mark.parametrize(("text", "expected"), FOUND.values(), ids=FOUND)
 def test_counters(text, expected):
-    report = lint_text(dedent(text), "prompt.py", Settings(severity=Severity.INFO))
+    report = lint_text(_sent(dedent(text)), "prompt.py", Settings(severity=Severity.INFO))
     assert [(finding.code, str(finding.severity)) for finding in report.findings] == expected

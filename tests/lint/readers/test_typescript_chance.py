@@ -91,11 +91,14 @@ def test_it_is_no_error_where_the_module_has_to_do_with_models():
     assert _findings(text, "helper.ts") == [("PC101", Severity.WARNING, 3)]
 
 
-def test_what_is_sent_or_named_is_certain_still():
-    sent = HELPER + "export const ask = (q) => generateText({ model, system: helper('Ann'), prompt: q });\n"
+def test_what_is_sent_with_a_conversation_is_an_error_and_a_name_alone_is_none():
+    sent = (
+        HELPER
+        + "export const ask = (talk) => generateText({ model, system: helper('Ann'), messages: talk });\n"
+    )
     assert ("PC101", Severity.ERROR) in {found[:2] for found in _findings(sent, "helper.ts")}
     named = HELPER.replace("function helper", "function systemPrompt")
-    assert _findings(named, "helper.ts") == [("PC101", Severity.ERROR, 2)]
+    assert _findings(named, "helper.ts") == [("PC101", Severity.WARNING, 2)]
 
 
 COUNTERS = {

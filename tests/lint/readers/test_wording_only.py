@@ -39,9 +39,9 @@ NO_PROMPTS = {
 SENT = """
 import time
 from openai import OpenAI
-def greet(question):
+def greet(talk, question):
     text = f"You are in a dark room with a troll. Describe it, in ten words. It is {time.ctime()}. Be brief."
-    messages = [{"role": "system", "content": text}, {"role": "user", "content": question}]
+    messages = [{"role": "system", "content": text}, *talk, {"role": "user", "content": question}]
     return OpenAI().chat.completions.create(model="m", messages=messages)
 """
 

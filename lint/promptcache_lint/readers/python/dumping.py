@@ -66,9 +66,15 @@ def dumped(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Valu
     if mark is None or ordered or _has_no_keys(made, frame):
         return Thing(label, traits, settled=True)
     named = strings.naming(made.arguments[0][1]) if made.arguments else ""
-    if _WRITTEN_IN_CODE.search(named) or _OF_THE_TURN.search(named):
+    if _WRITTEN_IN_CODE.search(named) or _OF_THE_TURN.search(named) or _is_cut(made):
         mark = replace(mark, severity=Severity.INFO)  # in the order of the source, or new in any case
     return Thing(label, (*traits, Trait(mark, place, label)))
+
+
+def _is_cut(made: Call) -> bool:
+    """Whether only the first few of a list are written: the best that were found, and so the turn's own."""
+    given = made.arguments[0][1] if made.arguments else None
+    return isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)
 
 
 def _has_no_keys(made: Call, frame: Frame) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from promptcache_lint.prompts import Hole, Text, Trait
 from promptcache_lint.readers.placeholders import date_only
 from promptcache_lint.readers.python import calls, containers, strings, templates
+from promptcache_lint.readers.python.ages import as_age
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.program import Class, Function, Module
 from promptcache_lint.readers.python.values import (
@@ -244,6 +245,8 @@ def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
             return Thing(frame.module.label(node), traits_of(left) + traits_of(right), "pathlib.Path")
     both = tuple(dict.fromkeys(traits_of(left) + traits_of(right)))
     kept = _arithmetic(both, node.op)
+    if isinstance(node.op, ast.Sub):
+        kept = as_age(kept, node.right, right)
     return Thing(frame.module.label(node), kept, settled=_is_settled(left) and _is_settled(right))
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 from promptcache_lint.prompts import Hole, Segment, Text
+from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.python import strings
 from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, map_traits, traits_of
 from promptcache_lint.wording import role_of_speaker
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["SYSTEM_KEYWORDS", "Cutter", "is_tool", "literal", "spoken"]
+__all__ = ["SYSTEM_KEYWORDS", "Cutter", "grows", "is_tool", "literal", "sends", "spoken"]
 
 SYSTEM_KEYWORDS = (
     *("system", "instructions", "system_prompt", "system_instruction", "system_message"),
@@ -48,6 +49,19 @@ def spoken(value: Map) -> tuple[Role | None, Value | None]:
     speaker = role_of_speaker("".join(getattr(part, "text", "") for part in role.parts))
     content = value.get("content")
     return speaker, content if content is not None else value.get("parts")
+
+
+def grows(value: Value) -> bool:
+    """Whether a list of messages has, or may have, more of them than are written here: a history."""
+    if not isinstance(value, Seq):
+        return True
+    return value.partial or any(not isinstance(item, Map) for item in value.items)
+
+
+def sends(path: str) -> bool:
+    """Whether a call with a system prompt asks a model, by its name, and makes no agent that keeps it."""
+    last = path.rpartition(".")[2]
+    return not last[:1].isupper() and not sets_up(last)
 
 
 def is_tool(value: Map) -> bool:

@@ -11,19 +11,30 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptcache_lint.exposure import count_words, holds_input
+from promptcache_lint.exposure import holds_input
+from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.bindings import Bindings
 from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.objects import settled, settled_parts
-from promptcache_lint.readers.python.requests import SYSTEM_KEYWORDS, Cutter, is_tool, literal, spoken
+from promptcache_lint.readers.python.repetition import is_made_anew
+from promptcache_lint.readers.python.requests import (
+    SYSTEM_KEYWORDS,
+    Cutter,
+    grows,
+    is_tool,
+    literal,
+    sends,
+    spoken,
+)
 from promptcache_lint.readers.python.speakers import made_message
 from promptcache_lint.readers.python.values import Map, Seq, Str
+from promptcache_lint.readers.python.worded import is_notice, is_worded, start_of, static_words
 from promptcache_lint.readers.routing_keys import key_practices
-from promptcache_lint.readers.wording_only import doubted, talks_to_model
-from promptcache_lint.wording import opens_like_code, opens_like_prompt, role_of_name, role_of_speaker
+from promptcache_lint.readers.wording_only import doubted
+from promptcache_lint.wording import opens_like_code, role_of_name, role_of_speaker
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
@@ -39,7 +50,6 @@ __all__ = ["Sinks"]
 _ENOUGH_WORDS = 3
 _DECORATORS = {"system_prompt", "instructions", "dynamic_prompt", "dynamic_system_prompt"}
 """Libraries' decorators of functions whose result is a system prompt."""
-_ADDRESS = ("you are ", "you're ")
 _HEADING = re.compile(r"\s*#{1,3} \S")
 _SECTION_NAME = re.compile(
     r"(?:\w+_)?(?:section|block|preamble|rules|guidelines|context|skills|tools_description)"
@@ -65,13 +75,13 @@ class Sinks:
         speaker, said, is_template = made_message(made)
         if speaker is not None:
             if speaker == "system" and said is not None:
-                self._emit("system", "system", said, made.node, frame, certain=True, expand=is_template)
+                self._emit("system", "system", said, made.node, frame, expand=is_template, sent=made.node)
             return
         kind = kind_of_call(made.path)
         if kind == "template":
             value = made.argument(0, "template")
             if isinstance(value, Str):
-                self._emit("template", "prompt", value, made.node, frame, certain=True, expand=True)
+                self._emit("template", "prompt", value, made.node, frame, expand=True)
         elif kind == "tool":
             self._tool_class(made, frame)
         elif kind == "request":
@@ -83,27 +93,28 @@ class Sinks:
         """A dict display was evaluated: a system message stands for itself."""
         role, content = spoken(value)
         if role == "system" and content is not None:
-            self._emit("system", "system", content, node, frame, certain=True)
+            self._emit("system", "system", content, node, frame, sent=node)
         elif is_tool(value):
             segment = self._cutter(frame).tool(value, node)
-            self._add("tool", (segment,), frame.module.place(node), frame, certain=True)
+            self._add("tool", (segment,), frame.module.place(node), frame)
 
     def built_list(self, value: Seq, node: ast.expr, frame: Frame) -> None:
         """A list or tuple display was evaluated: it may be a list of messages, or a pair of role and text."""
         if len(value.items) == 2 and isinstance(value.items[0], Str) and isinstance(node, ast.Tuple):
             speaker = "".join(getattr(part, "text", "") for part in value.items[0].parts)
             if role_of_speaker(speaker) == "system" and isinstance(value.items[1], Str):
-                self._emit("system", "system", value.items[1], node, frame, certain=True, expand=True)
+                self._emit("system", "system", value.items[1], node, frame, expand=True)
             return
         segments = tuple(self._cutter(frame).messages(value))
         if len(segments) > 1 and not isinstance(node, ast.Tuple):
-            self._add("messages", segments, frame.module.place(node), frame, certain=True)
+            place = frame.module.place(node)
+            self._add("messages", segments, place, frame, sent=node, grows=grows(value))
 
     def assigned(self, name: str, value: Value, node: ast.expr, frame: Frame) -> None:
         """A value got a name, or was stored under a key or in an attribute."""
         role = role_of_name(name)
         if role is None or role == "user":
-            if not frame.at_module_level or not isinstance(value, Str) or not _is_worded(value, frame):
+            if not frame.at_module_level or not isinstance(value, Str) or not is_worded(value, frame):
                 return
             self._named(name, "system", value, node, frame, certain=False)
             return
@@ -122,16 +133,18 @@ class Sinks:
         ):
             role = role_of_name(function.owner.name)
         for value, place in frame.returned:
-            if not isinstance(value, Str) or opens_like_code(_start(value)):
+            if not isinstance(value, Str) or opens_like_code(start_of(value)):
                 continue
             weak = role is None
             found: Role | None = role
             if found is None and (
-                _is_worded(value, frame) or (_SECTION_NAME.fullmatch(name) and _HEADING.match(_start(value)))
+                is_worded(value, frame) or (_SECTION_NAME.fullmatch(name) and _HEADING.match(start_of(value)))
             ):
                 found = "system"
             if found is not None and found != "user":
-                self._emit_at(name, found, value, place, frame, certain=not weak, expand=True)
+                called = bool(_DECORATORS & set(function.decorators))  # by the library, for each run
+                sent = function.node if called else None
+                self._emit_at(name, found, value, place, frame, certain=not weak, sent=sent)
 
     def _named(
         self, name: str, role: Role, value: Value, node: ast.expr, frame: Frame, *, certain: bool
@@ -141,20 +154,20 @@ class Sinks:
             if not texts or len(texts) < len(value.items):
                 return
             value = Str(tuple(part for text in texts for part in text.parts))
-        if not isinstance(value, Str) or _static_words(value.parts) < _ENOUGH_WORDS or _is_notice(value):
+        if not isinstance(value, Str) or static_words(value.parts) < _ENOUGH_WORDS or is_notice(value):
             return
         if frame.at_module_level or (frame.owner is not None and frame.function is None):
             changed = settled(value)
             assert isinstance(changed, Str)
             value = changed
-        self._emit_at(name, role, value, frame.module.place(node), frame, certain=certain, expand=True)
+        self._emit_at(name, role, value, frame.module.place(node), frame, certain=certain)
 
     def _tool_class(self, made: Call, frame: Frame) -> None:
         """A tool made by a class of a library: its name and description are sent."""
         value = made.argument(99, "description")
         if isinstance(value, Str):
             segment = Segment("tools[0]", "tool", value.parts)
-            self._add("tool", (segment,), frame.module.place(made.node), frame, certain=True)
+            self._add("tool", (segment,), frame.module.place(made.node), frame)
 
     def _keywords(self, made: Call, frame: Frame) -> None:
         """A call of anything with a keyword that names a system prompt."""
@@ -164,29 +177,30 @@ class Sinks:
             if keyword == "instruction" and "Agent" not in made.path:
                 continue  # of a class of agents it is the system prompt, of a function the task
             given, expression = made.named[keyword]
-            if isinstance(given, Str) and _static_words(given.parts) >= _ENOUGH_WORDS:
+            if isinstance(given, Str) and static_words(given.parts) >= _ENOUGH_WORDS:
                 value = settled(given) if frame.at_module_level else given
-                self._emit(keyword, "system", value, expression, frame, certain=True)
+                sent = made.node if sends(made.path) else None
+                self._emit(keyword, "system", value, expression, frame, sent=sent)
         listed = made.named.get("tools")
         named = listed is not None and isinstance(listed[0], Seq) and listed[0].kind == "set"
         tools = [] if named else self._cutter(frame).tools(made)  # a bare set is of names: no API takes it
         if tools:
-            self._add("tools", tuple(tools), frame.module.place(made.node), frame, certain=True)
+            self._add("tools", tuple(tools), frame.module.place(made.node), frame)
         pair = made.named.get("messages")
         if pair is not None and isinstance(pair[0], Seq):
             segments = tuple(self._cutter(frame).messages(pair[0]))
+            place = frame.module.place(made.node)
             if segments:
-                self._add("messages", segments, frame.module.place(made.node), frame, certain=True)
+                self._add("messages", segments, place, frame, sent=made.node, grows=grows(pair[0]))
 
     def _request(self, made: Call, frame: Frame) -> None:
         """A call of a model API: tools, then system, then messages."""
         segments = self._cutter(frame).request(made)
-        if segments:
-            model = made.argument(0, "model") if "model" in made.named else None
-            self._add(
-                "request", segments, frame.module.place(made.node), frame, certain=True, model=literal(model)
-            )
         place = frame.module.place(made.node)
+        if segments:
+            model = literal(made.argument(0, "model") if "model" in made.named else None)
+            talks = any(grows(made.named[name][0]) for name in ("messages", "input") if name in made.named)
+            self._add("request", segments, place, frame, model=model, sent=made.node, grows=talks)
         keys = key_practices(Map(tuple((name, value) for name, (value, _) in made.named.items())), place)
         if keys:
             self._keep(place.path, Prompt("request", place, (), practices=keys))
@@ -202,26 +216,34 @@ class Sinks:
         node: ast.expr,
         frame: Frame,
         *,
-        certain: bool,
         expand: bool = False,
+        sent: ast.AST | None = None,
     ) -> None:
         place = frame.module.place(node)
         path = name if role == "system" else "messages[0]"
         for segment in self._cutter(frame).content(value, node, path, role):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
-            self._add(name, (replace(segment, parts=parts),), place, frame, certain=certain)
+            self._add(name, (replace(segment, parts=parts),), place, frame, sent=sent)
 
     def _emit_at(
-        self, name: str, role: Role, value: Str, place: Place, frame: Frame, *, certain: bool, expand: bool
+        self,
+        name: str,
+        role: Role,
+        value: Str,
+        place: Place,
+        frame: Frame,
+        *,
+        certain: bool,
+        sent: ast.AST | None = None,
     ) -> None:
-        if _static_words(value.parts) < 1 and not any(isinstance(part, Hole) for part in value.parts):
+        if static_words(value.parts) < 1 and not any(isinstance(part, Hole) for part in value.parts):
             return
-        parts = self._expanded(value.parts, frame) if expand else value.parts
+        parts = self._expanded(value.parts, frame)
         parts = parts if certain else doubted(parts)
         if role == "system" and role_of_name(name) != "system" and holds_input(parts):
             role = "prompt"  # only its wording speaks for a system prompt, and it holds the turn's own text
         path = "system" if role == "system" else "messages[0]"
-        self._add(name, (Segment(path, role, parts),), place, frame, certain=certain)
+        self._add(name, (Segment(path, role, parts),), place, frame, certain=certain, sent=sent)
 
     def _expanded(self, parts: tuple[Part, ...], frame: Frame) -> tuple[Part, ...]:
         """Placeholders in literals that nothing has filled yet are holes."""
@@ -241,9 +263,12 @@ class Sinks:
         place: Place,
         frame: Frame,
         *,
-        certain: bool,
+        certain: bool = True,
         model: str = "",
+        sent: ast.AST | None = None,
+        grows: bool = False,
     ) -> None:
+        """Keep a prompt. ``sent``: what sends it, or makes a message of it; None if a name only says so."""
         if frame.kept:
             segments = tuple(replace(segment, parts=settled_parts(segment.parts)) for segment in segments)
         holes = [
@@ -252,40 +277,31 @@ class Sinks:
         paths = {hole.place.path for hole in holes}
         if model or any(segment.breakpoint for segment in segments):
             paths.add(place.path)
+        grave = any(map(_is_grave, holes))
+        proven = grave and sent is not None and is_made_anew(sent, frame, self._machine().running)
+        made = Prompt(name, place, segments, certain, model=model, proven=proven, grows=grows)
         for path in paths:
-            self._keep(path, Prompt(name, place, segments, certain=certain, model=model))
+            self._keep(path, made)
         if paths and self.reading not in paths:
             here = tuple(
                 replace(segment, parts=_brought(segment.parts, self.reading)) for segment in segments
             )
             if here != segments:
-                self._keep(self.reading, Prompt(name, place, here, certain=certain, model=model))
+                self._keep(self.reading, replace(made, segments=here))
 
     def _keep(self, path: str, prompt: Prompt) -> None:
-        self._found.setdefault(path, {}).setdefault((prompt.place, prompt.name, prompt.segments), prompt)
+        known = self._found.setdefault(path, {})
+        key = (prompt.place, prompt.name, prompt.segments)
+        if prompt.proven or key not in known:
+            known[key] = prompt
 
     def _machine(self) -> Interpreter:
         assert self.machine is not None
         return self.machine
 
 
-def _static_words(parts: tuple[Part, ...]) -> int:
-    return sum(count_words(part.text) for part in flatten(parts) if isinstance(part, Text))
-
-
-def _start(value: Str) -> str:
-    return value.parts[0].text if value.parts and isinstance(value.parts[0], Text) else ""
-
-
-def _is_notice(value: Str) -> bool:
-    """Whether a text is a program, or tells its reader what is going on ("You are about to delete …")."""
-    start = _start(value).lstrip().lower()
-    return opens_like_code(start) or (start.startswith(_ADDRESS) and not opens_like_prompt(start))
-
-
-def _is_worded(value: Str, frame: Frame) -> bool:
-    """Whether a text begins like a prompt, in a module that has to do with models."""
-    return opens_like_prompt(_start(value)) and talks_to_model(frame.module.source)
+def _is_grave(part: Part) -> bool:
+    return isinstance(part, Hole) and any(trait.mark.severity == Severity.ERROR for trait in part.traits)
 
 
 def _brought(parts: tuple[Part, ...], path: str) -> tuple[Part, ...]:

@@ -27,6 +27,7 @@ from promptcache_lint.readers.typescript.content import (
 )
 from promptcache_lint.readers.typescript.declared import is_declared_sink
 from promptcache_lint.readers.typescript.own_text import ENOUGH_WORDS, is_headed, opens, own_words
+from promptcache_lint.readers.typescript.repetition import is_made_anew
 from promptcache_lint.readers.typescript.requests import (
     API,
     SYSTEM_KEYS,
@@ -84,7 +85,7 @@ class Sinks:
         role, content = spoken(value)
         if role == "system" and content is not None:
             segments = content_segments(content, node, "system", "system", frame, marked=is_marked(value))
-            key = self._add("system", segments, frame.module.place(node), frame, strength=1)
+            key = self._add("system", segments, frame.module.place(node), frame, strength=1, node=node)
             if key is not None:
                 self._lone[id(value)] = (value, key)
 
@@ -103,7 +104,9 @@ class Sinks:
         if len(segments) > 1:
             if any(segment.breakpoint for segment in segments):
                 self._forget(value)
-            self._add("messages", segments, frame.module.place(node), frame, strength=2)
+            talks = _grows(value)
+            place = frame.module.place(node)
+            self._add("messages", segments, place, frame, strength=2, node=node, grows=talks)
 
     def filled(self, value: Str, made: Call, frame: Frame) -> None:
         """A template got its values; it is a prompt by its wording."""
@@ -197,7 +200,8 @@ class Sinks:
                 self._forget(messages)
         segments = request_segments(self._machine(), given, node, frame)
         place = frame.module.place(made.node)
-        self._add("request", segments, place, frame, strength=3)
+        talks = any(_grows(given.get(key)) for key in ("messages", "input", "contents"))
+        self._add("request", segments, place, frame, strength=3, node=made.node, grows=talks)
         keys = key_practices(given, place)
         if keys:
             prompt = Prompt("request", place, (), practices=keys)
@@ -239,9 +243,9 @@ class Sinks:
         for segment in content_segments(value, node, path, role, frame):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
             parts = doubted(parts) if weak else parts
-            self._add(
-                name, (replace(segment, parts=parts),), frame.module.place(node), frame, strength=strength
-            )
+            cut = (replace(segment, parts=parts),)
+            sent = node if strength else None
+            self._add(name, cut, frame.module.place(node), frame, strength=strength, node=sent)
 
     def _expanded(self, parts: tuple[Part, ...], frame: Frame) -> tuple[Part, ...]:
         """Placeholders in literals that nothing has filled yet are holes."""
@@ -263,10 +267,13 @@ class Sinks:
         *,
         strength: int,
         certain: bool = True,
+        node: Node | None = None,
+        grows: bool = False,
     ) -> tuple[object, ...] | None:
         """Keep a prompt that has holes; strength 3 is a request, 2 a list of messages, 0 only a name."""
         here = frame.module.source.path
-        prompt = Prompt(name, place, segments, certain=certain)
+        proven = strength >= 1 and node is not None and is_made_anew(node, frame)
+        prompt = Prompt(name, place, segments, certain=certain, proven=proven, grows=grows)
         if strength >= 2:
             self._strong.setdefault(here, []).append(prompt)
         holes = [
@@ -295,3 +302,10 @@ class Sinks:
     def _machine(self) -> Machine:
         assert self.machine is not None
         return self.machine
+
+
+def _grows(value: Value | None) -> bool:
+    """Whether a list of messages may hold more than are written here: a history. None is no list at all."""
+    if not isinstance(value, Seq):
+        return value is not None and not isinstance(value, Str)
+    return value.partial or any(not isinstance(item, Map) for item in value.items)

@@ -182,6 +182,15 @@ class Facts:
         by_name = _LIST_NAME.fullmatch(in_words(name.rpartition(".")[2])) is not None
         return Severity.WARNING if by_name and self.about_models else None
 
+    def is_sent_elsewhere(self, node: ast.AST) -> bool:
+        """Whether an attribute in ``node`` is given to a model anywhere in the module."""
+        names = {spell(inner) for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
+        asked = (
+            call for call in nodes_of(self.module.tree) if isinstance(call, ast.Call) and is_model_call(call)
+        )
+        given = (inner for call in asked for inner in ast.walk(call) if isinstance(inner, ast.Attribute))
+        return any(spell(inner) in names for inner in given)
+
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around one, innermost first, within this function."""
         at = self.parents.get(node)

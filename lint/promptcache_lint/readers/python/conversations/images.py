@@ -132,7 +132,14 @@ def _lowered(node: ast.Assign, target: ast.Subscript, facts: Facts) -> Iterator[
 
 
 def _is_new(node: ast.AST, facts: Facts) -> bool:
-    """Whether a part gets its detail because it has none yet: what is set once stays."""
+    """Whether a part was written here, or gets its detail because it has none yet: what is set once stays."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    owner = spell(target.value) if isinstance(target, ast.Subscript) else ""
+    written = (other for other in facts.of(ast.Assign) if isinstance(other, ast.Assign))
+    if owner and any(
+        isinstance(other.value, ast.Dict) and spell(other.targets[0]) == owner for other in written
+    ):
+        return True
     return any(
         isinstance(outer, ast.If) and "detail" in ast.unparse(outer.test) for outer in facts.around(node)
     )

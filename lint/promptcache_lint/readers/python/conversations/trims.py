@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -59,14 +60,20 @@ def trims(facts: Facts) -> Iterator[Practice]:
     if _ASIDE.search(facts.name.lower()) or converts(facts.name):
         return
     for node in facts.of(ast.Subscript, ast.Call, ast.Delete):
-        match node:
-            case ast.Subscript(slice=ast.Slice(lower=ast.expr() as lower, upper=None)):
-                yield from _window(node, lower, facts)
-            case ast.Call():
-                yield from _call(node, facts)
-            case ast.Delete():
-                for target in node.targets:
-                    yield from _deleted(target, facts)
+        for practice in _trimmed(node, facts):
+            proven = practice.severity < Severity.ERROR or facts.calls or facts.is_sent_elsewhere(node)
+            yield practice if proven else replace(practice, severity=Severity.WARNING)
+
+
+def _trimmed(node: ast.AST, facts: Facts) -> Iterator[Practice]:
+    match node:
+        case ast.Subscript(slice=ast.Slice(lower=ast.expr() as lower, upper=None)):
+            yield from _window(node, lower, facts)
+        case ast.Call():
+            yield from _call(node, facts)
+        case ast.Delete():
+            for target in node.targets:
+                yield from _deleted(target, facts)
 
 
 def _is_from_end(lower: ast.expr, owner: ast.expr) -> bool:
@@ -214,7 +221,7 @@ def _bounded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     if isinstance(declared, ast.Subscript) and not _MESSAGES.search(ast.unparse(declared.slice)):
         return
     sure = facts.conviction(target)
-    if sure is not None:
+    if sure is not None and not _QUEUE.search(spell(target)):
         yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
 
 

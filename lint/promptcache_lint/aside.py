@@ -1,0 +1,25 @@
+"""Which files stand beside the product: tests, examples, evaluations, scripts.
+
+What they send costs little, however it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+__all__ = ["is_beside_the_product"]
+
+_ASIDE = re.compile(
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|fixtures?|examples?|demos?|samples?|scripts?|benchmarks?|bench|evals?"
+    r"|evaluations?|notebooks?|tutorials?|docs?|cookbooks?|playground|experiments?|quickstarts?|e2e)/"
+    r"|(?:^|/)(?:test_|example|demo|bench|conftest|quickstart|try_)[^/]*$"
+    r"|(?:_test|_demo|_example|\.test|\.spec)\.\w+$",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=8192)
+def is_beside_the_product(path: str) -> bool:
+    """Whether a file is a test, an example, an evaluation or a script, by where it lies or its name."""
+    return _ASIDE.search(path) is not None
