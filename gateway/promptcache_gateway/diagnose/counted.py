@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.diagnose.exchange import LoggedExchange
     from promptcache_gateway.observe.money import Money
 
-_MOST_ROWS = 1_024
+_MOST_LINES = 65_536  # in all rows; then the row that has been idle for longest is judged
 _MOST_REQUESTS = 512  # of a row; then it is judged, and begun anew with its last request
 _GROWS, _GROWS_NAMED = 6, 5
 """So many requests, each longer than the last, are one conversation: chance has it once in hundreds."""
@@ -58,6 +58,8 @@ class Counted:
         self._money = money
         self._rows: OrderedDict[tuple[str, ...], list[_Line]] = OrderedDict()
         self._carried: set[int] = set()  # lines that begin a row and were judged in the one before
+        self._lines = 0
+        self._gone: set[int] = set()  # rows that were judged before their end
 
     def add(self, number: int, exchange: LoggedExchange) -> Iterator[tuple[list[Judged], Pattern | None]]:
         """Take a request; yields the rows that are complete with it."""
@@ -67,22 +69,28 @@ class Counted:
         row = self._rows.setdefault(key, [])
         self._rows.move_to_end(key)
         row.append(_Line(number, exchange, exchange.counts))
+        self._lines += 1
         if len(row) >= _MOST_REQUESTS:
-            yield self._judge(row)
+            yield self._judge(key, row)
             self._carried.add(number)
             self._rows[key] = row[-1:]
-        while len(self._rows) > _MOST_ROWS:
-            yield self._judge(self._rows.popitem(last=False)[1])
+            self._lines += 1
+        while self._lines > _MOST_LINES:
+            yield self._judge(*self._rows.popitem(last=False))
 
     def rest(self) -> Iterator[tuple[list[Judged], Pattern | None]]:
         """The log has ended; yields all that are left."""
         while self._rows:
-            yield self._judge(self._rows.popitem(last=False)[1])
+            yield self._judge(*self._rows.popitem(last=False))
 
-    def _judge(self, row: list[_Line]) -> tuple[list[Judged], Pattern | None]:
+    def _judge(self, key: tuple[str, ...], row: list[_Line]) -> tuple[list[Judged], Pattern | None]:
+        self._lines -= len(row)
         known = row[0].number in self._carried
         self._carried.discard(row[0].number)
-        verdicts = judge_row([line.counts for line in row], named=row[0].exchange.session is not None)
+        named, begins = row[0].exchange.session is not None, hash(key) not in self._gone
+        verdicts = judge_row([line.counts for line in row], named=named, begins=begins)
+        if len(self._gone) < _MOST_LINES:
+            self._gone.add(hash(key))
         judged = [self._judged(*pair) for pair in zip(row, verdicts, strict=True)][known:]
         if not judged or any(verdict.cause not in {None, "PC801"} for verdict in verdicts):
             return judged, None
@@ -122,19 +130,24 @@ def _of_session(session: str | None, model: str) -> tuple[str, str]:
     return ("session", session) if session is not None else ("model", model)
 
 
-def judge_row(records: Sequence[CounterRecord], *, named: bool = False) -> list[Diagnosis]:
+def judge_row(
+    records: Sequence[CounterRecord], *, named: bool = False, begins: bool = True
+) -> list[Diagnosis]:
     """A diagnosis of each of a row's requests.
 
     Args:
         records: what was counted, in order.
         named: the log itself says that they are one conversation.
+        begins: none of the row came before them.
     """
     records = [replace(record, t=number) for number, record in enumerate(records)]
-    alone = [_alone(record) for record in records]
-    return [
-        first if first is not None else second
-        for first, second in zip(alone, _together(records, named=named), strict=True)
+    found = [
+        _alone(record) or together
+        for record, together in zip(records, _together(records, named=named), strict=True)
     ]
+    if not begins and found[0].cause == "PC801":
+        found[0] = _nothing(records[0])
+    return found
 
 
 def _alone(record: CounterRecord) -> Diagnosis | None:

@@ -34,10 +34,8 @@ def read_counts(entry: Mapping[str, Any], usage: Usage | None = None, **known: A
         return None
     time = known.pop("time", None)
     time = read_time(first_of(entry, *_TIME)) if time is None else time
-    if found.start_s is None and time is not None:
-        found = replace(found, start_s=time)
     model = text_of(known.pop("model", None)) or found.model or ""
-    found = _with_facts(replace(found, model=model or None), model)
+    found = _with_facts(found, model, time)
     values: dict[str, Any] = {
         "template": text_of(entry.get("template")),
         "tenant": text_of(entry.get("tenant")) or "default",
@@ -68,14 +66,14 @@ def _with_usage(found: CounterRecord, usage: Usage | None) -> CounterRecord:
     )
 
 
-def _with_facts(found: CounterRecord, model: str) -> CounterRecord:
-    """The counters with what is known of the model, where the line says nothing of it."""
-    if not model:
-        return found
-    facts, rules = find_model(model), rules_for("hosted", model)
+def _with_facts(found: CounterRecord, model: str, time: float | None) -> CounterRecord:
+    """The counters with the time and what is known of the model, where the line says nothing of it."""
+    facts, rules = find_model(model) if model else None, rules_for("hosted", model) if model else None
     return replace(
         found,
-        ttl_s=rules.lifetime_s if found.ttl_s is None else found.ttl_s,
+        model=model or None,
+        start_s=time if found.start_s is None else found.start_s,
+        ttl_s=rules.lifetime_s if found.ttl_s is None and rules is not None else found.ttl_s,
         step=facts.step if found.step is None and facts is not None else found.step,
         min_tokens=facts.min_tokens if found.min_tokens is None and facts is not None else found.min_tokens,
     )

@@ -27,6 +27,7 @@ TRIVIAL_CHARS = 24
 SAID_CHARS = 8
 """A shorter message ("yes", "thanks") is everybody's."""
 _RESPELLED = frozenset({"PC201", "PC202", "PC203", "PC205"})
+_OF_JSON = '{}[]"aeionrst'
 _SAME_PICTURE = 0.95
 _SENTENCE = re.compile(r"[^\n.!?;]*[\n.!?;]\s*|[^\n.!?;]+$")
 _INSTRUCTIONS_CHARS = 1_024  # at the end of two texts that are otherwise not alike: no footer is so long
@@ -61,6 +62,8 @@ def is_respelled(one: Segment, other: Segment) -> bool:
     Rows in another order may have been ranked anew, and are other texts.
     """
     if one.kind != other.kind or one.role != other.role:
+        return False
+    if any(one.text.count(mark) != other.text.count(mark) for mark in _OF_JSON):
         return False
     found = json_finding(Change.between(one.body, other.body))
     return found is not None and found.code in _RESPELLED

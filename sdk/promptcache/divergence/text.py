@@ -25,6 +25,7 @@ __all__ = ["drift_finding", "text_findings", "volatile_findings"]
 
 _MIDDLE_LIMIT = 20_000
 _LONGEST = 1_000_000
+_MOST_PLACES = 256
 _SENTENCES, _TELLING_WORD = 400, 4
 _WORD = re.compile(r"\s*\S+\s*|\s+")
 _CONTEXT = 320  # characters around a value that say what it is
@@ -117,7 +118,7 @@ def _further_codes(old: str, new: str) -> Iterator[tuple[str | None, int]]:
         return
     if max(len(old), len(new)) > _LONGEST:
         return
-    for gap in gaps_between(old, new):
+    for gap in gaps_between(old, new)[:_MOST_PLACES]:
         for part in _parts_of(gap, old, new):
             yield from _codes_in(part, old, new)
 

@@ -206,6 +206,16 @@ def test_long_logs_are_judged_in_stretches(tmp_path: Path, capsys: pytest.Captur
     assert causes(told) == {"PC502": 1_299}
 
 
+def test_sessions_that_were_judged_before_their_end_do_not_begin_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptcache_gateway.diagnose.counted._MOST_LINES", 50)
+    entries = [openai(2_000, 0, number, session_id=f"s{number % 40}") for number in range(200)]
+    _, told = diagnose(tmp_path, capsys, entries)
+    assert told["total"]["requests"] == 200
+    assert causes(told)["PC801"] == 40
+
+
 def test_the_report_says_what_may_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, page = tmp_path / "log.jsonl", tmp_path / "report.html"
     log.write_text("\n".join(json.dumps(openai(5_000, 0, number)) for number in range(12)))
