@@ -15,11 +15,12 @@ collect_ignore_glob = [] if INTERPRETED else ["test_*.py"]
 
 @pytest.fixture
 def short_splits(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Splits of 32 keys, and of 48 of divided chunks, so that short contexts have several."""
+    """Splits of 32 keys, of 48 of divided chunks: short contexts have several, which are merged in pairs."""
     from promptcache_engine.kernels.triton import tiles
 
     monkeypatch.setattr(tiles, "SPLIT", 32)
     monkeypatch.setattr(tiles, "CHUNK_SPLIT", 48)
+    monkeypatch.setattr(tiles, "GATHERED", 2)
     return 32
 
 

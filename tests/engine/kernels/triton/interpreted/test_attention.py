@@ -96,7 +96,7 @@ def test_attention_by_rules_equals_its_specification(
     window: int | None, softcap: float | None, deterministic: bool
 ) -> None:
     """What every row's window has passed is poison, and lies in pages that do not exist."""
-    contexts, lengths = [75, 3, 48], [20, 1, 48]
+    contexts, lengths = [75, 3, 30], [12, 1, 30]
     for chunk in (None, lengths):
         own = [1, 1, 1] if chunk is None else chunk
         passed = [
