@@ -64,7 +64,8 @@ def _q5_1(groups: Bytes) -> Floats:
 
 def _q8_0(groups: Bytes) -> Floats:
     """Value = d * q."""
-    return groups[:, 2:].view(np.int8).astype(np.float32) * _half(groups, 0)
+    values: Floats = groups[:, 2:].view(np.int8) * _half(groups, 0)  # converted in the product
+    return values
 
 
 def _q4_k(groups: Bytes) -> Floats:

@@ -7,6 +7,7 @@ library wants a list of merges, so it is made here: each way to split a piece in
 import math
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
 import tokenizers
 from tokenizers import models, normalizers
@@ -86,15 +87,20 @@ def has_byte_pieces(vocabulary: Vocabulary) -> bool:
 
 
 def _merges(vocabulary: Vocabulary, scores: Sequence[float]) -> list[tuple[str, str]]:
-    texts = [index for index, kind in enumerate(vocabulary.kinds) if kind in _TEXT]
-    known = {vocabulary.tokens[index] for index in texts}
-    ranked: list[tuple[float, int, str, str]] = []
-    for index in texts:
-        piece, score = vocabulary.tokens[index], -scores[index]
-        ranked.extend(
-            (score, -at, piece[:at], piece[at:])
-            for at in range(1, len(piece))
-            if piece[:at] in known and piece[at:] in known
-        )
-    ranked.sort()
-    return [(left, right) for _, _, left, right in ranked]
+    """Ordered by the piece's score, then the longer left part, then that part's text."""
+    tokens, texts = vocabulary.tokens, [i for i, kind in enumerate(vocabulary.kinds) if kind in _TEXT]
+    texts.sort(key=scores.__getitem__, reverse=True)
+    known = {tokens[index] for index in texts}
+    merges: list[tuple[str, str]] = []
+    for _, equal in groupby(texts, key=scores.__getitem__):
+        pieces = [tokens[index] for index in equal]
+        found = [
+            (left, right)
+            for piece in pieces
+            for at in range(len(piece) - 1, 0, -1)
+            if (left := piece[:at]) in known and (right := piece[at:]) in known
+        ]
+        if len(pieces) > 1:
+            found.sort(key=lambda pair: (-len(pair[0]), pair[0], pair[1]))
+        merges += found
+    return merges

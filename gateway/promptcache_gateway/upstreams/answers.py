@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from promptcache_gateway.upstreams.logprob_shapes import chat_logprobs, text_logprobs
+from promptcache_gateway.upstreams.logprob_shapes import chat_logprobs, text_length, text_logprobs
 from promptcache_gateway.upstreams.tool_calls import CallArguments, CallBegun, Content
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Choice:
         chances: of the tokens of its text, where they were asked for.
         finish_reason: why it ended; empty before that.
         stop: the stop string that ended it, where one did.
-        written: characters of text sent in chunks, for offsets.
+        told: characters of the tokens whose chances were sent in chunks, for offsets.
     """
 
     index: int
@@ -64,7 +64,7 @@ class Choice:
     chances: list[TokenChance] = field(default_factory=list)
     finish_reason: str = ""
     stop: str | None = None
-    written: int = 0
+    told: int = 0
 
     def add(self, part: Part, call_id: str) -> None:
         """Note what has come; ``call_id`` names a call that begins."""
@@ -249,8 +249,9 @@ class TextAnswer(Answer):
     ) -> dict[str, Any]:
         """A piece of text; there are no tool calls here."""
         assert isinstance(part, Content)
-        offset = len(choice.text) - len(part.text)
-        made = self._choice(choice.index, part.text, None, chances, offset)
+        # Not where the part's text begins: what may be a stop string is held back when its token is told.
+        made = self._choice(choice.index, part.text, None, chances, choice.told)
+        choice.told += text_length(chances)
         return self._chunk("text_completion", made | self._ids(token_ids))
 
     def ending(self, choice: Choice) -> dict[str, Any]:

@@ -26,13 +26,18 @@ def text_logprobs(chances: Sequence[TokenChance], offset: int = 0) -> dict[str, 
     offsets: list[int] = []
     for each in chances:
         offsets.append(offset)
-        offset += len(each.chosen.data.decode("utf-8", "ignore"))
+        offset += text_length((each,))
     return {
         "tokens": [each.chosen.text for each in chances],
         "token_logprobs": [each.chosen.logprob for each in chances],
         "top_logprobs": [_rivals(each) for each in chances],
         "text_offset": offsets,
     }
+
+
+def text_length(chances: Sequence[TokenChance]) -> int:
+    """Characters of an answer's text that tokens stand for, one by one."""
+    return sum(len(each.chosen.data.decode("utf-8", "ignore")) for each in chances)
 
 
 def _entry(chance: Chance) -> dict[str, Any]:

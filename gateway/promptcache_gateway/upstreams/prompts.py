@@ -52,7 +52,9 @@ def read_messages(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise _wrong("messages", "a list of messages")
     if not messages:
         raise invalid_request("'messages' is empty: send at least one message.", "messages", "empty_array")
-    return [_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    made = [_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    _require_known_calls(made)
+    return made
 
 
 def read_prompt(payload: Mapping[str, Any]) -> str | list[int]:
@@ -82,6 +84,24 @@ def read_prompt(payload: Mapping[str, Any]) -> str | list[int]:
         param="prompt",
         code="unsupported_value",
     )
+
+
+def _require_known_calls(messages: list[dict[str, Any]]) -> None:
+    """Refuse a result of a call that no message before it makes, as OpenAI does.
+
+    Calls without an id, and results that name none, are taken as they stand.
+    """
+    known: set[str | None] = set()
+    for index, message in enumerate(messages):
+        known.update(call.get("id") for call in message.get("tool_calls", ()))
+        name = message.get("tool_call_id")
+        if name is not None and name not in known and None not in known:
+            path = f"messages[{index}].tool_call_id"
+            raise invalid_request(
+                f"Invalid value for '{path}': no tool call before it has the id {name[:80]!r}.",
+                path,
+                "invalid_value",
+            )
 
 
 def _message(message: object, path: str) -> dict[str, Any]:

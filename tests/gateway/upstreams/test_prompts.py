@@ -11,6 +11,9 @@ def call_of(**function: object) -> dict[str, object]:
     return {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}", **function}}
 
 
+ASKED = {"role": "assistant", "content": None, "tool_calls": [call_of()]}
+
+
 def test_tool_calls_and_results_are_read_and_keep_their_bytes() -> None:
     written = '{"b":1,  "a": 1.50}'
     call, result = read_messages(
@@ -76,12 +79,32 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
             "messages[0].tool_calls[0].function.arguments",
         ),
         ([{"role": "tool", "content": "x", "tool_call_id": 3}], "messages[0].tool_call_id"),
+        ([{"role": "tool", "content": "x", "tool_call_id": "c"}], "messages[0].tool_call_id"),
+        ([ASKED, {"role": "tool", "content": "x", "tool_call_id": "d"}], "messages[1].tool_call_id"),
+        ([{"role": "tool", "content": "x", "tool_call_id": "c"}, ASKED], "messages[0].tool_call_id"),
     ],
 )
 def test_a_fault_in_messages_names_its_path(messages: object, path: str) -> None:
     with pytest.raises(ApiError) as caught:
         read_messages({"messages": messages})
     assert (caught.value.status, caught.value.param) == (400, path)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [ASKED, {"role": "tool", "content": "x", "tool_call_id": "c"}],
+        [ASKED, {"role": "user", "content": "and"}, {"role": "tool", "content": "x", "tool_call_id": "c"}],
+        [ASKED, {"role": "tool", "content": "x"}],
+        [
+            {"role": "assistant", "tool_calls": [call_of() | {"id": None}]},
+            {"role": "tool", "content": "x", "tool_call_id": "c"},
+        ],
+    ],
+    ids=["the call is there", "further up", "no id", "calls without an id"],
+)
+def test_results_of_calls_that_were_made(messages: list[dict[str, object]]) -> None:
+    assert len(read_messages({"messages": messages})) == len(messages)
 
 
 @pytest.mark.parametrize(
