@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from promptcache.errors import MalformedRequestError
 from promptcache.quick_values import quick
@@ -24,6 +24,9 @@ from promptcache.shapes import (
     name_of,
     without_breakpoint,
 )
+
+if TYPE_CHECKING:
+    from promptcache.known_messages import KnownMessages
 
 __all__ = ["Kind", "Segment", "chain_hashes", "cut_request", "newest_turn_start"]
 
@@ -76,8 +79,10 @@ class Segment:
         return self.text == other.text and self.place == other.place and self.extra == other.extra
 
 
-def cut_request(body: Mapping[str, Any]) -> tuple[Segment, ...]:
+def cut_request(body: Mapping[str, Any], known: KnownMessages[Segment] | None = None) -> tuple[Segment, ...]:
     """Cut a decoded request body into segments.
+
+    ``known`` remembers messages from one request to the next; what it knows is not cut again.
 
     Raises `MalformedRequestError` with the path of the first part that has no known shape.
     """
@@ -86,7 +91,7 @@ def cut_request(body: Mapping[str, Any]) -> tuple[Segment, ...]:
     segments = list(_tools(body.get("tools")))
     if "messages" in body:
         segments += _system(body.get("system"), "system")
-        segments += _messages(body["messages"])
+        segments += _messages(body["messages"], known)
     elif "input" in body or "instructions" in body:
         segments += _system(body.get("instructions"), "instructions")
         segments += _input(body.get("input"))
@@ -163,11 +168,29 @@ def _system(system: object, path: str) -> list[Segment]:
 # --- messages ---------------------------------------------------------------------------------------
 
 
-def _messages(messages: object) -> list[Segment]:
+def _messages(messages: object, known: KnownMessages[Segment] | None) -> list[Segment]:
     segments: list[Segment] = []
     for index, message in enumerate(expect_list(messages, "messages", required=True)):
-        segments += _message(expect_object(message, f"messages[{index}]"), f"messages[{index}]", index)
+        if known is not None and _is_plain(message):
+            segments.append(_recalled(message["role"], message["content"], index, known))
+        else:
+            segments += _message(expect_object(message, f"messages[{index}]"), f"messages[{index}]", index)
     return segments
+
+
+def _is_plain(message: object) -> TypeGuard[Mapping[str, str]]:
+    """Whether a message has a role and a text, and nothing else."""
+    if type(message) is not dict or len(message) != 2:
+        return False
+    return type(message.get("content")) is str and type(role := message.get("role")) is str and bool(role)
+
+
+def _recalled(role: str, content: str, index: int, known: KnownMessages[Segment]) -> Segment:
+    found = known.find(index, role, content)
+    if found is None:
+        found = Segment(f"messages[{index}]", "message", role, f"{role}\n{content}", None, index)
+        known.keep(index, role, content, found)
+    return found
 
 
 def _message(message: Mapping[str, Any], path: str, index: int) -> list[Segment]:

@@ -38,13 +38,14 @@ from promptcache_gateway.observe.likeness import (
     stands_whole,
 )
 from promptcache_gateway.observe.lookup import common_depth
-from promptcache_gateway.observe.prompt import Prompt, byte_length
+from promptcache_gateway.observe.pieces import byte_length
 from promptcache_gateway.observe.texts import common_prefix
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
     from promptcache_gateway.observe.history import Entry, Match
     from promptcache_gateway.observe.masking import Masker
+    from promptcache_gateway.observe.prompt import Prompt
 
 _CANNED_CHARS = 160  # shorter answers recur because the assistant was told to say them
 _SMALL_EDIT_BYTES = 64  # a longer one makes the two requests differ in tokens, too

@@ -20,7 +20,7 @@ from promptcache_gateway.observe.likeness import (
     standing_behind,
     stands_whole,
 )
-from promptcache_gateway.observe.prompt import byte_length
+from promptcache_gateway.observe.pieces import byte_length
 from promptcache_gateway.observe.standing import INSTRUCTIONS_CHARS, VALUE_CHARS, standing
 from promptcache_gateway.observe.texts import common_prefix, shared_ends
 

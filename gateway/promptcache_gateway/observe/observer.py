@@ -21,7 +21,7 @@ from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.observe.observation import Observation, Sight
 from promptcache_gateway.observe.plausible import believed
-from promptcache_gateway.observe.prompt import Prompt, read_prompt, share_texts
+from promptcache_gateway.observe.prompt import Prompt, PromptReader, share_texts
 from promptcache_gateway.observe.recording import make_record
 from promptcache_gateway.observe.refused import refused
 from promptcache_gateway.observe.renames import Renames, family_of
@@ -77,6 +77,7 @@ class Observer:
         self.renamers: list[Callable[[str, str, str], None]] = []
         self._clock = clock
         self._masker = Masker()
+        self._reader = PromptReader(self._masker)
         self._templates = Templates(self._masker, clock=clock)
         self._history = history if history is not None else History()
         self._money = money if money is not None else Money(load_price_list().find)
@@ -223,11 +224,10 @@ class Observer:
             _report("compare", observation.call, error)
 
     def _observe(self, call: Call) -> Sight:
-        prompt = read_prompt(call.payload, self._masker)
+        prompt = self._reader.read(call.payload)
         name = self._templates.name(call.tenant, call.template, prompt)
         rules = with_marks(self._rules(call), prompt.segments, prompt.parameters)
-        emptied = self._emptied.get(call.upstream)
-        route = (call.upstream, call.model)
+        emptied, route = self._emptied.get(call.upstream), (call.upstream, call.model)
         since = _FOREVER if rules.lifetime_s is None else call.received_at - rules.lifetime_s
         since = since if emptied is None else max(since, emptied)
         match = self._history.find(

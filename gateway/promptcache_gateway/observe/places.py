@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.divergence.evidence import excerpt
 from promptcache_gateway.observe.edits import counterpart
-from promptcache_gateway.observe.prompt import byte_length
+from promptcache_gateway.observe.pieces import byte_length
 from promptcache_gateway.observe.texts import common_prefix
 
 if TYPE_CHECKING:

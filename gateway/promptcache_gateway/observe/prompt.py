@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from promptcache.known_messages import KnownMessages
 from promptcache.quick_values import quick
 from promptcache.segments import Segment, cut_request, newest_turn_start
-from promptcache_gateway.observe.extents import Extent, segment_extent
 from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET, UNMASKED
+from promptcache_gateway.observe.pieces import MARKUP_BYTES, Piece, Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.masking import Masker
 
 _CONTENT_KEYS = frozenset({"messages", "system", "tools", "prompt", "instructions", "input", "functions"})
-_MARKUP_BYTES = 12  # what "<|im_end|>" and the like come to: three or four tokens a message
 _INSTRUCTING_ROLES = frozenset({"system", "developer"})
 
 TRIVIAL_CHARS = 24
@@ -45,7 +45,7 @@ class Prompt:
         head: how many leading segments are tools and instructions.
         turn: index of the first segment of the newest user turn (``len(segments)`` if there is none).
         parameters: the request's body without its contents: model, tool_choice, cache keys.
-        extents: how many tokens each segment can have; empty where nobody has measured them yet.
+        pieces: what is known of each segment by itself; empty where the prompt was told by another process.
     """
 
     segments: tuple[Segment, ...]
@@ -57,39 +57,69 @@ class Prompt:
     head: int
     turn: int
     parameters: Mapping[str, Any]
-    extents: tuple[Extent, ...] = field(default=(), compare=False, repr=False)
+    pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def total_bytes(self) -> int:
         """Bytes of all segments in UTF-8, with the markup around messages and of the answer's opening."""
-        return self.offsets[-1] + _MARKUP_BYTES
+        return self.offsets[-1] + MARKUP_BYTES
+
+
+class PromptReader:
+    """Reads requests, and remembers what of them may come again. Safe to share between threads.
+
+    Args:
+        masker: makes the keys that volatile values do not change.
+    """
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._known: KnownMessages[Segment] = KnownMessages()
+        self._pieces = Pieces()
+
+    def read(self, body: Mapping[str, Any]) -> Prompt:
+        """Cut a request's body and key it; what has come before is neither cut nor keyed again.
+
+        Raises:
+            promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
+        """
+        segments = cut_request(body, self._known)
+        piece_of = self._pieces.of
+        return _put_together(body, segments, tuple([piece_of(segment) for segment in segments]), self._masker)
 
 
 def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
-    """Cut a request's body and key it.
+    """Cut a request's body and key it; the same as `PromptReader` makes of it, and nothing is remembered.
 
     Raises:
         promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
     """
     segments = cut_request(body)
+    return _put_together(body, segments, tuple([Piece(segment) for segment in segments]), masker)
+
+
+def _put_together(
+    body: Mapping[str, Any], segments: tuple[Segment, ...], pieces: tuple[Piece, ...], masker: Masker
+) -> Prompt:
     head, turn = _head_length(segments), _turn_start(segments)
-    keys = tuple(
-        [
-            hash((segment.kind, masker.key(segment.text, _budget(index, head, turn))))
-            for index, segment in enumerate(segments)
-        ]
-    )
-    texts = [segment.text for segment in segments[head:]]
+    keys = tuple([piece.key(masker, _budget(index, head, turn)) for index, piece in enumerate(pieces)])
     return Prompt(
         segments,
-        _chain([hash((segment.place, segment.text, segment.extra)) for segment in segments]),
+        _chain([piece.own for piece in pieces]),
         _chain(keys),
         keys,
-        tuple([hash(text) for text in texts if len(text) >= TRIVIAL_CHARS]),
-        (0, *accumulate([_weight(segment) for segment in segments])),
+        tuple(
+            [
+                piece.text
+                for piece, segment in zip(pieces[head:], segments[head:], strict=True)
+                if len(segment.text) >= TRIVIAL_CHARS
+            ]
+        ),
+        (0, *accumulate([piece.weight for piece in pieces])),
         head,
         turn,
         {key: value for key, value in body.items() if key not in _CONTENT_KEYS},
+        pieces,
     )
 
 
@@ -97,18 +127,19 @@ def share_texts(prompt: Prompt, known: Prompt) -> Prompt:
     """The prompt with the leading segments it has in common with a known one being that one's own.
 
     Thousands of requests that repeat an instruction then keep it once, two texts that are one object are
-    equal without being read, and what has been measured of one is not measured again.
+    equal without being read, and what has been found out of one is not found out again.
     """
-    depth = 0
+    depth = others = 0
     for one, other in zip(known.segments, prompt.segments, strict=False):
-        if one.text != other.text or one != other:
-            break
+        if one is not other:
+            if one.text != other.text or one != other:
+                break
+            others += 1
         depth += 1
-    if not depth:
+    if not others:
         return prompt
-    segments = known.segments[:depth] + prompt.segments[depth:]
     return Prompt(
-        segments,
+        known.segments[:depth] + prompt.segments[depth:],
         prompt.exact,
         prompt.masked,
         prompt.keys,
@@ -117,8 +148,13 @@ def share_texts(prompt: Prompt, known: Prompt) -> Prompt:
         prompt.head,
         prompt.turn,
         prompt.parameters,
-        extents_of(known)[:depth] + tuple([segment_extent(own) for own in prompt.segments[depth:]]),
+        pieces_of(known)[:depth] + pieces_of(prompt)[depth:],
     )
+
+
+def pieces_of(prompt: Prompt) -> tuple[Piece, ...]:
+    """What is known of each segment by itself."""
+    return prompt.pieces or tuple([Piece(segment) for segment in prompt.segments])
 
 
 def _budget(index: int, head: int, turn: int) -> tuple[int, int]:
@@ -126,16 +162,6 @@ def _budget(index: int, head: int, turn: int) -> tuple[int, int]:
     if index >= turn:
         return UNMASKED
     return HEAD_BUDGET if index <= head else MESSAGE_BUDGET
-
-
-def _weight(segment: Segment) -> int:
-    """Bytes a segment stands for. Every message costs a few tokens of markup that no body shows."""
-    return byte_length(segment.text) + (_MARKUP_BYTES if segment.kind == "message" else 0)
-
-
-def byte_length(text: str) -> int:
-    """Length of a text in UTF-8, without encoding it where it is ASCII."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _turn_start(segments: Sequence[Segment]) -> int:
@@ -158,8 +184,3 @@ def _chain(keys: Iterable[int]) -> tuple[int, ...]:
         previous = hash((previous, own))
         chain.append(previous)
     return tuple(chain)
-
-
-def extents_of(prompt: Prompt) -> tuple[Extent, ...]:
-    """Tokens of each segment as a whole."""
-    return prompt.extents or tuple([segment_extent(segment) for segment in prompt.segments])

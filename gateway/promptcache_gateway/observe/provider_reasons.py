@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from promptcache.divergence.parameters import parameter_findings
 from promptcache_gateway.observe.lookup import common_depth
-from promptcache_gateway.observe.prompt import byte_length
+from promptcache_gateway.observe.pieces import byte_length
 from promptcache_gateway.observe.texts import common_prefix
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.extents import ANY, Extent, exactly, usual_tokens
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
+from promptcache_gateway.observe.prompt import pieces_of
 from promptcache_gateway.observe.tape import Tape
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ class Ruler:
     @cached_property
     def _usuals(self) -> tuple[float, ...]:
         """Tokens before each segment, by what such texts have as a rule."""
-        return (0.0, *accumulate([usual_tokens(segment) for segment in self._prompt.segments]))
+        return (0.0, *accumulate([piece.usual for piece in pieces_of(self._prompt)]))
 
     def _usual(self, place: int) -> float:
         index = bisect_right(self._prompt.offsets, place) - 1

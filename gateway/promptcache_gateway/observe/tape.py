@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.extents import OPENING_TOKENS, Extent, segment_extent
-from promptcache_gateway.observe.prompt import extents_of
+from promptcache_gateway.observe.prompt import pieces_of
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
@@ -17,7 +17,7 @@ class Tape:
 
     def __init__(self, prompt: Prompt) -> None:
         self._prompt = prompt
-        self._extents = extents_of(prompt)
+        self._pieces = pieces_of(prompt)
 
     def between(self, start: int, end: int | None = None) -> Extent:
         """Tokens between two places; ``end`` None: with all that closes the prompt."""
@@ -36,4 +36,4 @@ class Tape:
         size = self._prompt.offsets[index + 1] - self._prompt.offsets[index]
         if start > 0 or end < size:
             return segment_extent(self._prompt.segments[index], max(start, 0), end if end < size else None)
-        return self._extents[index]
+        return self._pieces[index].extent

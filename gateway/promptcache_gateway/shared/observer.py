@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MOMENT_S = 0.01
 _SEGMENT = attrgetter(*(field.name for field in fields(Segment)))
-_PROMPT = attrgetter(*(field.name for field in fields(Prompt) if field.name != "extents"))  # measured anew
+_PROMPT = attrgetter(*(field.name for field in fields(Prompt) if field.name != "pieces"))  # found out anew
 
 Packed = tuple[tuple[tuple[Any, ...], ...], tuple[Any, ...]]
 """A prompt's segments, and its other fields."""

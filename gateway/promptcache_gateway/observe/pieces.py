@@ -1,0 +1,111 @@
+"""What can be said of a segment by itself: its keys, its weight, its tokens, how it is drawn.
+
+All of it follows from the segment's place and text, so it is found out once and kept for as long as requests
+bring the segment again. Marks are no part of it. Memory is bounded; what was seen first is forgotten first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.extents import Extent, segment_extent, usual_tokens
+
+if TYPE_CHECKING:
+    from promptcache.segments import Segment
+    from promptcache_gateway.observe.masking import Masker
+
+MARKUP_BYTES = 12
+"""What "<|im_end|>" and the like come to: three or four tokens a message."""
+
+
+class Piece:
+    """One segment's own figures.
+
+    Attributes:
+        own: key of its place and all it says. Valid in this process only.
+        text: key of its text.
+        weight: bytes it stands for. Every message costs a few tokens of markup that no body shows.
+    """
+
+    __slots__ = ("_extent", "_keys", "_segment", "_usual", "own", "text", "weight")
+
+    def __init__(self, segment: Segment) -> None:
+        self.own = hash((segment.place, segment.text, segment.extra))
+        self.text = hash(segment.text)
+        self.weight = byte_length(segment.text) + (MARKUP_BYTES if segment.kind == "message" else 0)
+        self._segment = segment
+        self._keys: dict[tuple[int, int], int] = {}
+        self._extent: Extent | None = None
+        self._usual: float | None = None
+
+    def is_of(self, segment: Segment) -> bool:
+        """Whether it is the piece of a segment, marks aside, whose path and text are known to be the same."""
+        own = self._segment
+        return own is segment or (
+            own.extra == segment.extra and own.role == segment.role and own.kind == segment.kind
+        )
+
+    def key(self, masker: Masker, budget: tuple[int, int]) -> int:
+        """The key with volatile values masked."""
+        key = self._keys.get(budget)
+        if key is None:
+            segment = self._segment
+            key = self._keys[budget] = hash((segment.kind, masker.key(segment.text, budget)))
+        return key
+
+    @property
+    def extent(self) -> Extent:
+        """How many tokens it can have."""
+        if self._extent is None:
+            self._extent = segment_extent(self._segment)
+        return self._extent
+
+    @property
+    def usual(self) -> float:
+        """How many tokens it has as a rule."""
+        if self._usual is None:
+            self._usual = usual_tokens(self._segment)
+        return self._usual
+
+
+class Pieces:
+    """The pieces of the segments that came of late, for one masker. Safe to share between threads.
+
+    Args:
+        most: pieces that are kept.
+        most_bytes: bytes that they may stand for together.
+    """
+
+    def __init__(self, most: int = 4_096, most_bytes: int = 4_000_000) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._known: OrderedDict[tuple[str, str], Piece] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def of(self, segment: Segment) -> Piece:
+        """The piece of a segment."""
+        known = self._known.get((segment.path, segment.text))
+        if known is not None and known.is_of(segment):
+            return known
+        made = Piece(segment)
+        self._keep((segment.path, segment.text), made)
+        return made
+
+    def _keep(self, key: tuple[str, str], piece: Piece) -> None:
+        with self._lock:
+            before = self._known.pop(key, None)
+            self._bytes += piece.weight - (0 if before is None else before.weight)
+            self._known[key] = piece
+            while len(self._known) > self._most or self._bytes > self._most_bytes:
+                self._bytes -= self._known.popitem(last=False)[1].weight
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def byte_length(text: str) -> int:
+    """Length of a text in UTF-8, without encoding it where it is ASCII."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,56 @@
+"""What is remembered of a request changes nothing of how the next is read."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptcache_gateway.observe.masking import Masker
+from promptcache_gateway.observe.pieces import Pieces
+from promptcache_gateway.observe.prompt import PromptReader, pieces_of, read_prompt, share_texts
+from tests.gateway.observe.edited_traffic import EDITS, Edit, edited, first
+from tests.gateway.observe.scenes import chat, rules_text
+
+
+@given(EDITS, st.sampled_from([1, 3, 4_096]))
+@settings(max_examples=150, deadline=None)
+def test_a_reader_reads_what_is_read_anew(edits: list[Edit], most: int) -> None:
+    masker = Masker()
+    reader = PromptReader(masker)
+    reader._pieces = Pieces(most)
+    body = first("m", lines=9)
+    before = reader.read(body)
+    for edit in edits:
+        body = edited(body, edit)
+        prompt, anew = reader.read(body), read_prompt(body, masker)
+        shared = share_texts(prompt, before)
+
+        assert prompt == shared == anew
+        for known, fresh in zip(pieces_of(shared), pieces_of(anew), strict=True):
+            assert (known.own, known.text, known.weight) == (fresh.own, fresh.text, fresh.weight)
+            assert (known.extent, known.usual) == (fresh.extent, fresh.usual)
+        before = shared
+
+
+def test_a_conversation_that_goes_on_is_not_cut_again() -> None:
+    reader = PromptReader(Masker())
+    talk = [rules_text(30), "Where is it?", "On its way. " * 40, "And then?"]
+    before = reader.read(chat(*talk[:2]))
+
+    again = reader.read(chat(*("".join(list(said)) for said in talk)))
+
+    assert [one is other for one, other in zip(before.segments, again.segments, strict=False)] == [True, True]
+    assert [one is other for one, other in zip(before.pieces, again.pieces, strict=False)] == [True, True]
+
+
+def test_pieces_are_bounded_in_number_and_in_bytes() -> None:
+    segments = read_prompt(chat(None, *[f"{number}" * 50 for number in range(40)]), Masker()).segments
+    few, small = Pieces(most=3), Pieces(most_bytes=500)
+    for segment in segments:
+        few.of(segment)
+        small.of(segment)
+
+    assert len(few) == 3
+    assert 0 < len(small) <= 500 // 50
+    assert few.of(segments[-1]) is few.of(segments[-1])
+    assert few.of(segments[0]) is not None
