@@ -56,6 +56,7 @@ def flow(body, parameters="self, items"):
         "items.append(time())",
         "items[0] = time()",
         "global last\nlast = time()",
+        "return client.messages.append(time())",
     ],
 )
 def test_what_flows_out(body):
@@ -72,6 +73,8 @@ def test_what_flows_out(body):
         "'''Calls time().'''\nreturn 'time()'",
         "while time():\n    items = 3\nreturn items",
         "found = []\nfound.append(time())\nreturn items",
+        "return client.messages.create(model='m', max_tokens=time())",
+        "client = make(time())\nreturn client.chat.completions.create(messages=items).choices[0]",
     ],
 )
 def test_what_stays(body):

@@ -5,11 +5,12 @@ Messages are `speakers`' business; what becomes of the call is `sinks`'.
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import lru_cache
 from typing import Literal
 
-__all__ = ["kind_of_call"]
+__all__ = ["kind_of_call", "path_of"]
 
 _API = re.compile(
     r".*\.(?:chat\.completions|messages|responses|completions|ChatCompletion|Completion|models)"
@@ -32,3 +33,13 @@ def kind_of_call(path: str) -> Literal["template", "tool", "request", ""]:
     if _TOOL_CLASS.fullmatch(path):
         return "tool"
     return "request" if _API.fullmatch(path) else ""
+
+
+def path_of(node: ast.expr) -> str:
+    """The attributes that lead to what is called: ``client.messages.create``; ``?`` for what is no name."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    names.append(node.id if isinstance(node, ast.Name) else "?")
+    return ".".join(reversed(names))

@@ -12,6 +12,7 @@ from promptcache_lint.prompts import Trait
 from promptcache_lint.quick import quick_value
 from promptcache_lint.readers.placeholders import date_only
 from promptcache_lint.readers.python import methods
+from promptcache_lint.readers.python.callees import path_of
 from promptcache_lint.readers.python.known import known_function
 from promptcache_lint.readers.python.program import Class, Function
 from promptcache_lint.readers.python.values import (
@@ -142,17 +143,6 @@ def _dotted(callee: Value, receiver: Value | None, node: ast.Call) -> str:
     return callee.dotted if isinstance(callee, Ref) else ""
 
 
-def _path(node: ast.expr) -> str:
-    """The attributes that lead to what is called: ``client.messages.create``; ``?`` for what is no name."""
-    match node:
-        case ast.Name():
-            return node.id
-        case ast.Attribute():
-            return f"{_path(node.value)}.{node.attr}"
-        case _:
-            return "?"
-
-
 def _evaluate_arguments(
     machine: Interpreter, node: ast.Call, callee: Value, dotted: str, frame: Frame
 ) -> Call:
@@ -174,7 +164,7 @@ def _evaluate_arguments(
             named |= {key: (inner, keyword.value) for key, inner in value.pairs if key is not None}
         else:
             spread.append(value)
-    path = dotted if dotted and not dotted.startswith("?") else _path(node.func)
+    path = dotted if dotted and not dotted.startswith("?") else path_of(node.func)
     return Call(node, dotted, path, callee, tuple(arguments), named, tuple(spread))
 
 

@@ -187,9 +187,14 @@ class Interpreter:
             return True
         given = [*arguments, *named.values()]
         if any(traits_of(value) for value in given):
-            return True
-        if isinstance(bound, Instance) and any(traits_of(value) for _, value in bound.attributes):
-            return True
+            bindings = self._bind(function, arguments, named, bound)
+            told = [name for name, value in bindings.items() if traits_of(value)]
+            if told and self.relevance.takes_up(function, told):
+                return True
+        if isinstance(bound, Instance):
+            kept = [name for name, value in bound.attributes if traits_of(value)]
+            if kept and self.relevance.reads_any(function, kept):
+                return True
         texts = any(isinstance(value, Str | Seq | Map) and value not in _EMPTY for value in given)
         return texts and self.relevance.holds_prompt(function)
 

@@ -7,9 +7,18 @@ that is left out counts as one of which nothing is known.
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.hinting import (
+    LIKELY_SOURCES,
+    SURE_SOURCES,
+    hands_itself_on,
+    has_source,
+    may_hold_prompt,
+    puts_text_together,
+    returns_text,
+    words_of,
+)
 from promptcache_lint.readers.python.program import Class, Function
 from promptcache_lint.readers.python.yields import flow_into, flow_of
 from promptcache_lint.wording import role_of_name
@@ -23,122 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Relevance", "may_hold_prompt"]
 
-_PROMPT_HINTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("prompt", "instructions", "persona", "preamble", "_section", "you are ", "generate_content"), ()
-    ),
-    "system": (
-        *("system_m", "systemm", "system =", "system=", '"system"', "'system'"),
-        *("role.system", "from_system", "system_role"),
-    ),
-    "role": ('"role"', "'role'"),
-    "completion": ("completion(", "completions."),
-    "developer": ("role.developer", "from_developer", '"developer"'),
-    "create": ("messages.create", "responses.create"),
-    "function": ('"function"', "'function'"),
-    "input_schema": (),
-    "toolspec": (),
-}
-"""What hints at prompts in lower-case text: a word by itself, or, where it is too common, in these forms."""
-_SURE_SOURCES = frozenset(
-    {
-        *(
-            "utcnow",
-            "time_ns",
-            "monotonic",
-            "perf_counter",
-            "strftime",
-            "ctime",
-            "localtime",
-            "gmtime",
-            "formatdate",
-        ),
-        *("uuid1", "uuid4", "uuid6", "uuid7", "getnode", "token_hex", "token_urlsafe", "token_bytes", "ULID"),
-        *(
-            "ulid",
-            "ObjectId",
-            "nanoid",
-            "cuid",
-            "shortuuid",
-            "ksuid",
-            "randint",
-            "randrange",
-            "uniform",
-            "shuffle",
-        ),
-        *(
-            "getrandbits",
-            "urandom",
-            "permutation",
-            "gethostname",
-            "getfqdn",
-            "uname",
-            "getpid",
-            "getppid",
-            "getcwd",
-        ),
-        *(
-            "getlogin",
-            "getuser",
-            "expanduser",
-            "realpath",
-            "abspath",
-            "mkdtemp",
-            "mkstemp",
-            "mktemp",
-            "environ",
-        ),
-        *("NamedTemporaryFile", "TemporaryDirectory", "getenv", "getlocale", "frozenset", "iglob", "listdir"),
-        *(
-            "similarity_search",
-            "asimilarity_search",
-            "similarity_search_with_score",
-            "get_relevant_documents",
-        ),
-        *("max_marginal_relevance_search", "query_texts", "query_embeddings"),
-        *("scandir", "iterdir", "rglob", "as_completed", "imap_unordered", "dumps"),
-    }
-)
-_LIKELY_SOURCES = frozenset(
-    {
-        *(
-            "now",
-            "today",
-            "time",
-            "random",
-            "choice",
-            "choices",
-            "sample",
-            "node",
-            "platform",
-            "cwd",
-            "home",
-            "set",
-        ),
-        *("union", "glob", "walk", "id", "hash", "object", "generate", "version", "system", "machine"),
-    }
-)
-"""Words that are sources when they are called, and otherwise only words."""
-_BRACES = re.compile(r"\{\s*[\"'\w][^:{}]*[,}]")
-_BEFORE_A_SET = re.compile(r"(?:[=(\[,]|\bfor\s[\w, ()]{1,80}\sin|\breturn)\Z")
-_WORD = re.compile(r"\w+")
-_NO_WORD = {code: " " for code in range(128) if not _WORD.match(chr(code))}
-_MAKES_TEXT = re.compile(r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=")
-_PUTS_TOGETHER = re.compile(
-    r"""\b[rR]?[fF][rR]?["']|\.format\(|\.join\(|\+=|["']\s*%\s|\s\+\s|\.replace\(|ubstitute|"""
-    r"""cache_control|cachePoint|claude|\{[a-z_]+\}|\.partial\("""
-)
 _SMALL = 12
+_MOST_ASKED = 60
+"""Functions looked at for one question; what is not answered by then may be so."""
 _DEEPEST = 3
-
-
-def may_hold_prompt(text: str) -> bool:
-    """Whether anything in a file hints at prompts; most files of a tree are ruled out here, unparsed."""
-    lowered = text.lower()
-    for word, forms in _PROMPT_HINTS.items():
-        if word in lowered and (not forms or any(form in lowered for form in forms)):
-            return True
-    return False
 
 
 class Relevance:
@@ -149,6 +46,9 @@ class Relevance:
         self._sources: dict[Function, bool] = {}
         self._yields: dict[Function, bool] = {}
         self._prompts: dict[Function, bool] = {}
+        self._hinted: dict[Function, bool] = {}
+        self._makers: dict[Function, bool] = {}
+        self._flows: dict[Function, Flow] = {}
         self._worth: dict[Function, bool] = {}
         self._words: dict[Function, set[str]] = {}
         self._calls: dict[Function, list[Function]] = {}
@@ -158,6 +58,9 @@ class Relevance:
         self._sources.clear()
         self._yields.clear()
         self._prompts.clear()
+        self._hinted.clear()
+        self._makers.clear()
+        self._flows.clear()
         self._worth.clear()
         self._words.clear()
         self._calls.clear()
@@ -167,8 +70,8 @@ class Relevance:
         if function not in self._prompts:
             named = role_of_name(function.name) is not None or any(map(role_of_name, function.decorators))
             code = function.code
-            hinted = named or may_hold_prompt(code)
-            self._prompts[function] = found = hinted and _makes_prompt(code)
+            hinted = named or self._is_hinted(function)
+            self._prompts[function] = found = hinted and self._makes_prompt(function)
             if hinted and not found:
                 self._prompts[function] = found = any(map(self.yields_source, self.called(function)))
             if not found:
@@ -177,11 +80,23 @@ class Relevance:
 
     def mentions_prompt(self, function: Function) -> bool:
         """Whether a function may send or name a prompt, though it makes none itself."""
-        return self.holds_prompt(function) or may_hold_prompt(function.code)
+        return self.holds_prompt(function) or self._is_hinted(function)
+
+    def _is_hinted(self, function: Function) -> bool:
+        """Whether anything in a function's text hints at prompts."""
+        known = self._hinted.get(function)
+        if known is None:
+            known = self._hinted[function] = may_hold_prompt(function.code)
+        return known
+
+    def _makes_prompt(self, function: Function) -> bool:
+        """Whether it puts a text together, or holds something volatile: else nothing can be found in it."""
+        code = function.code
+        return puts_text_together(code) or has_source(code, self.words(function))
 
     def _hands_on(self, function: Function, code: str) -> bool:
         """Whether a function hands something volatile to one that makes a prompt of it."""
-        if not _has_source(code, self.words(function)):
+        if not has_source(code, self.words(function)):
             return False
         makers = [called for called in self.called(function) if self.holds_prompt(called)]
         if not makers:
@@ -213,9 +128,44 @@ class Relevance:
         """Whether something volatile may come from a function, or from what it calls."""
         return self._reaches_source(function, 0)
 
+    def takes_up(self, function: Function, names: list[str]) -> bool:
+        """Whether what is given under some names may be in what a function returns, changes or sends."""
+        if self.makes_prompts(function):
+            return True
+        return not self._flow(function).words.isdisjoint(names)
+
+    def _flow(self, function: Function) -> Flow:
+        flow = self._flows.get(function)
+        if flow is None:
+            flow = self._flows[function] = flow_of(function)
+        return flow
+
+    def reads_any(self, function: Function, attributes: list[str]) -> bool:
+        """Whether a method, or what it calls, says the name of an attribute, or hands its object on."""
+        return self._reads_any(function, attributes, set())
+
+    def _reads_any(self, function: Function, attributes: list[str], seen: set[Function]) -> bool:
+        if function in seen or len(seen) > _MOST_ASKED:
+            return len(seen) > _MOST_ASKED
+        seen.add(function)
+        if not self.words(function).isdisjoint(attributes) or hands_itself_on(function.code):
+            return True
+        return any(self._reads_any(called, attributes, seen) for called in self.called(function))
+
+    def makes_prompts(self, function: Function, depth: int = 0) -> bool:
+        """Whether a prompt may be made in a function, or in one that it calls."""
+        known = self._makers.get(function)
+        if known is not None or depth > _DEEPEST:
+            return bool(known)
+        self._makers[function] = False
+        found = self._makers[function] = self.mentions_prompt(function) or any(
+            self.makes_prompts(called, depth + 1) for called in self.called(function)
+        )
+        return found
+
     def _is_short_text(self, function: Function) -> bool:
         size = (function.node.end_lineno or 0) - function.node.lineno
-        return size <= _SMALL and _MAKES_TEXT.search(function.text) is not None
+        return size <= _SMALL and returns_text(function.text)
 
     def _reaches_source(self, function: Function, depth: int) -> bool:
         if function in self._sources:
@@ -223,7 +173,7 @@ class Relevance:
         if depth > _DEEPEST:
             return False
         self._sources[function] = False
-        found = _has_source(function.code, self.words(function)) or any(
+        found = has_source(function.code, self.words(function)) or any(
             self._reaches_source(called, depth + 1) for called in self.called(function)
         )
         self._sources[function] = found
@@ -235,12 +185,12 @@ class Relevance:
         if depth > _DEEPEST or not self._reaches_source(function, depth):
             return False
         self._yields[function] = False
-        found = self._yields[function] = self._brings_source(function, flow_of(function), depth)
+        found = self._yields[function] = self._brings_source(function, self._flow(function), depth)
         return found
 
     def _brings_source(self, function: Function, flow: Flow, depth: int) -> bool:
         """Whether there is something volatile in what flows in a function, or comes from those it calls."""
-        return bool(flow.sets or flow.words & _SURE_SOURCES or flow.called & _LIKELY_SOURCES) or any(
+        return bool(flow.sets or flow.words & SURE_SOURCES or flow.called & LIKELY_SOURCES) or any(
             self._yields_source(called, depth + 1)
             for called in self._called(function, flow.words, flow.called.__contains__)
         )
@@ -249,7 +199,7 @@ class Relevance:
         """The words in a function's text, but for its docstring."""
         known = self._words.get(function)
         if known is None:
-            known = self._words[function] = _words_of(function.code)
+            known = self._words[function] = words_of(function.code)
         return known
 
     def called(self, function: Function) -> list[Function]:
@@ -287,29 +237,3 @@ def _names_of(called: list[Function], caller: Function) -> set[str]:
     names = {f.owner.name if f.name == "__init__" and f.owner is not None else f.name for f in called}
     imports = caller.module.imports.items()
     return names | {alias for alias, dotted in imports if dotted.rpartition(".")[2] in names}
-
-
-def _has_source(text: str, words: set[str]) -> bool:
-    if words & _SURE_SOURCES or any(f"{word}(" in text for word in words & _LIKELY_SOURCES):
-        return True
-    return "{" in text and _displays_set(text)
-
-
-def _displays_set(text: str) -> bool:
-    """Whether braces in a text may be those of a set."""
-    for braces in _BRACES.finditer(text):
-        before = text[max(braces.start() - 200, 0) : braces.start()].rstrip()
-        if _BEFORE_A_SET.search(before):
-            return True
-    return False
-
-
-def _words_of(code: str) -> set[str]:
-    if code.isascii():
-        return set(code.translate(_NO_WORD).split())
-    return set(_WORD.findall(code))
-
-
-def _makes_prompt(code: str) -> bool:
-    """Whether code puts a text together, or holds something volatile: else nothing can be found in it."""
-    return _PUTS_TOGETHER.search(code) is not None or _has_source(code, _words_of(code))

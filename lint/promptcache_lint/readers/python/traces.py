@@ -49,6 +49,7 @@ class Traces:
     def __init__(self, machine: Interpreter) -> None:
         self._machine = machine
         self._known: dict[Function, _Trace] = {}
+        self._own: dict[Function, _Trace] = {}
 
     def matters(
         self, function: Function, given: Iterable[Value], bound: Value | None, running: Iterable[Function]
@@ -56,15 +57,19 @@ class Traces:
         """Whether a call can matter to the functions it is made in (``running``), or make a prompt."""
         if isinstance(function.node, ast.Lambda):
             return True
-        trace = self._trace(function, 0)
-        given = [*given]
-        if trace.arguments and any(isinstance(value, Seq | Map) for value in given):
-            return True
-        if trace.prompts and (any(map(_says, given)) or _says_of_itself(bound) or self._is_new(function)):
-            return True
-        return bool(trace.attributes) and any(
-            not trace.attributes.isdisjoint(caller.reads) for caller in running
-        )
+        given, running = [*given], [*running]
+
+        def tells(trace: _Trace) -> bool:
+            if trace.arguments and any(type(value) is Seq or type(value) is Map for value in given):
+                return True
+            if trace.attributes and any(not trace.attributes.isdisjoint(f.reads) for f in running):
+                return True
+            return trace.prompts and (
+                any(map(_says, given)) or _says_of_itself(bound) or self._is_new(function)
+            )
+
+        # Most that matter do so by their own statements: what they call need not be looked at.
+        return tells(self._own_trace(function)) or tells(self._trace(function, 0))
 
     def _is_new(self, function: Function) -> bool:
         """Whether a function makes its prompts of something volatile, and is not run by itself anyway."""
@@ -76,7 +81,7 @@ class Traces:
         if known is not None or depth > _DEEPEST:
             return known or _NOTHING
         self._known[function] = _NOTHING
-        own = _own_trace(function, self._machine.relevance)
+        own = self._own_trace(function)
         inner = [self._trace(called, depth + 1) for called in self._machine.relevance.called(function)]
         found = self._known[function] = _Trace(
             own.attributes.union(*(trace.attributes for trace in inner)),
@@ -84,6 +89,12 @@ class Traces:
             own.prompts or any(trace.prompts for trace in inner),
         )
         return found
+
+    def _own_trace(self, function: Function) -> _Trace:
+        own = self._own.get(function)
+        if own is None:
+            own = self._own[function] = _own_trace(function, self._machine.relevance)
+        return own
 
 
 def _says(value: Value) -> bool:
@@ -106,10 +117,12 @@ def _own_trace(function: Function, relevance: Relevance) -> _Trace:
     arguments = False
     plain: set[ast.AST] = set()
     for node in function.kinds.get(ast.Assign, ()):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+        if isinstance(node, ast.Assign) and type(node.value) is ast.Constant:
             plain.update(node.targets if not isinstance(node.value.value, str | bytes) else ())
     for node in (node for kind in _CHANGING for node in function.kinds.get(kind, ())):
-        target = _changed(node) if node not in plain else None
+        target = _changed(node)
+        if target is None or node in plain:
+            continue
         if isinstance(target, ast.Name):
             arguments = arguments or target.id in names
         elif isinstance(target, ast.Attribute):
@@ -119,11 +132,11 @@ def _own_trace(function: Function, relevance: Relevance) -> _Trace:
 
 def _changed(node: ast.AST) -> ast.expr | None:
     """The name or attribute that a node binds, or whose list or dict it changes."""
-    if isinstance(node, ast.Name | ast.Attribute):
+    if type(node) is ast.Name or type(node) is ast.Attribute:
         return node if type(node.ctx) is ast.Store else None
-    if isinstance(node, ast.Subscript):
+    if type(node) is ast.Subscript:
         return node.value if type(node.ctx) is ast.Store else None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
+    if type(node) is ast.Call and type(node.func) is ast.Attribute and node.func.attr in _GROWING:
         return node.func.value
     return None
 

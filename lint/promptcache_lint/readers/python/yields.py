@@ -10,7 +10,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.walking import nodes_of
+from promptcache_lint.readers.python.callees import kind_of_call, path_of
+from promptcache_lint.readers.python.walking import children_of, nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +92,11 @@ def _flow(moves: _Slice) -> Flow:
     return Flow(frozenset(words), frozenset(called), sets)
 
 
+def _is_answer(call: ast.Call) -> bool:
+    """Whether a call asks a model: what it answers has nothing of what it was asked, or of its client."""
+    return isinstance(call.func, ast.Attribute) and kind_of_call(path_of(call.func)) == "request"
+
+
 class _Slice:
     """``roots`` leave the function; ``behind`` holds, for each variable, what may be stored in it.
 
@@ -113,11 +119,14 @@ class _Slice:
         pending: list[ast.AST] = list(self.roots)
         seen: set[str] = set()
         while pending:
-            for inner in nodes_of(pending.pop()):
-                yield inner
-                if type(inner) is ast.Name and inner.id not in seen:
-                    seen.add(inner.id)
-                    pending += self._behind.get(inner.id, ())
+            node = pending.pop()
+            if isinstance(node, ast.Call) and _is_answer(node):
+                continue
+            yield node
+            if isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                pending += self._behind.get(node.id, ())
+            pending += children_of(node)
 
     def _enter(self, node: ast.AST) -> None:
         match node:

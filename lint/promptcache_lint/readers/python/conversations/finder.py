@@ -108,14 +108,9 @@ _RECOGNISERS = (
 """Each with words of which one stands, in lower case, wherever it finds something."""
 
 
-def may_hold_practice(text: str) -> bool:
-    """Whether a text may do anything to a conversation; most functions of a tree are ruled out here."""
-    return any(word in text for word in _CONVERSATION) and any(hint in text for hint in _HINTS)
-
-
 def may_handle_conversation(text: str) -> bool:
     """Whether a file is worth being parsed for what it may do to a conversation."""
-    return any(word in text for word in _HANDLES) and _ABOUT_MODELS.search(text) is not None
+    return _holds(text, _HANDLES) and _ABOUT_MODELS.search(text) is not None
 
 
 def find_practices(module: Module) -> Iterator[Prompt]:
@@ -123,12 +118,13 @@ def find_practices(module: Module) -> Iterator[Prompt]:
     for twin in unmarked_twins(module):
         yield Prompt("request", twin.place, (), practices=(twin,))
     text = module.source.text
-    if not may_hold_practice(text):
+    words, hints = _held(text, _CONVERSATION), _held(text, _HINTS)
+    if not words or not hints:
         return
     about_models = _LIBRARIES.search(text) is not None
     told: set[str] = set()
     for group in _groups(module):
-        parts = [part for part in group if may_hold_practice(part.text)]
+        parts = [part for part in group if _holds(part.text, words) and _holds(part.text, hints)]
         facts = [
             Facts(module, part.node, part.name, about_models=about_models, kinds=part.kinds) for part in parts
         ]
@@ -138,6 +134,18 @@ def find_practices(module: Module) -> Iterator[Prompt]:
             known.sure |= told if isinstance(known.node, ast.Module) else shared
             told |= _of_module(known)
             yield from _run(known, part.text)
+
+
+def _held(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some words that are in a text: the others need not be looked for in its parts."""
+    return tuple([word for word in words if word in text])
+
+
+def _holds(text: str, words: tuple[str, ...]) -> bool:
+    for word in words:  # noqa: SIM110 - asked of every function of a tree: a generator costs as much again
+        if word in text:
+            return True
+    return False
 
 
 def _of_module(facts: Facts) -> set[str]:
@@ -153,7 +161,7 @@ def _of_module(facts: Facts) -> set[str]:
 def _run(facts: Facts, text: str) -> Iterator[Prompt]:
     lowered = text.lower()
     for recognise, words in _RECOGNISERS:
-        if words and not any(word in lowered for word in words):
+        if words and not _holds(lowered, words):
             continue
         for practice in recognise(facts):
             yield Prompt("conversation", practice.place, (), practices=(practice,))

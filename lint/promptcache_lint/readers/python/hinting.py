@@ -1,0 +1,177 @@
+"""What a text of Python hints at, by its words alone: prompts, volatile values, texts that are put together.
+
+Which functions are run for what their text hints at is `relevance`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+__all__ = [
+    "LIKELY_SOURCES",
+    "SURE_SOURCES",
+    "hands_itself_on",
+    "has_source",
+    "may_hold_prompt",
+    "puts_text_together",
+    "returns_text",
+    "words_of",
+]
+
+_PROMPT_HINTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("prompt", "instructions", "persona", "preamble", "_section", "you are ", "generate_content"), ()
+    ),
+    "system": (
+        *("system_m", "systemm", "system =", "system=", '"system"', "'system'"),
+        *("role.system", "from_system", "system_role"),
+    ),
+    "role": ('"role"', "'role'"),
+    "completion": ("completion(", "completions."),
+    "developer": ("role.developer", "from_developer", '"developer"'),
+    "create": ("messages.create", "responses.create"),
+    "function": ('"function"', "'function'"),
+    "input_schema": (),
+    "toolspec": (),
+}
+"""What hints at prompts in lower-case text: a word by itself, or, where it is too common, in these forms."""
+SURE_SOURCES = frozenset(
+    {
+        *(
+            "utcnow",
+            "time_ns",
+            "monotonic",
+            "perf_counter",
+            "strftime",
+            "ctime",
+            "localtime",
+            "gmtime",
+            "formatdate",
+        ),
+        *("uuid1", "uuid4", "uuid6", "uuid7", "getnode", "token_hex", "token_urlsafe", "token_bytes", "ULID"),
+        *(
+            "ulid",
+            "ObjectId",
+            "nanoid",
+            "cuid",
+            "shortuuid",
+            "ksuid",
+            "randint",
+            "randrange",
+            "uniform",
+            "shuffle",
+        ),
+        *(
+            "getrandbits",
+            "urandom",
+            "permutation",
+            "gethostname",
+            "getfqdn",
+            "uname",
+            "getpid",
+            "getppid",
+            "getcwd",
+        ),
+        *(
+            "getlogin",
+            "getuser",
+            "expanduser",
+            "realpath",
+            "abspath",
+            "mkdtemp",
+            "mkstemp",
+            "mktemp",
+            "environ",
+        ),
+        *("NamedTemporaryFile", "TemporaryDirectory", "getenv", "getlocale", "frozenset", "iglob", "listdir"),
+        *(
+            "similarity_search",
+            "asimilarity_search",
+            "similarity_search_with_score",
+            "get_relevant_documents",
+        ),
+        *("max_marginal_relevance_search", "query_texts", "query_embeddings"),
+        *("scandir", "iterdir", "rglob", "as_completed", "imap_unordered", "dumps"),
+    }
+)
+LIKELY_SOURCES = frozenset(
+    {
+        *(
+            "now",
+            "today",
+            "time",
+            "random",
+            "choice",
+            "choices",
+            "sample",
+            "node",
+            "platform",
+            "cwd",
+            "home",
+            "set",
+        ),
+        *("union", "glob", "walk", "id", "hash", "object", "generate", "version", "system", "machine"),
+    }
+)
+"""Words that are sources when they are called, and otherwise only words."""
+_BRACES = re.compile(r"\{\s*[\"'\w][^:{}]*[,}]")
+_BEFORE_A_SET = re.compile(r"(?:[=(\[,]|\bfor\s[\w, ()]{1,80}\sin|\breturn)\Z")
+_WORD = re.compile(r"\w+")
+_ITSELF = re.compile(r"\bself\b(?!\.)")
+_NO_WORD = {code: " " for code in range(128) if not _WORD.match(chr(code))}
+_MAKES_TEXT = re.compile(r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=")
+_PUTS_TOGETHER = re.compile(
+    r"""\b[rR]?[fF][rR]?["']|\.format\(|\.join\(|\+=|["']\s*%\s|\s\+\s|\.replace\(|ubstitute|"""
+    r"""cache_control|cachePoint|claude|\{[a-z_]+\}|\.partial\("""
+)
+
+
+def may_hold_prompt(text: str) -> bool:
+    """Whether anything in a file hints at prompts; most files of a tree are ruled out here, unparsed."""
+    lowered = text.lower()
+    for word, forms in _PROMPT_HINTS.items():
+        if word in lowered and (not forms or any(form in lowered for form in forms)):
+            return True
+    return False
+
+
+def has_source(text: str, words: AbstractSet[str]) -> bool:
+    """Whether something volatile may come from a text; ``words`` are those in it."""
+    if words & SURE_SOURCES or any(f"{word}(" in text for word in words & LIKELY_SOURCES):
+        return True
+    return "{" in text and _displays_set(text)
+
+
+def _displays_set(text: str) -> bool:
+    """Whether braces in a text may be those of a set."""
+    for braces in _BRACES.finditer(text):
+        before = text[max(braces.start() - 200, 0) : braces.start()].rstrip()
+        if _BEFORE_A_SET.search(before):
+            return True
+    return False
+
+
+def words_of(code: str) -> set[str]:
+    """The words in a text."""
+    if code.isascii():
+        return set(code.translate(_NO_WORD).split())
+    return set(_WORD.findall(code))
+
+
+def hands_itself_on(code: str) -> bool:
+    """Whether a method gives its object to somebody else: ``self`` stands by itself in it."""
+    return len(_ITSELF.findall(code)) > 1
+
+
+def puts_text_together(code: str) -> bool:
+    """Whether a text of values is made anywhere in code."""
+    return _PUTS_TOGETHER.search(code) is not None
+
+
+def returns_text(code: str) -> bool:
+    """Whether code gives back a text that is written or put together in it."""
+    return _MAKES_TEXT.search(code) is not None
