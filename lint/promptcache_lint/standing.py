@@ -76,7 +76,7 @@ class Standing:
     @cached_property
     def _sends(self) -> bool:
         """Whether any program of the tree talks to a model."""
-        return any(map(sends_to_model, self._texts))
+        return any(map(sends_to_model, self._programs()))
 
     @cached_property
     def _names(self) -> set[str]:
