@@ -21,6 +21,14 @@ __all__ = ["Convention", "Usage"]
 
 Convention = Literal["inclusive", "exclusive", "disjoint"]
 
+_PLAIN_DETAILS = frozenset({"cached_tokens", "audio_tokens", "text_tokens", "image_tokens"})
+_PLAIN = frozenset(
+    {
+        *("prompt_tokens", "completion_tokens", "total_tokens"),
+        *("prompt_tokens_details", "completion_tokens_details"),
+    }
+)
+
 
 @quick
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,17 @@ class Usage:
 
     @classmethod
     def _from_raw(cls, raw: Mapping[str, Any], convention: Convention | None) -> Usage:
+        if convention in {None, "inclusive"} and (figures := _plain_openai(raw)) is not None:
+            return cls(
+                total_input=figures[0],
+                uncached=figures[0] - figures[1],
+                cache_read=figures[1],
+                cache_write=0,
+                output=figures[2],
+                reported=True,
+                convention="inclusive",
+                raw=raw,
+            )
         counts = _reads_alone(read_counts(raw))
         if _contradicts_itself(counts, convention):
             return cls(total_input=counts.prompt, output=counts.output, raw=raw)
@@ -121,6 +140,23 @@ class Usage:
             convention=chosen,
             raw=raw,
         )
+
+
+def _plain_openai(raw: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    """Prompt, read and output of OpenAI's ordinary object, whose figures add up; None for any other.
+
+    It is by far the most frequent one, and nothing in it needs to be judged.
+    """
+    details = raw.get("prompt_tokens_details")
+    if type(details) is not dict or not raw.keys() <= _PLAIN or not details.keys() <= _PLAIN_DETAILS:
+        return None
+    prompt, output, total = raw.get("prompt_tokens"), raw.get("completion_tokens"), raw.get("total_tokens")
+    read = details.get("cached_tokens")
+    if type(prompt) is not int or type(read) is not int or type(output) is not int:
+        return None
+    if total is not None and (type(total) is not int or total != prompt + output):
+        return None
+    return (prompt, read, output) if 0 <= read <= prompt and output >= 0 else None
 
 
 def _reads_alone(counts: Counts) -> Counts:

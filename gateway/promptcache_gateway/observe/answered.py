@@ -1,14 +1,15 @@
 """Answered requests by the id of their answer, and what is said where a caller names one.
 
 A caller of a provider's diagnostics names an earlier *answer*. Nothing is kept here but weak references: what
-history forgets is not found any more, and memory is bounded by history's own bounds.
+history forgets is not found any more. References that lead nowhere are swept out whenever there are twice as
+many as there were after the last time, so that memory is bounded by history's own bounds.
 """
 
 from __future__ import annotations
 
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from promptcache_gateway.observe.provider_verdict import ProviderVerdict, our_answer
 
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.row import Entry
 
 
+_LEAST_SWEPT = 1_024
+
+
 class Answered:
     """The index. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._entries: WeakValueDictionary[tuple[str, str], Entry] = WeakValueDictionary()
+        self._entries: dict[tuple[str, str], ref[Entry]] = {}
+        self._most = _LEAST_SWEPT
         self._lock = Lock()
 
     def add(self, tenant: str, entry: Entry, response_id: str | None) -> None:
@@ -32,16 +37,27 @@ class Answered:
         Where an API is translated, the gateway may have named the answer after the request.
         """
         entry.response_id = response_id
+        known = ref(entry)
         with self._lock:
-            self._entries[tenant, _tail(entry.id)] = entry
+            self._entries[tenant, _tail(entry.id)] = known
             if response_id is not None:
-                self._entries[tenant, response_id] = entry
+                self._entries[tenant, response_id] = known
+            if len(self._entries) > self._most:
+                self._sweep()
 
     def find(self, tenant: str, response_id: str) -> Entry | None:
         """The request of that answer, or None: another tenant's is not found either."""
         with self._lock:
-            found = self._entries.get((tenant, response_id))
-            return found if found is not None else self._entries.get((tenant, _tail(response_id)))
+            found = self._led_to(tenant, response_id)
+            return found if found is not None else self._led_to(tenant, _tail(response_id))
+
+    def _led_to(self, tenant: str, name: str) -> Entry | None:
+        known = self._entries.get((tenant, name))
+        return None if known is None else known()
+
+    def _sweep(self) -> None:
+        self._entries = {name: known for name, known in self._entries.items() if known() is not None}
+        self._most = max(_LEAST_SWEPT, 2 * len(self._entries))
 
     def answer(self, observation: Observation, question: Question, usage: Usage) -> dict[str, Any] | None:
         """The provider's diagnostics object as the gateway has it; ``usage`` as far as it is known."""
@@ -72,7 +88,8 @@ class Answered:
         )
 
     def __len__(self) -> int:
-        return len(self._entries)
+        with self._lock:
+            return sum(known() is not None for known in self._entries.values())
 
 
 def _tail(name: str) -> str:

@@ -87,6 +87,10 @@ def into_body(body: bytes, summary: Mapping[str, Any]) -> bytes:
 
 
 def _header_value(value: object) -> bytes:
+    if type(value) is int:
+        return b"%d" % value
+    if type(value) is str and len(value) <= _MAX_HEADER_VALUE and value.isascii() and value.isprintable():
+        return value.encode("ascii")
     shown = ", ".join(value) if isinstance(value, list) else value
     text = str(shown).replace("\N{HORIZONTAL ELLIPSIS}", "...")
     if text.isascii() and text.isprintable():
