@@ -9,13 +9,15 @@ lists; who renders a stranger's template does so in a process of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import nodes, pass_context
 from jinja2.exceptions import TemplateRuntimeError
+from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
 if TYPE_CHECKING:
@@ -44,24 +46,15 @@ _PADS: Final = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "to
 _SPREADS: Final = frozenset({"replace", "join", "tojson", "pprint", "batch", "slice", "wordwrap"})
 """Functions that put an argument, or as many signs as it says, between the items of their value."""
 _WRITING: Final = frozenset(
-    {
-        *(
-            "string",
-            "tojson",
-            "pprint",
-            "join",
-            "format",
-            "format_map",
-            "replace",
-            "escape",
-            "e",
-            "forceescape",
-        ),
-        *("upper", "lower", "capitalize", "title", "trim", "striptags", "urlencode", "urlize", "wordcount"),
-        *("wordwrap", "xmlattr", "truncate", "indent", "center", "sort", "unique", "sum", "index", "count"),
-    }
+    "string tojson pprint join format format_map replace escape e forceescape upper lower capitalize title "
+    "trim striptags urlencode urlize wordcount wordwrap xmlattr truncate indent center sort unique sum "
+    "index count".split()
 )
 """Functions that go through all that their arguments hold."""
+
+
+_GOES_THROUGH: Final = frozenset({"join", "sort", "unique", "sum", "batch", "slice"})
+"""Functions that take the last item, too, of what comes item by item."""
 
 
 class BoundExceededError(TemplateRuntimeError):
@@ -83,9 +76,9 @@ class Budget:
         if self._left < 0:
             raise BoundExceededError
 
-    def take_value(self, value: Any) -> None:
-        """Use as much as writing ``value`` takes, with all it holds, each as often as it is held."""
-        waiting = [value]
+    def take_value(self, value: Any) -> int:
+        """Use, and return, what writing ``value`` takes, with all it holds, each as often as it is held."""
+        before, waiting = self._left, [value]
         while waiting:
             held = waiting.pop()
             if isinstance(held, str | bytes | bytearray):
@@ -102,6 +95,9 @@ class Budget:
                 self.take(1 + held.bit_length() // 3)
             else:
                 self.take(1)
+                if isinstance(held, Namespace):  # written, it shows all it holds
+                    waiting.append(held._Namespace__attrs)  # noqa: SLF001 - nothing else tells
+        return before - self._left
 
 
 class _Measure(Budget):
@@ -149,6 +145,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         )  # the sandbox wraps str.format
         name = getattr(__obj, "__name__", "")
         if isinstance(owner, str | bytes | list | tuple | int | Mapping):
+            args = _whole(name, args)
             _take_call(budget, name, (owner, *args), kwargs)
         elif name == "generate_lorem_ipsum":
             _take_call(budget, "lipsum", args, kwargs)
@@ -236,6 +233,7 @@ def _counted(name: str, function: Any) -> Callable[..., Any]:
 
     @pass_context
     def counted(context: Context, *args: Any, **kwargs: Any) -> Any:
+        args = _whole(name, args)
         _take_call(_of(context), name, args, kwargs)
         passed = {
             "context": (context,),
@@ -263,6 +261,12 @@ def _take_call(budget: Budget, name: str, args: tuple[Any, ...], kwargs: Mapping
         budget.take(1000 * sum(abs(number) for number in given if isinstance(number, int)))
     elif name in {"format", "format_map"}:
         _take_format(budget, value, others)
+    elif name == "round":
+        _refuse_long(4 * numbers)  # a power of ten
+    elif name == "translate":
+        mapping = others[0] if others else None
+        widest = max(map(_length, mapping.values()), default=0) if isinstance(mapping, Mapping) else 0
+        budget.take(_length(value) * (1 + widest))
     elif name in _SPREADS:
         budget.take((1 + _length(value)) * (numbers + max(texts, _length(value) if name == "join" else 0)))
 
@@ -276,14 +280,25 @@ def _take_product(budget: Budget, left: Any, right: Any) -> None:
 
 
 def _take_format(budget: Budget, pattern: Any, values: Any) -> None:
-    """A format makes what it is given, as wide as a number in it, or among the values, says."""
-    budget.take_value((pattern, values))
+    """Each field of a format makes what it is given, as wide as a number in it, or among the values, says."""
+    size = budget.take_value((pattern, values))
     if isinstance(pattern, str | bytes):
         text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+        budget.take(max(0, text.count("%") + text.count("{") - 1) * (size - len(text)))
         budget.take(sum(int(number[:12]) for number in _NUMBERS.findall(text)))
         given = values if isinstance(values, tuple) else (values,)
         wide = "*" in text or "{" in text
         budget.take(sum(abs(value) for value in given if wide and isinstance(value, int)))
+
+
+def _whole(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What comes item by item as a list, so that its length is known, where all of it will be asked for."""
+    if name not in _GOES_THROUGH:
+        return args
+    return tuple(
+        list(each) if isinstance(each, Iterator) and not isinstance(each, LoopContext) else each
+        for each in args
+    )
 
 
 def _refuse_long(bits: int) -> None:
