@@ -7,18 +7,13 @@ server's business.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
+from promptcache_gateway import errors
 from promptcache_gateway.access import Access
 from promptcache_gateway.control import TrackedResponse, create_control_plane
 from promptcache_gateway.cors import Cors
-from promptcache_gateway.errors import (
-    GatewayError,
-    internal_error,
-    needs_admin,
-    too_many_requests,
-    unauthorized,
-)
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.fleet.metrics import FleetMetrics
 from promptcache_gateway.health import PATHS, Health
@@ -234,13 +229,19 @@ class Gateway:
 
     async def _answer_plane(self, scope: Scope, receive: Receive, send: Send) -> None:
         if len(self._plane_tasks) >= self._max_requests:
-            await send_error(send, too_many_requests(self._max_requests), dialect=shape_of(scope["path"]))
+            await send_error(
+                send, errors.too_many_requests(self._max_requests), dialect=shape_of(scope["path"])
+            )
             return
         task = asyncio.current_task()
         assert task is not None
         self._plane_tasks.add(task)
         try:
             await self._plane(scope, receive, send)
+        except asyncio.CancelledError:  # by `end_requests`, before an answer had begun
+            task.uncancel()
+            with contextlib.suppress(Exception):
+                await send_error(send, errors.stopping(), dialect=shape_of(scope["path"]))
         finally:
             self._plane_tasks.discard(task)
 
@@ -252,11 +253,11 @@ class Gateway:
                 await send_whole(send, status, [JSON_TYPE], body)
                 return
             if caller is None:
-                await send_error(send, unauthorized(), [_BASIC])
+                await send_error(send, errors.unauthorized(), [_BASIC])
                 return
             own = own_scope(scope, caller.tenant)
             if own is None:
-                await send_error(send, needs_admin())
+                await send_error(send, errors.needs_admin())
                 return
             scope = own
         task = asyncio.current_task()
@@ -273,7 +274,7 @@ class Gateway:
         except Exception as error:  # noqa: BLE001 - logged without what it may quote
             log_failure(f"{scope['method']} {scope['path'][:80]!r}", error)
             if not response.started:
-                await send_error(send, internal_error(None))
+                await send_error(send, errors.internal_error(None))
         finally:
             self._control_tasks.discard(task)
 
@@ -281,7 +282,7 @@ class Gateway:
         await receive()
         try:
             await self.start()
-        except GatewayError as error:
+        except errors.GatewayError as error:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.startup.complete"})

@@ -166,7 +166,8 @@ class BoundedProtocol(HttpToolsProtocol):
         ``now`` is the loop's time in seconds.
         """
         if self._takes_nothing(now):
-            self._hang_up()
+            self.stalled = True
+            self.drop()
         else:
             self._refuse_late(now)
 
@@ -186,8 +187,8 @@ class BoundedProtocol(HttpToolsProtocol):
         answered = self.cycle is None or self.cycle.response_complete
         return self.flow.write_paused or answered or self.transport.is_closing()
 
-    def _hang_up(self) -> None:
-        self.stalled = True
+    def drop(self) -> None:
+        """Hang up at once, whatever waits for the caller."""
         with contextlib.suppress(OSError):
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
         self.transport.abort()

@@ -127,6 +127,13 @@ def too_many_requests(limit: int) -> ApiError:
     )
 
 
+def stopping() -> ApiError:
+    """503: the gateway ends, and with it what still runs."""
+    return ApiError(
+        503, "The gateway is being stopped.", kind="server_error", code="shutting_down", retry_after=1
+    )
+
+
 OUT_OF_FILES = "out_of_files"
 
 

@@ -34,6 +34,7 @@ logger = logging.getLogger("promptcache.gateway")
 
 _BACKLOG = 2048
 _FORCE_AFTER_S = 3
+_LAST_WORDS_S = 1.5  # what running requests get to say that they are ended
 # Longer than clients keep idle connections: were we to close them, a request might meet a closed one.
 _KEEP_ALIVE_S = 75
 
@@ -66,7 +67,7 @@ class ApiProtocol(BoundedProtocol):
         """A request begins; whoever answers it may ask to be told that its caller hangs up."""
         super().on_message_begin()
         if self._hang_ups is None:
-            self._hang_ups = HangUps()
+            self._hang_ups = HangUps(self.drop)
         self.scope["extensions"] = {EXTENSION: self._hang_ups}  # type: ignore[dict-item]
 
     def on_headers_complete(self) -> None:
@@ -120,16 +121,25 @@ class GatewayServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for running requests, but not for ever."""
-        patience = asyncio.get_running_loop().call_later(self.grace_s, self._lose_patience)
+        loop = asyncio.get_running_loop()
+        patience = loop.call_later(self.grace_s, self._lose_patience)
+        last = loop.call_later(self.grace_s + _LAST_WORDS_S, self._drop_all)
         try:
             await super().shutdown(sockets)
         finally:
             patience.cancel()
+            last.cancel()
 
     def _lose_patience(self) -> None:
         ended = self.end_requests() if self.end_requests is not None else 0
         if ended:
             logger.warning("ended %d running requests after %g s of waiting", ended, self.grace_s)
+
+    def _drop_all(self) -> None:
+        """Hang up on callers who have not taken what they were told by now."""
+        for caller in tuple(self.server_state.connections):
+            if isinstance(caller, BoundedProtocol):
+                caller.drop()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

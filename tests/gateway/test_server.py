@@ -1,6 +1,7 @@
 """Starting and stopping: a clear line when it cannot start, a graceful end when it is told to stop."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -139,6 +140,36 @@ def test_streams_that_go_on_are_ended_after_the_grace_without_alarm(
     assert "ERROR" not in rest
     assert rest.count("\n") == 1
     assert "ended 4 running requests after 0.5 s" in rest
+
+
+def test_callers_who_read_nothing_do_not_hold_it_up(mock: MockUpstream, tmp_path: Path) -> None:
+    piece = sse(chunk("x" * 20_000))
+
+    async def endless(wire: Wire) -> None:
+        await wire.start_events()
+        while True:
+            await wire.part(piece)
+
+    mock.script = endless
+    arguments = ["--port", "0", "--upstream", mock.url, "--data-dir", str(tmp_path)]
+    body = b'{"model":"m","stream":true,"messages":[]}'
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body)
+    with process(*arguments, "--shutdown-grace", "0.5") as started, contextlib.ExitStack() as callers:
+        base = said_until(started, "Stop with").split("base_url")[1].split()[0].removesuffix("/v1")
+        for sent in (b"POST /v1", head + body, head + body, head + body[:-1]):
+            caller = callers.enter_context(socket.create_connection(("127.0.0.1", int(base.split(":")[2]))))
+            caller.sendall(sent)
+        wait_until(lambda: len(mock.seen) == 2)
+        time.sleep(0.5)  # until nothing more fits in between
+        started.send_signal(signal.SIGTERM)
+        told = b"".join(iter(lambda: caller.recv(65536), b""))
+        assert started.wait(15) == 0
+        assert started.stdout is not None
+        rest = started.stdout.read()
+    assert told.startswith(b"HTTP/1.1 503 ")
+    assert b'"code":"shutting_down"' in told
+    assert "ERROR" not in rest
+    assert "running requests after 0.5 s" in rest
 
 
 class _SlowUpstream(OpenAIUpstream):

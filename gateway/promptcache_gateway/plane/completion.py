@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from promptcache_gateway.error_shapes import error_event
-from promptcache_gateway.errors import ApiError, internal_error
+from promptcache_gateway.errors import ApiError, internal_error, stopping
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.kept.continuation import continued
 from promptcache_gateway.plane.answers import AnsweredStream
@@ -182,9 +182,11 @@ class CompletionEndpoint:
             if watch.gone:
                 flight.end(CALLER_GONE, watch.code)
             else:
-                with contextlib.suppress(TimeoutError):  # the caller may have stopped reading
+                try:
                     async with asyncio.timeout(_LAST_WORDS_S):
-                        await _fail(flight, _stopping(), send)
+                        await _fail(flight, stopping(), send)
+                except TimeoutError:
+                    await watch.drop()  # the caller has stopped reading
         except Exception as error:  # noqa: BLE001 - one request's failure must not reach others
             log_failure(f"request {call.id}", error)
             await _fail(flight, internal_error(call.id), send)
@@ -243,9 +245,3 @@ async def _fail(flight: Flight, error: ApiError, send: Send) -> None:
         elif flight.streams_events:
             body = error_event(error, flight.call.dialect, flight.call.id) + as_comment(summary)
             await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-def _stopping() -> ApiError:
-    return ApiError(
-        503, "The gateway is being stopped.", kind="server_error", code="shutting_down", retry_after=1
-    )

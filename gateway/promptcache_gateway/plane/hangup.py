@@ -30,11 +30,13 @@ class HangUps:
     Attributes:
         gone: True once it is.
         stalled: it was the server who hung up: the caller took nothing of its answer.
+        drop: hangs up at once, whatever waits for the caller.
     """
 
-    __slots__ = ("_told", "gone", "stalled")
+    __slots__ = ("_told", "drop", "gone", "stalled")
 
-    def __init__(self) -> None:
+    def __init__(self, drop: Callable[[], None] = lambda: None) -> None:
+        self.drop = drop
         self.gone = self.stalled = False
         self._told: set[Callable[[], None]] = set()
 
@@ -93,6 +95,12 @@ class HangUpWatch:
             self._hang_ups.spare(self._give_up)
         if self._watcher is not None:
             self._watcher.cancel()
+
+    async def drop(self) -> None:
+        """Hang up on a caller who takes nothing, once nothing more can be told it."""
+        if self._hang_ups is not None:
+            self._hang_ups.drop()
+            await asyncio.sleep(0)  # the server hears of it
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
