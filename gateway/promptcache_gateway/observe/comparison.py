@@ -129,7 +129,9 @@ def compare(
         not nothing and at < min(later.turn, len(earlier.segments)) and _is_meant(earlier, later, at, masker)
     )
     living = shared if match.alive and predecessor.route == route else 0
-    if match.living is not None:
+    if match.living is predecessor and match.living_segments == at:
+        living = shared
+    elif match.living is not None:
         depth = match.living_segments
         living = max(living, later.offsets[depth] + _partial(match.living.prompt, later, depth))
     return Comparison(

@@ -246,9 +246,11 @@ class History:
 
     def _find_elsewhere(self, tenant: str, family: str, prompt: Prompt) -> Entry | None:
         """Another family's request with the latest messages of a history that is unknown in this one."""
-        told = telling_keys(prompt)
         owner = self._tenants.get(tenant)
-        if owner is None or len(told) < _TELLING or len(owner.rows) < 1 + (family in owner.rows):
+        if owner is None or len(owner.rows) < 1 + (family in owner.rows):
+            return None
+        told = telling_keys(prompt)
+        if len(told) < _TELLING:
             return None
         own = owner.rows.get(family)
         known = 0 if own is None else sum(key in own.messages for key in told)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.prompt import TRIVIAL_CHARS
 from promptcache_gateway.observe.texts import common_prefix
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptcache.segments import Segment
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.row import Entry, Row
 
@@ -128,16 +132,15 @@ def telling_keys(prompt: Prompt) -> list[int]:
 
 def _telling(prompt: Prompt) -> list[int]:
     """The messages that are looked up: the last ones before the newest turn and the first ones."""
-    talk = [
-        index
-        for index in range(prompt.head, min(prompt.turn, len(prompt.segments)))
-        if len(prompt.segments[index].text) >= TRIVIAL_CHARS
-    ]
-    return (
-        talk
-        if len(talk) <= _NEAR_MESSAGES + _FIRST_MESSAGES
-        else talk[:_FIRST_MESSAGES] + talk[-_NEAR_MESSAGES:]
-    )
+    segments, end = prompt.segments, min(prompt.turn, len(prompt.segments))
+    first = _some_telling(segments, range(prompt.head, end), _FIRST_MESSAGES)
+    start = first[-1] + 1 if first else end
+    return first + _some_telling(segments, range(end - 1, start - 1, -1), _NEAR_MESSAGES)[::-1]
+
+
+def _some_telling(segments: Sequence[Segment], places: range, most: int) -> list[int]:
+    """The first places with a message that says which conversation it is from."""
+    return list(islice((at for at in places if len(segments[at].text) >= TRIVIAL_CHARS), most))
 
 
 def _overlap(earlier: Prompt, later: Prompt) -> int:

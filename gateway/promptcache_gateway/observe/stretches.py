@@ -7,6 +7,7 @@ therefore its share of the prompt's by its bytes, and an estimate. Outlines are 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from promptcache.quick_values import quick
@@ -41,7 +42,14 @@ class Stretch:
 def outline(prompt: Prompt, most: int = MOST) -> tuple[Stretch, ...]:
     """The prompt's segments, at most ``most`` stretches of them, in order."""
     segments, offsets = prompt.segments, prompt.offsets
-    step = -(-len(segments) // most) if segments else 1
+    if len(segments) <= most:
+        return tuple(
+            [
+                Stretch(segment.path, segment.path, segment.kind, segment.role, end - start)
+                for segment, (start, end) in zip(segments, pairwise(offsets), strict=True)
+            ]
+        )
+    step = -(-len(segments) // most)
     return tuple(
         Stretch(
             segments[at].path,

@@ -5,9 +5,16 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptcache_gateway.observe.lookup import telling_keys
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.pieces import Pieces
-from promptcache_gateway.observe.prompt import PromptReader, pieces_of, read_prompt, share_texts
+from promptcache_gateway.observe.prompt import (
+    TRIVIAL_CHARS,
+    PromptReader,
+    pieces_of,
+    read_prompt,
+    share_texts,
+)
 from tests.gateway.observe.edited_traffic import EDITS, Edit, edited, first
 from tests.gateway.observe.scenes import chat, rules_text
 
@@ -54,3 +61,15 @@ def test_pieces_are_bounded_in_number_and_in_bytes() -> None:
     assert 0 < len(small) <= 500 // 50
     assert few.of(segments[-1]) is few.of(segments[-1])
     assert few.of(segments[0]) is not None
+
+
+@given(st.lists(st.sampled_from(["yes", "a message that is long enough to tell"]), max_size=40))
+def test_the_first_and_the_last_telling_messages_are_looked_up(said: list[str]) -> None:
+    """Four of the first and eight of the last, or all of them where there are no more."""
+    prompt = read_prompt(
+        chat(rules_text(3), *[f"{text} {number}" for number, text in enumerate(said)]), Masker()
+    )
+    history = [segment.text for segment in prompt.segments[prompt.head : prompt.turn]]
+    telling = [hash(text) for text in history if len(text) >= TRIVIAL_CHARS]
+
+    assert telling_keys(prompt) == (telling if len(telling) <= 12 else telling[:4] + telling[-8:])
