@@ -58,8 +58,9 @@ class EngineConfig:
         chat_template: a Jinja template's text, or the path of its file, instead of the model's own.
         attention_backend: what computes all but matrix products: ``triton``, kernels for a GPU; ``torch``;
             ``auto``: triton on a GPU where it can be.
-        decode_kernel: what computes answers: ``native``, a C file compiled at first use; ``torch``;
-            ``auto``: native where it can be, which is never with ``deterministic``.
+        decode_kernel: what computes answers: ``native``, a C file compiled at first use; ``torch``, on a CPU
+            with a float32 model's matrices in float16 unless ``deterministic``; ``auto``: native where it can
+            be, which is never with ``deterministic``.
         cuda_graphs: whether decode steps are recorded at the start and replayed: ``auto``, with Triton on a
             GPU, as far as they can be; ``on``, or the engine does not start; ``off``.
         deterministic: outputs equal to the bit, whatever was cached and whatever else is computed; slower.

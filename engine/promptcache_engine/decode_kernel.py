@@ -47,7 +47,7 @@ def add(config: EngineConfig, model: DecoderModel, library: Library | None) -> N
             add_native_decode(model, library)
         except NativeUnavailableError as error:
             _without(config, error)
-    if model.native is None:
+    if model.native is None and model.operations.name == "torch":
         halve(model)
 
 

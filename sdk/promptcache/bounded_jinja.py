@@ -46,9 +46,12 @@ _PADS: Final = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "to
 _SPREADS: Final = frozenset({"replace", "join", "tojson", "pprint", "batch", "slice", "wordwrap"})
 """Functions that put an argument, or as many signs as it says, between the items of their value."""
 _WRITING: Final = frozenset(
-    "string tojson pprint join format format_map replace escape e forceescape upper lower capitalize title "
-    "trim striptags urlencode urlize wordcount wordwrap xmlattr truncate indent center sort unique sum "
-    "index count".split()
+    {
+        *("string", "tojson", "pprint", "join", "format", "format_map", "replace", "escape", "e"),
+        *("forceescape", "upper", "lower", "capitalize", "title", "trim", "striptags", "urlencode", "urlize"),
+        *("wordcount", "wordwrap", "xmlattr", "truncate", "indent", "center", "sort", "unique", "sum"),
+        *("index", "count"),
+    }
 )
 """Functions that go through all that their arguments hold."""
 
