@@ -59,7 +59,9 @@ class Spread:
 
     def add(self, labels: Labels, value: float) -> None:
         """Count one value, in the metric's unit."""
-        counts = self._counts.setdefault(labels, [0] * (len(self.bounds) + 1))
+        counts = self._counts.get(labels)
+        if counts is None:
+            counts = self._counts[labels] = [0] * (len(self.bounds) + 1)
         counts[bisect_left(self.bounds, value)] += 1
         self._sums[labels] += value
 

@@ -171,13 +171,18 @@ class History:
     def add(self, tenant: str, family: str, entry: Entry) -> None:
         """Remember a request, forgetting the oldest ones where a bound is reached."""
         with self._lock:
-            owner = self._tenants.setdefault(tenant, _Tenant())
+            owner = self._tenants.get(tenant)
+            if owner is None:
+                owner = self._tenants[tenant] = _Tenant()
             self._tenants.move_to_end(tenant)
-            row = owner.rows.setdefault(family, Row())
+            row = owner.rows.get(family)
+            if row is None:
+                row = owner.rows[family] = Row()
             owner.rows.move_to_end(family)
             row.entries.append(entry)
-            row.size += entry.prompt.total_bytes
-            owner.size += entry.prompt.total_bytes
+            size = entry.prompt.total_bytes
+            row.size += size
+            owner.size += size
             index_entry(row, entry)
             self._keep_bounds(owner, row)
 

@@ -71,7 +71,9 @@ class Regressions:
             return None
         key = (record.tenant, record.template)
         with self._lock:
-            course = self._courses.setdefault(key, _Course())
+            course = self._courses.get(key)
+            if course is None:
+                course = self._courses[key] = _Course()
             self._courses.move_to_end(key)
             if len(self._courses) > _MAX_TEMPLATES:
                 self._courses.popitem(last=False)
