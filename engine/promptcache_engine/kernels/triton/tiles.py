@@ -49,7 +49,7 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
             128 if padded <= 128 and not coded else 64, 64 if padded <= 128 else 32, Options(4)
         )
     if padded > 128:
-        return AttentionTiles(64, 32 if target.arch >= 90 or not coded else 16, Options(8, 2))
+        return AttentionTiles(64, 16 if coded else 32, Options(8, 2))
     if padded <= 64 and target.arch >= 100 and not coded:
         return AttentionTiles(128, 32, Options(8, 3))
     if padded <= 64 or target.arch >= 90:

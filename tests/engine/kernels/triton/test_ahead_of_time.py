@@ -29,6 +29,7 @@ COMBINED = [
     (Target("cuda", 80), 256, torch.int8, torch.float16, False),
     (Target("cuda", 80), 128, torch.float8_e4m3fn, torch.float16, True),
     (Target("cuda", 90), 256, torch.float32, torch.float32, True),
+    (Target("cuda", 90), 256, torch.int8, torch.float16, False),
     (Target("cuda", 90), 128, torch.int8, torch.float32, True),
     (Target("cuda", 100), 256, torch.bfloat16, torch.bfloat16, True),
     (Target("cuda", 100), 256, torch.float32, torch.float32, False),
