@@ -21,7 +21,7 @@ from promptcache.errors import PriceListError
 if TYPE_CHECKING:
     from promptcache.usage import Usage
 
-__all__ = ["Cost", "cost_usd", "effective_prices", "price_usage"]
+__all__ = ["Cost", "cost_usd", "effective_prices", "price_at", "price_usage"]
 
 _MILLION = 1_000_000
 _NAMES = frozenset({"input", "output", "cache_read"})
@@ -57,15 +57,21 @@ def cost_usd(usage: Usage, prices: Mapping[str, Any]) -> float | None:
 
 def price_usage(usage: Usage, prices: Mapping[str, Any]) -> Cost:
     """Return the cost of a request with what is missing to know it."""
-    rates = effective_prices(prices, usage.total_input or 0)
+    return price_at(usage, effective_prices(prices, usage.total_input or 0))
+
+
+def price_at(usage: Usage, rates: Mapping[str, float]) -> Cost:
+    """Return the same by the plain prices that `effective_prices` gives for a request of its size."""
     counts = _counts(usage, rates)
     upper = _upper(usage, rates)
     if counts is None:
         return Cost(None, (), upper)
-    missing = tuple(name for name, tokens in counts.items() if tokens and name not in rates)
+    missing = tuple([name for name, tokens in counts.items() if tokens and name not in rates])
     if missing:
         return Cost(None, missing, upper)
-    return Cost(sum(tokens * rates[name] for name, tokens in counts.items() if tokens) / _MILLION, (), upper)
+    return Cost(
+        sum([tokens * rates[name] for name, tokens in counts.items() if tokens]) / _MILLION, (), upper
+    )
 
 
 def effective_prices(prices: Mapping[str, Any], total_input: int) -> dict[str, float]:

@@ -11,7 +11,12 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import MISSING, Field, fields
-from typing import Any, TypeVar
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Value = TypeVar("Value")
 
@@ -53,6 +58,39 @@ def quick(cls: type[Value]) -> type[Value]:
     made.__signature__ = inspect.signature(cls.__init__)
     type.__setattr__(cls, "__init__", made)
     return cls
+
+
+def changed(value: Value, **others: Any) -> Value:
+    """What `dataclasses.replace` makes of a `quick` value, several times as fast.
+
+    >>> from dataclasses import dataclass
+    >>> @quick
+    ... @dataclass(frozen=True, slots=True)
+    ... class Point:
+    ...     x: int
+    ...     y: int
+    >>> changed(Point(1, 2), y=3)
+    Point(x=1, y=3)
+
+    Raises:
+        TypeError: the value has no such field.
+    """
+    cls: Any = type(value)
+    read, places = _layout(cls)
+    values = list(read(value))
+    for name, other in others.items():
+        if name not in places:
+            raise TypeError(f"{cls.__name__} has no field {name!r}.")
+        values[places[name]] = other
+    made: Value = cls(*values)
+    return made
+
+
+@cache
+def _layout(cls: Any) -> tuple[Callable[[Any], tuple[Any, ...]], dict[str, int]]:
+    """What reads all fields of a value, which has two or more, and their places."""
+    names = [field.name for field in fields(cls)]
+    return attrgetter(*names), {name: at for at, name in enumerate(names)}
 
 
 def _source(known: tuple[Field[Any], ...], names: dict[str, Any], *, slotted: bool) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import pytest
 
-from promptcache.quick_values import quick
+from promptcache.quick_values import changed, quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +87,16 @@ def test_other_classes_are_refused() -> None:
     for other in (int, Mutable, Checked, Derived):
         with pytest.raises(TypeError):
             quick(other)
+
+
+@pytest.mark.parametrize("fields", [{}, {"a": 7}, {"b": "c", "c": [1]}, {"c": None}])
+def test_what_is_changed_is_what_the_standard_library_replaces(fields: dict[str, object]) -> None:
+    value = Quick(1, "x", [2])
+    assert asdict(changed(value, **fields)) == asdict(replace(value, **fields))
+    assert type(changed(value, **fields)) is Quick
+    assert (value.a, value.b, value.c) == (1, "x", [2])
+
+
+def test_a_field_that_a_value_has_not_is_named() -> None:
+    with pytest.raises(TypeError, match="Quick has no field 'd'"):
+        changed(Quick(1), d=2)

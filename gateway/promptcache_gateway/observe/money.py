@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from promptcache.prices import effective_prices, price_usage
+from promptcache.prices import effective_prices, price_at
+from promptcache.quick_values import changed
 
 if TYPE_CHECKING:
     from promptcache.prices import Cost
@@ -33,24 +34,27 @@ class Money:
     def __init__(self, price_list: PriceList | None = None) -> None:
         """``price_list`` None: no prices are known."""
         self._price_list = None if price_list is None else lru_cache(maxsize=_KNOWN_MODELS)(price_list)
+        self._flat: dict[str, tuple[Mapping[str, Any], Mapping[str, float]]] = {}
+        self._last: tuple[Cost | None, Usage | None, str] = (None, None, "")
 
     def price_loss(self, diagnosis: Diagnosis, model: str, total_input: int | None) -> Diagnosis:
         """The diagnosis with what its lost tokens cost beyond what reading them would have cost."""
-        prices = self._prices(model)
-        if prices is None or diagnosis.lost_tokens is None:
-            return diagnosis
-        rates = effective_prices(prices, total_input or 0)
-        if "input" not in rates or "cache_read" not in rates:
+        rates = self._rates(model, total_input) if diagnosis.lost_tokens is not None else None
+        if (
+            rates is None
+            or diagnosis.lost_tokens is None
+            or "input" not in rates
+            or "cache_read" not in rates
+        ):
             return diagnosis
         usd = diagnosis.lost_tokens * (rates["input"] - rates["cache_read"]) / _MILLION
-        return replace(diagnosis, lost_usd=usd)
+        return changed(diagnosis, lost_usd=usd)
 
     def saved(self, usage: Usage, model: str) -> float | None:
         """What the request would have cost without a cache, less what it cost; negative for a bad write."""
-        prices = self._prices(model)
-        if prices is None or not usage.reported:
+        cost = self._cost(usage, model) if usage.reported else None
+        if cost is None:
             return None
-        cost = price_usage(usage, prices)
         return None if cost.usd is None or cost.upper_usd is None else cost.upper_usd - cost.usd
 
     def cost(self, usage: Usage, model: str, *, answers: bool = True) -> float | None:
@@ -64,26 +68,50 @@ class Money:
             model: the model's name at the upstream.
             answers: False for requests that have no output to count: embeddings.
         """
-        prices = self._prices(model)
-        if prices is None or usage.total_input is None:
+        if usage.total_input is None:
             return None
         if usage.output is None and not answers:
             usage = replace(usage, output=0)
-        cost = price_usage(usage, prices)
-        if _lacks_write_price(cost):
+        cost = self._cost(usage, model)
+        if cost is None or _lacks_write_price(cost):
             return None
         return cost.upper_usd if cost.usd is None else cost.usd
 
     def most(self, usage: Usage, model: str) -> float | None:
         """The most a request can have cost whose cost is None for want of a price of writes; else None."""
-        prices = self._prices(model)
-        if prices is None or usage.total_input is None:
+        rates = self._rates(model, usage.total_input)
+        if rates is None or usage.total_input is None:
             return None
-        cost = price_usage(usage, prices)
+        cost = price_at(usage, rates)
         if cost.upper_usd is None or not _lacks_write_price(cost):
             return None
         dearer = (usage.cache_write or 0) * (_DEAREST_WRITE - 1.0)
-        return cost.upper_usd + dearer * effective_prices(prices, usage.total_input)["input"] / _MILLION
+        return cost.upper_usd + dearer * rates["input"] / _MILLION
+
+    def _cost(self, usage: Usage, model: str) -> Cost | None:
+        """A request's cost; it is asked for twice in a row, and reckoned once."""
+        known, of, at = self._last
+        if of is usage and at == model:
+            return known
+        rates = self._rates(model, usage.total_input)
+        cost = None if rates is None else price_at(usage, rates)
+        self._last = (cost, usage, model)
+        return cost
+
+    def _rates(self, model: str, total_input: int | None) -> Mapping[str, float] | None:
+        """A model's plain prices for a request of a size; those without tiers are the same for every size."""
+        prices = self._prices(model)
+        if prices is None:
+            return None
+        known = self._flat.get(model)
+        if known is not None and known[0] is prices:
+            return known[1]
+        rates = effective_prices(prices, total_input or 0)
+        if not prices.get("tiers"):
+            if len(self._flat) >= _KNOWN_MODELS:
+                self._flat.clear()
+            self._flat[model] = (prices, rates)
+        return rates
 
     def _prices(self, model: str) -> Mapping[str, Any] | None:
         return None if self._price_list is None else self._price_list(model)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptcache.prices import effective_prices, price_usage
 from promptcache.usage import Usage
+from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.money import Money
 
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 600}}
@@ -66,3 +72,40 @@ def test_a_price_that_is_missing_is_no_zero() -> None:
     assert cost({"input": 10.0}, USAGE) is None
     assert Money(lambda _: None).cost(Usage.from_response({"usage": USAGE}), "m") is None
     assert cost({"input": 10.0, "output": 20.0}, {}) is None
+
+
+RATES = st.dictionaries(
+    st.sampled_from(["input", "output", "cache_read", "cache_write", "multiplier"]),
+    st.floats(0.0, 20.0),
+    max_size=5,
+)
+TIERS = st.lists(
+    st.builds(lambda above, rates: {**rates, "above_input_tokens": above}, st.integers(0, 60), RATES)
+)
+LISTS = st.builds(lambda rates, tiers: {**rates, "tiers": tiers} if tiers else rates, RATES, TIERS)
+
+
+@given(
+    st.lists(LISTS, min_size=2, max_size=2),
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.integers(0, 90), st.integers(0, 9), st.booleans()), max_size=6
+    ),
+)
+@settings(max_examples=150, deadline=None)
+def test_what_is_remembered_of_prices_changes_no_sum(
+    lists: list[dict[str, Any]], asked: list[tuple[str, int, int, bool]]
+) -> None:
+    known = dict(zip("ab", lists, strict=True))
+    money = Money(known.get)
+    for model, total, read, reported in asked:
+        details = {"prompt_tokens_details": {"cached_tokens": min(read, total)}} if reported else {}
+        usage = Usage.from_response({"usage": {"prompt_tokens": total, "completion_tokens": 5, **details}})
+        cost, rates = price_usage(usage, known[model]), effective_prices(known[model], total)
+        upper = None if cost.usd is None or cost.upper_usd is None else cost.upper_usd - cost.usd
+        lost = money.price_loss(Diagnosis(lost_tokens=3), model, total).lost_usd
+
+        for _ in range(2):
+            assert money.cost(usage, model) == (cost.upper_usd if cost.usd is None else cost.usd)
+            assert money.saved(usage, model) == (upper if usage.reported else None)
+        both = "input" in rates and "cache_read" in rates
+        assert lost == (3 * (rates["input"] - rates["cache_read"]) / 1e6 if both else None)
