@@ -4,6 +4,8 @@ Rows stay float32 and so do sums; only weights are rounded to float16, once, whe
 products are FBGEMM's, which torch brings on x86-64. A matrix that float16 cannot hold stays as it is.
 """
 
+import ctypes
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -68,7 +70,14 @@ def halve(model: DecoderModel) -> bool:
             list(pool.map(replaced, range(len(layers))))
     finally:
         model.weights = replace(model.weights, layers=tuple(layers))
+    _give_back()
     return True
+
+
+def _give_back() -> None:
+    """Have glibc return freed memory to the system: matrices are too small for it to do so by itself."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
 
 
 def _halved_layer(layer: LayerWeights) -> LayerWeights:
