@@ -100,6 +100,45 @@ GRAVE = {
             return Agent(name="a", model=model, instructions=text)
         """,
     ),
+    "the clock in front of the loop in which a person is asked": (
+        "PC101",
+        "warning",
+        f"""
+        from datetime import datetime
+        from openai import OpenAI
+        def talk(model):
+            messages = [{{"role": "system", "content": f"It is {{datetime.now()}}. {RULES} {RULES} {RULES}"}}]
+            while question := input():
+                messages.append({{"role": "user", "content": question}})
+                OpenAI().chat.completions.create(model=model, messages=messages)
+        """,
+    ),
+    "the clock in front of an agent's steps, and of little text": (
+        "PC101",
+        "warning",
+        f"""
+        from datetime import datetime
+        from openai import OpenAI
+        def work(model, talk):
+            rules = f"It is {{datetime.now()}}. {RULES}"
+            while not talk.done:
+                messages = [{{"role": "system", "content": rules}}, *talk]
+                OpenAI().chat.completions.create(model=model, messages=messages)
+        """,
+    ),
+    "the clock in each of an agent's steps": (
+        "PC101",
+        "error",
+        f"""
+        from datetime import datetime
+        from openai import OpenAI
+        def work(model, talk):
+            while not talk.done:
+                rules = f"It is {{datetime.now()}}. {RULES}"
+                messages = [{{"role": "system", "content": rules}}, *talk]
+                OpenAI().chat.completions.create(model=model, messages=messages)
+        """,
+    ),
     "the clock in a script": (
         "PC101",
         "warning",

@@ -11,15 +11,18 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.aside import is_beside_the_product
+from promptcache_lint.findings import Severity
+from promptcache_lint.prompts import Hole
 from promptcache_lint.readers.once import sets_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from promptcache_lint.prompts import Part
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.program import Function
 
-__all__ = ["is_made_anew"]
+__all__ = ["proof"]
 
 _ADDS = {"append", "insert", "extend", "add", "add_message", "appendleft", "setdefault", "push", "update"}
 _EMPTY = re.compile(
@@ -27,17 +30,51 @@ _EMPTY = re.compile(
     r"|[\w.\[\]'\"]+ (?:is None|== \[\])"
     r"|[\w.]*(?:is_first|first_turn|is_new|new_conversation|new_session)\w*(?:\(\))?"
 )
+_ASKS = {"input", "raw_input", "prompt", "prompt_async", "ask", "readline", "receive_text", "receive_json"}
 _ROUND = (ast.While, ast.For, ast.AsyncFor)
 
 
-def is_made_anew(node: ast.AST, frame: Frame, running: list[Function]) -> bool:
+def proof(
+    sent: ast.AST | None, holes: Sequence[Part], frame: Frame, running: list[Function]
+) -> tuple[bool, bool]:
+    """Whether a prompt whose values are ``holes`` is proven to be made for each request that ``sent`` makes.
+
+    And whether a grave value is made before the rounds in which it is sent, so that it holds through them.
+    """
+    rows = [_row_in(hole, frame) for hole in holes if _is_grave(hole)]
+    if sent is None or not rows or not _is_made_anew(sent, frame, running):
+        return False, False
+    line = getattr(sent, "lineno", 0)
+    loops = [loop for row in rows for loop in _loops(frame) if loop.lineno > (line if row is None else row)]
+    if any(_asks_a_person(inner) for loop in loops for inner in ast.walk(loop)):
+        return False, True  # the first message of one talk
+    return True, any(_is_of_rounds(loop) for loop in loops)
+
+
+def _is_grave(part: Part) -> bool:
+    return isinstance(part, Hole) and any(trait.mark.severity == Severity.ERROR for trait in part.traits)
+
+
+def _row_in(part: Part, frame: Frame) -> int | None:
+    """The row at which a value comes to the function of ``frame``, the last on its way; None if unseen."""
+    assert isinstance(part, Hole)
+    if frame.function is None:
+        return None
+    first, last = frame.function.node.lineno, frame.function.node.end_lineno or 0
+    steps = [step for trait in part.traits for step in (trait.origin, *trait.flow)]
+    path = frame.module.source.path
+    rows = [step.row for step in (*steps, part.place) if step.path == path and first <= step.row <= last]
+    return rows[-1] if rows else None
+
+
+def _is_made_anew(node: ast.AST, frame: Frame, running: list[Function]) -> bool:
     """Whether ``node``, in the function of ``frame``, is run for each request, as far as the source shows."""
     if frame.function is None or frame.kept or is_beside_the_product(frame.module.source.path):
         return False
     if any(sets_up(function.name) for function in running):
         return False
     way = _way_to(node, frame.function.node)
-    return not any(_keeps(outer, frame.function.node) for outer in way) and not _opens_a_talk(way, frame)
+    return not any(_keeps(outer, frame.function.node) for outer in way)
 
 
 def _way_to(node: ast.AST, top: ast.AST) -> list[ast.AST]:
@@ -88,25 +125,25 @@ def _is_local(owner: ast.expr, function: ast.AST) -> bool:
     return any(isinstance(target, ast.Name) and target.id == owner.id for target in stores)
 
 
-def _opens_a_talk(way: list[ast.AST], frame: Frame) -> bool:
-    """Whether it stands in front of the loop in which a person is asked: the first message of one talk."""
-    assert frame.function is not None
-    inside = {id(outer) for outer in way}
-    return any(
-        id(loop) not in inside and any(map(_asks_a_person, ast.walk(loop)))
-        for loop in _loops(frame.function.node)
-    )
+def _loops(frame: Frame) -> Iterator[ast.While | ast.For | ast.AsyncFor]:
+    if frame.function is not None:
+        yield from (node for node in ast.walk(frame.function.node) if isinstance(node, _ROUND))
 
 
-def _loops(function: ast.AST) -> Iterator[ast.AST]:
-    return (node for node in ast.walk(function) if isinstance(node, _ROUND))
+def _is_of_rounds(loop: ast.AST) -> bool:
+    """Whether a loop may be that of an agent's steps: ``while``, or over a range of numbers."""
+    match loop:
+        case ast.While():
+            return True
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"))):
+            return True
+        case _:
+            return False
 
 
 def _asks_a_person(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Name(id="input" | "raw_input")):
-            return True
-        case ast.Call(func=ast.Attribute(attr="prompt_async" | "ask" | "receive_text" | "receive_json")):
-            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in _ASKS
         case _:
             return False

@@ -12,14 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import holds_input
-from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.bindings import Bindings
 from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.objects import settled, settled_parts
-from promptcache_lint.readers.python.repetition import is_made_anew
+from promptcache_lint.readers.python.repetition import proof
 from promptcache_lint.readers.python.requests import (
     SYSTEM_KEYWORDS,
     Cutter,
@@ -277,8 +276,8 @@ class Sinks:
         paths = {hole.place.path for hole in holes}
         if model or any(segment.breakpoint for segment in segments):
             paths.add(place.path)
-        grave = any(map(_is_grave, holes))
-        proven = grave and sent is not None and is_made_anew(sent, frame, self._machine().running)
+        proven, before = proof(sent, holes, frame, self._machine().running)
+        grows = grows and not before
         made = Prompt(name, place, segments, certain, model=model, proven=proven, grows=grows)
         for path in paths:
             self._keep(path, made)
@@ -298,10 +297,6 @@ class Sinks:
     def _machine(self) -> Interpreter:
         assert self.machine is not None
         return self.machine
-
-
-def _is_grave(part: Part) -> bool:
-    return isinstance(part, Hole) and any(trait.mark.severity == Severity.ERROR for trait in part.traits)
 
 
 def _brought(parts: tuple[Part, ...], path: str) -> tuple[Part, ...]:

@@ -62,6 +62,7 @@ class Sinks:
         self.machine: Machine | None = None
         self._found: dict[str, dict[tuple[object, ...], tuple[Prompt, bool]]] = {}
         self._strong: dict[str, list[Prompt]] = {}
+        self._kept: set[Place] = set()
         self._lone: dict[int, tuple[Value, tuple[object, ...]]] = {}
 
     def take(self, path: str) -> list[Prompt]:
@@ -85,6 +86,8 @@ class Sinks:
         role, content = spoken(value)
         if role == "system" and content is not None:
             segments = content_segments(content, node, "system", "system", frame, marked=is_marked(value))
+            if not is_made_anew(node, frame):
+                self._kept.update(part.place for segment in segments for part in flatten(segment.parts))
             key = self._add("system", segments, frame.module.place(node), frame, strength=1, node=node)
             if key is not None:
                 self._lone[id(value)] = (value, key)
@@ -272,13 +275,14 @@ class Sinks:
     ) -> tuple[object, ...] | None:
         """Keep a prompt that has holes; strength 3 is a request, 2 a list of messages, 0 only a name."""
         here = frame.module.source.path
-        proven = strength >= 1 and node is not None and is_made_anew(node, frame)
-        prompt = Prompt(name, place, segments, certain=certain, proven=proven, grows=grows)
-        if strength >= 2:
-            self._strong.setdefault(here, []).append(prompt)
         holes = [
             part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)
         ]
+        kept = not self._kept.isdisjoint(hole.place for hole in holes)
+        proven = strength >= 1 and node is not None and not kept and is_made_anew(node, frame)
+        prompt = Prompt(name, place, segments, certain=certain, proven=proven, grows=grows)
+        if strength >= 2:
+            self._strong.setdefault(here, []).append(prompt)
         if not holes:
             return None
         key = (place, name, segments)

@@ -104,7 +104,10 @@ def _by_index(
             severity = _weight(message.value, target, sure, facts)
             is_setter = facts.name.startswith(_SETS) and not facts.calls  # it is wanted by who calls it
             severity = Severity.INFO if is_setter else severity
-            yield facts.practice("PC403", severity, target, _SYSTEM.format(facts.label(target)))
+            code, says = (
+                ("PC502", _EARLIER) if _begins_with_another(message.value, facts) else ("PC403", _SYSTEM)
+            )
+            yield facts.practice(code, severity, target, says.format(facts.label(target)))
         return
     if _is_fresh(message.value, target, facts):
         return
@@ -116,6 +119,22 @@ def _by_index(
     elif _is_aged(target, facts):
         severity = sure if message is not target else Severity.WARNING
     yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))
+
+
+def _begins_with_another(owner: ast.expr, facts: Facts) -> bool:
+    """Whether the first message of a list is seen to be no system message, but somebody else's."""
+    name = spell(owner)
+    for node in facts.of(ast.Assign, ast.Call):
+        match node:
+            case ast.Assign(targets=[target], value=ast.List(elts=[first, *_])) if spell(target) == name:
+                return role_of(first) in {"user", "assistant"}
+            case ast.Call(
+                func=ast.Attribute(value=list_, attr="extend"), args=[ast.List(elts=[first, *_])]
+            ) if spell(list_) == name:
+                return role_of(first) in {"user", "assistant"}
+            case _:
+                continue
+    return False
 
 
 def _weight(owner: ast.expr, at: ast.AST, sure: Severity, facts: Facts) -> Severity:

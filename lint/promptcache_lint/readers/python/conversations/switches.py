@@ -150,7 +150,8 @@ def _resolved(value: ast.expr, facts: Facts) -> ast.expr:
 def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
     loop = facts.turns(call)
     value = _resolved(given, facts)
-    severity = Severity.ERROR if loop is not None else Severity.WARNING
+    in_loop = loop is not None and isinstance(value, ast.ListComp) and facts.turns(value) is not None
+    severity = Severity.ERROR if in_loop else Severity.WARNING  # what a call gives may be the same each time
     says = _SAYS["PC302"].format(facts.label(value))
     if isinstance(value, ast.ListComp):
         if _filters_by_turn(value):
