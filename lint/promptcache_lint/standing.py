@@ -42,7 +42,8 @@ _ANYWHERE = {"PC101", "PC109", "PC103", "PC401", "PC402"}
 _MUCH = 100
 _STRING = re.compile(r"""(["'`])(?:(?!\1).)*\1""")
 _WORD = re.compile(r"[A-Za-z_]\w+")
-_BESIDE = re.compile(r"(?:^|/)(?:skills?|commands|docs?|documentation|notices?)/", re.IGNORECASE)
+_DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation)/", re.IGNORECASE)
+_BESIDE = re.compile(r"(?:^|/)(?:skills?|commands|notices?)/", re.IGNORECASE)
 """Folders of what is read when it is wanted, behind what was said before."""
 
 _Use = Literal["role", "maybe", "worded", "text", "none"]
@@ -64,6 +65,8 @@ class Standing:
         if path.suffix.lower() in PROGRAMS:
             sure = finding.severity < Severity.ERROR or self._sends
             return finding if sure else replace(finding, severity=Severity.WARNING)
+        if not asked and _DOCUMENTS.search(f"{path.parent}/"):
+            return replace(finding, severity=Severity.INFO)
         if asked or not self._texts:
             return finding
         text = source.text if source is not None else ""

@@ -72,6 +72,11 @@ def test_a_skill_is_read_behind_what_was_said(tree):
     assert found() == {("PC101", "info")}
 
 
+def test_a_document_is_no_prompt_even_without_programs(tree):
+    tree(docs__system_dot_md=PROMPT)
+    assert found() == {("PC101", "info")}
+
+
 def test_a_file_that_was_named_speaks_for_itself(tree):
     tree(prompts__system_dot_md=PROMPT, app_dot_py=CLIENT)
     assert found("prompts/system.md") == {("PC101", "error")}

@@ -58,7 +58,8 @@ class BelowMinimum(Rule):
         parts = [part for segment in prompt.segments[: last + 1] for part in flatten(segment.parts)]
         texts = [part.text for part in parts if isinstance(part, Text)]
         characters = sum(map(len, texts))
-        if len(texts) == len(parts) and characters / _FEWEST_CHARS_PER_TOKEN < facts.min_tokens:
+        known = characters > 0 and len(texts) == len(parts)
+        if known and characters / _FEWEST_CHARS_PER_TOKEN < facts.min_tokens:
             segment = prompt.segments[last]
             tokens = estimate_tokens(characters)
             yield Finding(

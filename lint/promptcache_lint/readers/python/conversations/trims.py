@@ -34,7 +34,7 @@ _WINDOW_CLASSES = {
 _WINDOW_SETTINGS = {"num_history_runs", "num_history_responses", "num_history_messages", "history_window"}
 _ASIDE = re.compile(
     r"summar|title|classif|condens|rewrite|rout|compact|extract|preview|debug|test_|display|render|log"
-    r"|hash|digest|fingerprint|checksum"
+    r"|hash|digest|fingerprint|checksum|^_?(?:clear|save|export|snapshot)"
 )
 _MESSAGES = re.compile(
     r"message|msg|turn|content|dict|map|exchange|\b(?:any|str|tuple|object)\b", re.IGNORECASE
@@ -95,6 +95,7 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         return
     severity = _use(node, sure, facts)
     if severity is not None:
+        severity = Severity.INFO if _is_long(lower) else severity
         if not facts.calls and _is_given(lower, facts):
             if _LOOK.fullmatch(facts.name.lower()):
                 return  # a look at the history, as long as its caller wants
@@ -103,6 +104,12 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         if in_batches(node, lower, facts) or _is_last_resort(node, facts):
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
+
+
+def _is_long(lower: ast.expr) -> bool:
+    """Whether a window is so long that few conversations ever reach its end."""
+    length = constant(lower.right if isinstance(lower, ast.BinOp) else lower)
+    return isinstance(length, int) and abs(length) >= _MANY_RUNS
 
 
 def _is_last_resort(node: ast.AST, facts: Facts) -> bool:
