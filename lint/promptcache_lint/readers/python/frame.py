@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Frame"]
 
 
-@dataclass
+@dataclass(slots=True)
 class Frame:
     """One run of a function's or module's body.
 

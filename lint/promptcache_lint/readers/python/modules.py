@@ -135,6 +135,8 @@ class Module:
     def uses_of(self, name: str) -> tuple[int, list[ast.Call]]:
         """How often one of the module's functions is named in it, and the calls among that."""
         if self._uses is None:
+            if self.source.text.count(name) == 1:
+                return (0, [])  # where it is defined
             self._uses = _uses(self.tree, self.functions.keys())
         return self._uses.get(name, (0, []))
 

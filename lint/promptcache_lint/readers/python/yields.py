@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.callees import kind_of_call, path_of
-from promptcache_lint.readers.python.walking import children_of, nodes_of
+from promptcache_lint.readers.python.walking import nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,16 +78,16 @@ def _flow(moves: _Slice) -> Flow:
     called: set[str] = set()
     sets = False
     for node in moves.reached():
-        if isinstance(node, ast.Name):
+        if type(node) is ast.Name:
             words.add(node.id)
-        elif isinstance(node, ast.Attribute):
+        elif type(node) is ast.Attribute:
             words.add(node.attr)
-        elif isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name):
+        elif type(node) is ast.Call:
+            if type(node.func) is ast.Name:
                 called.add(node.func.id)
-            elif isinstance(node.func, ast.Attribute):
+            elif type(node.func) is ast.Attribute:
                 called.add(node.func.attr)
-        elif isinstance(node, ast.Set | ast.SetComp):
+        elif type(node) is ast.Set or type(node) is ast.SetComp:
             sets = True
     return Flow(frozenset(words), frozenset(called), sets)
 
@@ -118,15 +118,18 @@ class _Slice:
         """The nodes of all expressions that flow out."""
         pending: list[ast.AST] = list(self.roots)
         seen: set[str] = set()
+        answered: set[ast.AST] = set()
         while pending:
-            node = pending.pop()
-            if isinstance(node, ast.Call) and _is_answer(node):
-                continue
-            yield node
-            if isinstance(node, ast.Name) and node.id not in seen:
-                seen.add(node.id)
-                pending += self._behind.get(node.id, ())
-            pending += children_of(node)
+            for inner in nodes_of(pending.pop()):
+                if inner in answered:
+                    continue
+                if type(inner) is ast.Call and _is_answer(inner):
+                    answered.update(nodes_of(inner))
+                    continue
+                yield inner
+                if type(inner) is ast.Name and inner.id not in seen:
+                    seen.add(inner.id)
+                    pending += self._behind.get(inner.id, ())
 
     def _enter(self, node: ast.AST) -> None:
         match node:
