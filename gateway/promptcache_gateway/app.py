@@ -23,7 +23,7 @@ from promptcache_gateway.mutations import Mutator
 from promptcache_gateway.observe import Journal, Observer
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.origins import Origins
-from promptcache_gateway.plane import DataPlane
+from promptcache_gateway.plane import DataPlane, bodies_under_way
 from promptcache_gateway.plane.responses import JSON_TYPE, send_error, send_whole
 from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.reload import Retirement, merge, start_all
@@ -58,6 +58,7 @@ class Gateway:
         upstreams: where requests go, as configured now.
         observer: what requests are looked at by.
         shelf: the responses that are kept.
+        bodies: the memory that bodies of requests take.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Gateway:
         self._mutator = Mutator(settings.mutations)
         self._ledger = open_ledger(settings, observer)
         self.shelf = Shelf(settings.responses, settings.database_address)
+        self.bodies = bodies_under_way(settings.bodies_bytes)
         observer.forgetters += [self._mutator.forget, self._ledger.forget, self.shelf.forget]
         self._retirement = Retirement()
         self._reloading = asyncio.Lock()
@@ -91,8 +93,6 @@ class Gateway:
             )
         else:
             self._control = control(observer, self._health, settings.sources)
-        self._origins = Origins(settings)
-        self._max_requests = settings.max_requests
         self._plane_tasks: set[asyncio.Task[object]] = set()
         self._control_tasks: set[asyncio.Task[object]] = set()
         self._running, self._stalled = False, 0
@@ -103,9 +103,10 @@ class Gateway:
     def traffic(self) -> Traffic:
         """How its requests, upstreams and limits stand."""
         lines = tuple(map(LineFigures.of, self._switchboard.lines))
-        beyond = {(tenant, "budget"): count for tenant, count in self._ledger.refused.items()}
-        large = {(tenant, "conversations"): count for tenant, count in self.shelf.under_way.refused.items()}
-        refused = {**self._limits.refused, **beyond, **large}
+        talks, bodies = self.shelf.under_way.refused, self.bodies.refused
+        by_limit = {"budget": self._ledger.refused, "conversations": talks, "bodies": bodies}
+        beyond = {(who, limit): count for limit, one in by_limit.items() for who, count in one.items()}
+        refused = {**self._limits.refused, **beyond}
         return Traffic(len(self._plane_tasks), lines, refused, stalled=self._stalled)
 
     def note_stalled(self, callers: int) -> None:
@@ -192,9 +193,10 @@ class Gateway:
             mutator=self._mutator,
             ledger=self._ledger,
             shelf=self.shelf,
+            bodies=self.bodies,
         )
         self._origins, self._cors = Origins(settings), Cors(settings)
-        self._max_requests = settings.max_requests
+        self._max_requests, self.bodies.most = settings.max_requests, settings.bodies_bytes
 
     def end_feeds(self) -> None:
         """End the control plane's endless responses, so that a graceful stop need not wait for them."""

@@ -72,6 +72,7 @@ class Settings:
         log_level: ``debug``, ``info``, ``warning`` or ``error``.
         log_requests: write a line for every request, without any of its text.
         max_body_bytes: largest request body taken.
+        bodies_mib: MiB of memory that the bodies of requests under way may take together.
         max_header_bytes: largest head of a request taken.
         max_requests: requests to models answered at a time; one more gets 503.
         keep_alive_s: seconds of silence in a stream before a comment is sent; 0: none is.
@@ -108,6 +109,7 @@ class Settings:
     log_level: str = "info"
     log_requests: bool = False
     max_body_bytes: int = 32 * MIB
+    bodies_mib: int = 512
     max_header_bytes: int = 64 * 1024
     max_requests: int = 4096
     keep_alive_s: float = 15.0
@@ -210,6 +212,8 @@ class Settings:
         for name, least in (("max_body_bytes", 1024), ("max_header_bytes", 1024), ("max_requests", 1)):
             if getattr(self, name) < least:
                 raise SettingsError(name, f"must be at least {least}.")
+        if not 1 <= self.bodies_mib <= MIB:
+            raise SettingsError("bodies_mib", f"must be from 1 to {MIB}.")
         for name in _SECONDS:
             if not 0 <= getattr(self, name) <= 3600:
                 raise SettingsError(name, "must be from 0 to 3600 seconds.")
@@ -220,6 +224,11 @@ class Settings:
         if self.upstreams:
             return self.upstreams
         return (UpstreamSettings(kind="engine") if self.upstream is None else self.upstream,)
+
+    @property
+    def bodies_bytes(self) -> int:
+        """Bytes of memory that the bodies of requests under way may take together."""
+        return self.bodies_mib * MIB
 
     @property
     def key_file(self) -> Path:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.kept.shelf import Shelf
-    from promptcache_gateway.kept.under_way import Portion
+    from promptcache_gateway.under_way import Portion
 
 PREVIOUS = "previous_response_id"
 _GONE_ON = Change(PREVIOUS, ("input", PREVIOUS))

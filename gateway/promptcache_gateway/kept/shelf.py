@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.kept.near import InMemory
 from promptcache_gateway.kept.settings import MIB
-from promptcache_gateway.kept.under_way import Portion, UnderWay
+from promptcache_gateway.under_way import UnderWay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.kept.response import Kept
     from promptcache_gateway.kept.settings import KeptSettings
     from promptcache_gateway.shared.through_parent import ThroughParent
+    from promptcache_gateway.under_way import Portion
 
 
 class Shelf:
@@ -26,12 +27,17 @@ class Shelf:
 
     Attributes:
         refused: responses that should have been kept and were not: too large, or too many wait.
-        under_way: the memory that conversations take while calls go on from them.
+        under_way: the memory that conversations take while calls go on from them, counted as the JSON that is
+            kept; decoded it is several times as much.
     """
 
     def __init__(self, settings: KeptSettings, address: Path | str) -> None:
         self.refused = 0
-        self.under_way = UnderWay(settings.under_way_mib * MIB)
+        self.under_way = UnderWay(
+            settings.under_way_mib * MIB,
+            "The kept conversations that requests under way go on from",
+            "[responses] under_way_mib",
+        )
         self._place = _place(settings, address)
 
     @property
@@ -64,7 +70,7 @@ class Shelf:
 
     def portion(self, tenant: str) -> Portion:
         """What a call of a tenant's will take of the memory for conversations under way."""
-        return Portion(self.under_way, tenant)
+        return self.under_way.portion(tenant)
 
     async def chain(self, tenant: str, name: str, portion: Portion) -> tuple[Kept, ...] | None:
         """A response and all before it, the first one first; None where any of them is not there.

@@ -1,7 +1,8 @@
 """Read a request's body within bounds, and decode its JSON without changing it.
 
 A body that is too large is refused from its announced length, or as soon as it has grown too
-large; it is never held. What the JSON means is judged elsewhere.
+large; it is never held. Neither is one that would take more memory than the bodies of all requests together
+may. What the JSON means is judged elsewhere.
 """
 
 from __future__ import annotations
@@ -14,14 +15,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import orjson
 
 from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
+from promptcache_gateway.under_way import UnderWay
 from promptcache_gateway.upstreams.whole_bodies import inflated
 
 if TYPE_CHECKING:
     from starlette.types import Receive
 
+    from promptcache_gateway.under_way import Portion
     from promptcache_gateway.upstreams.base import RawHeaders
 
 MAX_VALUES = 1_000_000
+# What a body is reckoned to take of memory until its request has ended, as measured: each of its bytes, and
+# each value of one that may hold many. The smallest bodies are free: `max_requests` bounds them.
+BYTE_COST, VALUE_COST = 3, 64
+FREE = 16 * 1024
+_LOOKED_AT = 64 * 1024
+_STRIDE = 61
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -30,30 +39,53 @@ class CallerGoneError(Exception):
     """The caller hung up before the request was complete; there is nobody to answer."""
 
 
-async def read_body(headers: RawHeaders, receive: Receive, limit: int) -> bytes:
+def bodies_under_way(most: int) -> UnderWay:
+    """The budget of ``most`` bytes of memory for the bodies of requests under way together."""
+    return UnderWay(most, "The bodies of requests under way", "[serve] bodies_mib")
+
+
+async def read_body(headers: RawHeaders, receive: Receive, limit: int, portion: Portion) -> bytes:
     """The whole body, its transfer compression undone.
 
     Args:
         headers: the request's headers, names in lower case.
         receive: ASGI's receive.
         limit: most bytes taken, before and after decompression.
+        portion: what the request takes of the memory for bodies; it is this body's alone.
 
     Raises:
-        ApiError: 413 where it is larger, 415 for an unknown compression, 400 for a broken one.
+        ApiError: 413 where it is larger, 415 for an unknown compression, 400 for a broken one, 503 where the
+            bodies of other requests leave no room for it now.
         CallerGoneError: the caller hung up.
     """
     encodings: list[str] = []
     for name, value in headers:
-        if name == b"content-length" and value.isdigit() and int(value) > limit:
-            raise body_too_large(limit)
+        if name == b"content-length" and value.isdigit():
+            _announced(int(value), limit, portion)
         if name == b"content-encoding":
             encodings.append(value.decode("latin-1").strip().lower())
     encoding = ", ".join(encodings)
-    body = await _received(receive, limit)
-    return body if encoding in {"", "identity"} else _decompressed(body, encoding, limit)
+    body = await _received(receive, limit, portion)
+    plain = body if encoding in {"", "identity"} else _decompressed(body, encoding, limit)
+    if len(plain) > _LOOKED_AT or plain is not body:
+        portion.take(max(0, BYTE_COST * len(plain) - portion.size) + VALUE_COST * _about_values(plain))
+    return plain
 
 
-async def _received(receive: Receive, limit: int) -> bytes:
+def _announced(size: int, limit: int, portion: Portion) -> None:
+    """Refuse what cannot be held before it comes. Nothing is set aside for it: it may never come."""
+    if size > limit:
+        raise body_too_large(limit)
+    if size > FREE:
+        portion.expect(BYTE_COST * size)
+
+
+def _about_values(body: bytes) -> int:
+    """How many values a body holds, judged by every 61st of its bytes."""
+    return _STRIDE * _marks(body[::_STRIDE])
+
+
+async def _received(receive: Receive, limit: int, portion: Portion) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
@@ -64,6 +96,8 @@ async def _received(receive: Receive, limit: int) -> bytes:
         size += len(part)
         if size > limit:
             raise body_too_large(limit)
+        if size > FREE:
+            portion.take(BYTE_COST * size - portion.size)
         if not message.get("more_body", False):
             return b"".join([*parts, part]) if parts else bytes(part)
         parts.append(part)

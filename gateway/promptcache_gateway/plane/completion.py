@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Call, Dialect, Question
     from promptcache_gateway.kept import Shelf
-    from promptcache_gateway.kept.under_way import Portion
     from promptcache_gateway.mutations import Mutator
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.tenancy import Caller, Ledger, Limits
+    from promptcache_gateway.under_way import Portion, UnderWay
     from promptcache_gateway.upstreams.base import StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Switchboard
 
@@ -62,6 +62,7 @@ class CompletionEndpoint:
         mutator: Mutator,
         ledger: Ledger,
         shelf: Shelf,
+        bodies: UnderWay,
         max_body_bytes: int,
         keep_alive_s: float,
     ) -> None:
@@ -69,6 +70,7 @@ class CompletionEndpoint:
         self._limits = limits
         self._ledger = ledger
         self._shelf = shelf
+        self._bodies = bodies
         self._mutator = mutator
         self._switchboard = switchboard
         self._observer = observer
@@ -80,8 +82,12 @@ class CompletionEndpoint:
         self, scope: Scope, receive: Receive, send: Send, dialect: Dialect, caller: Caller
     ) -> None:
         """Answer one request of ``caller``; never raises."""
-        with self._shelf.portion(caller.tenant) as portion:
-            await self._answer(scope, receive, send, dialect, caller, portion=portion)
+        with self._bodies.portion(caller.tenant) as for_body:
+            if dialect != _RESPONSES:
+                await self._answer(scope, receive, send, dialect, caller, for_body=for_body)
+                return
+            with self._shelf.portion(caller.tenant) as portion:
+                await self._answer(scope, receive, send, dialect, caller, for_body=for_body, portion=portion)
 
     async def _answer(
         self,
@@ -91,13 +97,17 @@ class CompletionEndpoint:
         dialect: Dialect,
         caller: Caller,
         *,
-        portion: Portion,
+        for_body: Portion,
+        portion: Portion | None = None,
     ) -> None:
         request_id = self._ids.next()
         try:
             await self._ledger.admit(caller)
             await self._limits.agree(caller.tenant)
-            call, route = await self._call(scope, receive, request_id, dialect, caller, portion=portion)
+            body = await read_body(scope["headers"], receive, self._max_body_bytes, for_body)
+            call, route = self._call(scope, body, request_id, dialect, caller)
+            if portion is not None:
+                call = await self._continued(call, route, portion)
         except CallerGoneError:
             return
         except ApiError as error:
@@ -121,24 +131,15 @@ class CompletionEndpoint:
         if flight.record is not None:
             self._ledger.charge(caller, flight.record)
 
-    async def _call(
-        self,
-        scope: Scope,
-        receive: Receive,
-        request_id: str,
-        dialect: Dialect,
-        caller: Caller,
-        *,
-        portion: Portion,
+    def _call(
+        self, scope: Scope, body: bytes, request_id: str, dialect: Dialect, caller: Caller
     ) -> tuple[Call, tuple[Hop, ...]]:
-        headers = scope["headers"]
-        body = await read_body(headers, receive, self._max_body_bytes)
         payload = decode_object(body)
         route = self._switchboard.route(model_of(payload))
         call = make_call(
             body,
             payload,
-            headers,
+            scope["headers"],
             request_id=request_id,
             path=scope["path"],
             dialect=dialect,
@@ -147,8 +148,6 @@ class CompletionEndpoint:
             model=route[0].model,
             key_id=caller.key_id,
         )
-        if dialect == _RESPONSES:
-            call = await self._continued(call, route, portion)
         return call, route
 
     async def _continued(self, call: Call, route: tuple[Hop, ...], portion: Portion) -> Call:

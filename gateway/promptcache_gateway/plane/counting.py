@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.access import Access
     from promptcache_gateway.mutations import Mutator
+    from promptcache_gateway.tenancy import Caller
+    from promptcache_gateway.under_way import Portion, UnderWay
     from promptcache_gateway.upstreams.base import WholeReply
     from promptcache_gateway.upstreams.switchboard import Switchboard
 
@@ -33,20 +35,27 @@ class CountEndpoint:
     """Asks the upstream that would take a call how many tokens its prompt has."""
 
     def __init__(
-        self, switchboard: Switchboard, access: Access, mutator: Mutator, max_body_bytes: int
+        self,
+        switchboard: Switchboard,
+        access: Access,
+        mutator: Mutator,
+        bodies: UnderWay,
+        max_body_bytes: int,
     ) -> None:
         self._switchboard = switchboard
         self._mutator = mutator
         self._access = access
+        self._bodies = bodies
         self._max_body_bytes = max_body_bytes
         self._ids = RequestIds()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; never raises."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: Caller) -> None:
+        """Answer one request of ``caller``; never raises."""
         request_id = self._ids.next()
         own = as_headers({"request_id": request_id})
         try:
-            reply, changed = await self._count(scope, receive, request_id)
+            with self._bodies.portion(caller.tenant) as portion:
+                reply, changed = await self._count(scope, receive, request_id, portion)
         except CallerGoneError:
             return
         except ApiError as error:
@@ -59,9 +68,11 @@ class CountEndpoint:
         own += as_headers({"mutations": changed}) if changed else []
         await send_whole(send, reply.status, [*reply.headers, *own], reply.body)
 
-    async def _count(self, scope: Scope, receive: Receive, request_id: str) -> tuple[WholeReply, list[str]]:
+    async def _count(
+        self, scope: Scope, receive: Receive, request_id: str, portion: Portion
+    ) -> tuple[WholeReply, list[str]]:
         """The count, and the names of the changes that were asked for."""
-        body = await read_body(scope["headers"], receive, self._max_body_bytes)
+        body = await read_body(scope["headers"], receive, self._max_body_bytes, portion)
         payload = decode_object(body)
         hop = self._switchboard.route(model_of(payload))[0]
         upstream = hop.line.upstream

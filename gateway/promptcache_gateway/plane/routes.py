@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from promptcache_gateway.errors import ApiError, unauthorized
 from promptcache_gateway.kept import Shelf
 from promptcache_gateway.mutations import Mutator
+from promptcache_gateway.plane.body import bodies_under_way
 from promptcache_gateway.plane.completion import CompletionEndpoint
 from promptcache_gateway.plane.counting import CountEndpoint
 from promptcache_gateway.plane.kept import KeptEndpoint, kept_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Dialect
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.settings import Settings
+    from promptcache_gateway.under_way import UnderWay
     from promptcache_gateway.upstreams.base import RawHeaders
     from promptcache_gateway.upstreams.switchboard import Switchboard
 
@@ -53,11 +55,13 @@ class DataPlane:
         mutator: Mutator | None = None,
         ledger: Ledger | None = None,
         shelf: Shelf | None = None,
+        bodies: UnderWay | None = None,
     ) -> None:
         self._access = access
         limits = Limits(settings.tenants) if limits is None else limits
         mutator = Mutator(settings.mutations) if mutator is None else mutator
         shelf = Shelf(settings.responses, settings.database_address) if shelf is None else shelf
+        bodies = bodies_under_way(settings.bodies_bytes) if bodies is None else bodies
         self._complete = CompletionEndpoint(
             switchboard,
             observer,
@@ -66,13 +70,14 @@ class DataPlane:
             mutator=mutator,
             ledger=Ledger(lambda _: (), {}) if ledger is None else ledger,
             shelf=shelf,
+            bodies=bodies,
             max_body_bytes=settings.max_body_bytes,
             keep_alive_s=settings.keep_alive_s,
         )
-        self._count = CountEndpoint(switchboard, access, mutator, settings.max_body_bytes)
+        self._count = CountEndpoint(switchboard, access, mutator, bodies, settings.max_body_bytes)
         self._models = ModelsEndpoint(switchboard, access)
         self._kept = KeptEndpoint(shelf, switchboard)
-        self._tokens = TokensEndpoint(switchboard, settings.max_body_bytes)
+        self._tokens = TokensEndpoint(switchboard, bodies, settings.max_body_bytes)
 
     def owns(self, path: str) -> bool:
         """Whether the path is one of the APIs', known or not."""
@@ -99,9 +104,9 @@ class DataPlane:
         elif dialect is not None:
             await self._complete(scope, receive, send, dialect, caller)
         elif tail in PATHS:
-            await self._tokens(scope, receive, send, tail)
+            await self._tokens(scope, receive, send, tail, caller)
         elif posted:
-            await self._count(scope, receive, send)
+            await self._count(scope, receive, send, caller)
         elif kept is not None:
             await self._kept(scope, send, kept, caller)
         else:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
+    from promptcache_gateway.tenancy import Caller
+    from promptcache_gateway.under_way import UnderWay
     from promptcache_gateway.upstreams.base import WholeReply
     from promptcache_gateway.upstreams.switchboard import Switchboard
 
@@ -37,15 +39,17 @@ class Tokenizes(Protocol):
 class TokensEndpoint:
     """Both paths, for the upstream that would take the model."""
 
-    def __init__(self, switchboard: Switchboard, max_body_bytes: int) -> None:
+    def __init__(self, switchboard: Switchboard, bodies: UnderWay, max_body_bytes: int) -> None:
         self._switchboard = switchboard
+        self._bodies = bodies
         self._max_body_bytes = max_body_bytes
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
-        """Answer one request; never raises."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, path: str, caller: Caller) -> None:
+        """Answer one request of ``caller``; never raises."""
         try:
-            body = await read_body(scope["headers"], receive, self._max_body_bytes)
-            reply = await self._answer(path, decode_object(body))
+            with self._bodies.portion(caller.tenant) as portion:
+                body = await read_body(scope["headers"], receive, self._max_body_bytes, portion)
+                reply = await self._answer(path, decode_object(body))
         except CallerGoneError:
             return
         except ApiError as error:

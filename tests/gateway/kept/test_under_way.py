@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.kept import KeptSettings, Shelf, database
-from promptcache_gateway.kept.under_way import Portion, UnderWay
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.store.kept import KeptRows
 from tests.gateway.kept.turns import kept
@@ -23,62 +19,6 @@ from tests.gateway.serving import Served, serve
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-MIB = 1024 * 1024
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), max_size=60))
-def test_what_is_taken_never_exceeds_the_budget_and_is_all_given_back(steps: list[tuple[int, int]]) -> None:
-    under_way = UnderWay(100)
-    portions = [Portion(under_way, "t") for _ in range(6)]
-    for who, size in steps:
-        before = under_way.bytes
-        if before + size <= 100:
-            portions[who].take(size)
-        else:
-            with pytest.raises(ApiError) as refused:
-                portions[who].take(size)
-            assert (refused.value.status, refused.value.code) == (503, "overloaded")
-            assert under_way.bytes == before
-        assert under_way.bytes <= 100
-        assert under_way.bytes == sum(portion.size for portion in portions)
-    for portion in portions:
-        with portion:
-            pass
-    assert under_way.bytes == 0
-
-
-def test_one_that_is_larger_than_all_goes_alone() -> None:
-    under_way = UnderWay(100)
-    with Portion(under_way, "t") as large:
-        large.take(5_000)
-        with Portion(under_way, "other") as small, pytest.raises(ApiError, match="under_way_mib"):
-            small.take(1)
-    assert under_way.bytes == 0
-    assert under_way.refused == {"other": 1}
-
-
-def test_who_has_ended_takes_no_more() -> None:
-    """A database that answers when nobody waits any longer."""
-    under_way = UnderWay(100)
-    with Portion(under_way, "t") as portion:
-        pass
-    with pytest.raises(ApiError):
-        portion.take(10)
-    assert (under_way.bytes, under_way.refused) == (0, {})
-
-
-def test_threads_lose_nothing() -> None:
-    under_way = UnderWay(10**9)
-
-    def work(_: int) -> None:
-        for _ in range(300):
-            with Portion(under_way, "t") as portion:
-                portion.take(7)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(work, range(8)))
-    assert under_way.bytes == 0
 
 
 @pytest.mark.parametrize("place", ["memory", "database"])
