@@ -32,15 +32,17 @@ if TYPE_CHECKING:
 BYTES_A_TOKEN = 4
 """What a token is taken to stand for where the log does not count: an estimate, and marked as one."""
 
-_UPSTREAM = "log"
+_UPSTREAM = "the upstream"
 _NEED_IT_WHOLE = frozenset({"PC602", "PC809"})
+_NEED_TIMES = frozenset({"PC608", "PC802", "PC809"})
 _FAILED = 400
 _FIRST_OUTPUT_S = 10.0  # a long prompt's first output may take so long
 _REMEMBERED = 4096
 _MAY_WAIT = (
     "The request before it was sent a moment earlier; whether it had begun to be answered is not logged."
 )
-_TICK_S = 0.001  # between requests of a log without times, where nothing can be said of expiry
+_TIMELESS = "Less was read than before; the log lacks the times that would say whether the entry had expired."
+_TICK_S = 1e-6  # between requests of a log without times: of any number of them none is said to have expired
 
 
 @dataclass(slots=True)
@@ -69,6 +71,14 @@ class Judged:
     exchange: LoggedExchange
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """When a request was sent, None where that is not logged, and whether its answer's beginning is."""
+
+    time: float | None
+    told: bool
+
+
 class Replay:
     """Judges requests, one after the other.
 
@@ -85,7 +95,7 @@ class Replay:
         self.money = money if money is not None else Money(load_price_list().find)
         self._observer = self._make_observer()
         self._numbers = 0
-        self._unanswered: OrderedDict[str, float | None] = OrderedDict()
+        self._sent: OrderedDict[str, _Sent] = OrderedDict()
 
     def judge(self, line: int, exchange: LoggedExchange, place: Place = "next") -> Judged:
         """Diagnose one request.
@@ -117,17 +127,27 @@ class Replay:
         observation = self._observer.open(call)
         record = self._observer.close(observation, outcome)
         known = _out_of_order(record) if place == "late" else _taken_back(record, exchange)
-        if known.diagnosis.cause == "PC809" and self._may_wait(known):
-            known = replace(known, diagnosis=_unknown(known.diagnosis, _MAY_WAIT))
-        self._unanswered[call.id] = exchange.time if ttft is None else None
-        if len(self._unanswered) > _REMEMBERED:
-            self._unanswered.popitem(last=False)
+        if known.diagnosis.cause in _NEED_TIMES:
+            known = self._by_the_clock(known, exchange)
+        self._sent[call.id] = _Sent(exchange.time, told=ttft is not None)
+        if len(self._sent) > _REMEMBERED:
+            self._sent.popitem(last=False)
         return Judged(line, known, counted, exchange)
 
-    def _may_wait(self, record: RequestRecord) -> bool:
-        """Whether what it is compared with, of whose answer no beginning is logged, may still have waited."""
-        sent = self._unanswered.get(record.diagnosis.compared_with or "")
-        return sent is not None and self._now - sent < _FIRST_OUTPUT_S
+    def _by_the_clock(self, record: RequestRecord, exchange: LoggedExchange) -> RequestRecord:
+        """The record of a request whose cause rests on times, without a verdict where the log lacks them.
+
+        What it is compared with, of whose answer no beginning is logged, may still have waited, too.
+        """
+        diagnosis = record.diagnosis
+        sent = self._sent.get(diagnosis.compared_with or "")
+        if exchange.time is None or (sent is not None and sent.time is None):
+            unread = replace(diagnosis, expected_cached_tokens=None, reusable_tokens=None)
+            return replace(record, diagnosis=_unknown(unread, _TIMELESS))
+        if diagnosis.cause != "PC809" or sent is None or sent.told or sent.time is None:
+            return record
+        waits = self._now - sent.time < _FIRST_OUTPUT_S
+        return replace(record, diagnosis=_unknown(diagnosis, _MAY_WAIT)) if waits else record
 
     def _make_observer(self, *, gaps: bool = False) -> Observer:
         """An observer that knows no request; with ``gaps`` it says of none that nothing came before."""

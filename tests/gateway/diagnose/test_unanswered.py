@@ -67,3 +67,35 @@ def test_a_failed_request_left_nothing_to_read(tmp_path: Path, capsys: pytest.Ca
     total = found(tmp_path, capsys, refused, line(1, 20, 0), line(2, 40, 2_304))
     assert codes(total) == {"PC801": 1}
     assert total["prompt_tokens"] == 2 * TOKENS
+
+
+@pytest.mark.parametrize("ttft", [{}, {"ttft_ms": 1800.0}])
+@pytest.mark.parametrize("untimed", [{0, 1, 2}, {1, 2}, {0, 2}, {1}])
+def test_without_times_an_entry_may_have_expired(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ttft: dict[str, float], untimed: set[int]
+) -> None:
+    """Of the request itself or of the one before it: neither the upstream is blamed nor a fan-out."""
+    lines = [line(number, 60.0 * number, 0, **ttft) for number in range(3)]
+    for number in untimed:
+        del lines[number]["time"]
+    total = found(tmp_path, capsys, *lines)
+    assert codes(total) == {"PC801": 1}
+    assert (total["lost_tokens"], total["achievable_hit_rate"]) == (0, 0.0)
+
+
+def test_without_times_a_clock_in_the_prompt_is_still_the_callers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [line(number, 0.0, 0) for number in range(3)]
+    for number, each in enumerate(lines):
+        del each["time"]
+        each["request"]["messages"][0]["content"] = f"It is 12:0{number}:17. " + RULES
+    assert codes(found(tmp_path, capsys, *lines))["PC101"] == 2
+
+
+def test_what_missed_is_called_the_upstream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    total = found(tmp_path, capsys, line(0, 0, 0, ttft_ms=1.0), line(1, 60, 0, ttft_ms=1.0))
+    missed = next(cause for cause in total["causes"] if cause["code"] == "PC809")
+    assert (
+        "60 s ago and should have been cached; the upstream did not read it" in missed["example"]["summary"]
+    )
