@@ -109,7 +109,7 @@ class Settings:
     log_level: str = "info"
     log_requests: bool = False
     max_body_bytes: int = 32 * MIB
-    bodies_mib: int = 512
+    bodies_mib: int = 1024
     max_header_bytes: int = 64 * 1024
     max_requests: int = 4096
     keep_alive_s: float = 15.0
