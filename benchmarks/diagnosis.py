@@ -4,12 +4,13 @@ Plays generated conversations against a simulated provider's cache: ordinary tra
 faults together with a clock in the system prompt. Prints precision and recall for every cause, alone and
 combined. Alone, a pair is right when its cause comes first, at the path and the character where the texts
 part. Combined, each of the two causes must be listed, at its own place, and no third. A third table holds
-breakpoints, tools, compaction, refusals and what the built-in engine tells, a fourth requests in every kind
+breakpoints, tools, compaction, refusals, rare settings and what the built-in engine tells, a fourth requests in every kind
 of writing and with pictures, to providers whose tokens are now two bytes and now eight: exactly the causes of
 the label must be named. A fifth changes prompts in several places or all over: instructions that end in what
 is new in every request, tools and instructions together, other white space everywhere. A sixth has values far
 apart in one long text, JSON that is written anew, histories changed twice, conversations on two models in
-turn. A last one has no prompts at all: what counters in a row prove by themselves.
+turn. A seventh has messages that stand before every question, with values in them and without. A last one has
+no prompts at all: what counters in a row prove by themselves.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from promptcache.counters import diagnose_sequence
 from tests.gateway.observe.changing_traffic import CHANGING_FAULTS, CHANGING_SCENES, codes_of
 from tests.gateway.observe.counted_traffic import COUNTED
 from tests.gateway.observe.marked_traffic import MARKED_FAULTS, MARKED_SCENES, play
+from tests.gateway.observe.preamble_traffic import PREAMBLE_FAULTS, PREAMBLE_SCENES
+from tests.gateway.observe.rare_traffic import RARE_FAULTS, RARE_SCENES
 from tests.gateway.observe.scattered_traffic import SCATTERED_FAULTS, SCATTERED_SCENES
 from tests.gateway.observe.scenes import Stage
 from tests.gateway.observe.traffic import COMBINED, FAULTS, SCENES, Author, Pair, clocked
@@ -38,10 +41,11 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe import Diagnosis
 
 NONE = "none"
-MARKED = (*MARKED_SCENES, *MARKED_FAULTS)
+MARKED = (*MARKED_SCENES, *MARKED_FAULTS, *RARE_SCENES, *RARE_FAULTS)
 WRITTEN = (*WRITTEN_SCENES, *WRITTEN_FAULTS)
 CHANGING = (*CHANGING_SCENES, *CHANGING_FAULTS)
 SCATTERED = (*SCATTERED_SCENES, *SCATTERED_FAULTS)
+PREAMBLE = (*PREAMBLE_SCENES, *PREAMBLE_FAULTS)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}
 """What a fault brings with it: static text behind it, a breakpoint on it."""
@@ -123,7 +127,7 @@ def text_at(body: dict[str, Any], path: str | None) -> str | None:
 
 def main(pairs: int = 3_000) -> int:
     """Print the tables; 1 where a number is below 0.98."""
-    alone, combined, others, written, changing, scattered, counters = (Score() for _ in range(7))
+    alone, combined, others, written, changing, scattered, preamble, counters = (Score() for _ in range(8))
     makers = [*SCENES, *FAULTS]
     for number in range(pairs * 2 // 3):
         pair = makers[number % len(makers)](Author(number))
@@ -145,6 +149,9 @@ def main(pairs: int = 3_000) -> int:
         scene = SCATTERED[number % len(SCATTERED)](Author(number))
         scattered.add(scene.codes or [NONE], codes_of(play(scene).causes, scene.codes) or [NONE])
     for number in range(pairs // 6):
+        scene = PREAMBLE[number % len(PREAMBLE)](Author(number))
+        preamble.add(scene.codes or [NONE], codes_of(play(scene).causes, scene.codes) or [NONE])
+    for number in range(pairs // 6):
         counted = COUNTED[number % len(COUNTED)](Author(number))
         counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
     worst = min(
@@ -154,6 +161,7 @@ def main(pairs: int = 3_000) -> int:
         written.show("any writing"),
         changing.show("in several places"),
         scattered.show("far apart, anew, twice"),
+        preamble.show("before every question"),
         counters.show("counters alone"),
     )
     return 0 if worst >= LEAST else 1

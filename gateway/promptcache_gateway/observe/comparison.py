@@ -39,6 +39,7 @@ from promptcache_gateway.observe.likeness import (
 )
 from promptcache_gateway.observe.lookup import common_depth
 from promptcache_gateway.observe.pieces import byte_length
+from promptcache_gateway.observe.preamble import is_preamble_again
 from promptcache_gateway.observe.texts import common_prefix
 
 if TYPE_CHECKING:
@@ -189,7 +190,11 @@ def _is_meant(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
         return True
     if one.role == other.role and result_shape(one.body, other.body):
         return True
-    return is_same_picture(one, other) or _is_replay(earlier, later, at, masker)
+    return (
+        is_same_picture(one, other)
+        or _is_replay(earlier, later, at, masker)
+        or is_preamble_again(earlier, later, masker)
+    )
 
 
 def _is_replay(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:

@@ -2,7 +2,8 @@
 
 Retrieved documents as messages of their own and examples drawn for every question recur between requests that
 have nothing to do with each other, in another place and order. Nobody changed what had been sent: each was
-sent once. A request that continues another holds what that one asked last, or asks it again.
+sent once. A request that continues another holds what that one asked last, or asks it again. Messages that
+stand before every question (`preamble`) were meant to be the same without that.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.likeness import stands_whole
+from promptcache_gateway.observe.preamble import is_preamble_again
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
@@ -23,6 +25,8 @@ def unless_drawn_anew(comparison: Comparison, masker: Masker) -> Comparison:
     """The comparison; where only pieces recur behind the same instructions, nothing in it is broken."""
     earlier, later, depth = comparison.earlier, comparison.later, comparison.depth
     if not comparison.broken or depth < later.head or goes_on(earlier, later, masker):
+        return comparison
+    if comparison.living_full is None and is_preamble_again(earlier, later, masker):
         return comparison
     matching = min(comparison.shared_bytes, later.offsets[depth])
     return replace(comparison, broken=False, matching_bytes=matching, matching_full=None)

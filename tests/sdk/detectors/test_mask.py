@@ -108,3 +108,10 @@ def test_fragments_of_shapes_are_scanned_without_error(text: str) -> None:
 def test_what_stays_is_not_masked() -> None:
     text = "Open at 18:00, version 1.2.3, 99 EUR, ISO 8601."
     assert mask_volatile(text) == text
+
+
+def test_a_time_with_a_colon_behind_it_is_masked_whole() -> None:
+    lines = [f"status at 2026-11-29T12:00:{second:02}: pending" for second in (4, 8)]
+    assert mask_volatile(lines[0]) == mask_volatile(lines[1]) == "status at \u27e8timestamp\u27e9: pending"
+    addresses = ["mac 12:34:56:ab:cd:ef", "mac 12:34:56:7a:cd:ef"]
+    assert [mask_volatile(text) for text in addresses] == addresses
