@@ -2,7 +2,7 @@
 
 uvicorn looks at every header by itself, with two regular expressions each. Here all are looked at
 together, and what is not plain (a connection to be closed, a body in pieces, a header that cannot be
-sent) goes its way.
+sent) goes its way. An answer that broke off is cut without uvicorn's calling it an error of the application.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     RequestResponseCycle,
 )
+
+from promptcache_gateway.plane.hangup import CUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +34,15 @@ class AnswerCycle(RequestResponseCycle):
         """ASGI's send."""
         if not (self.flow.write_paused or self.disconnected or self.access_log) and self._sent(message):
             return
+        if message["type"] == CUT:
+            self._cut()
+            return
         await super().send(message)
+
+    def _cut(self) -> None:
+        """Close the connection behind what was sent."""
+        self.disconnected = True  # to whom nothing more is owed
+        self.transport.close()
 
     def _sent(self, message: ASGISendEvent) -> bool:
         """Send what is plain; False where it is not, and nothing has happened."""

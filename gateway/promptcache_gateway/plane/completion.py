@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.under_way import Portion, UnderWay
     from promptcache_gateway.upstreams.base import StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Switchboard
+
+logger = logging.getLogger("promptcache.gateway")
 
 T = TypeVar("T")
 
@@ -171,9 +174,9 @@ class CompletionEndpoint:
                 if isinstance(flight.reply, WholeReply):
                     await _answer_whole(flight, flight.reply, send)
                 else:
-                    await _answer_stream(flight, flight.reply, send, self._keep_alive_s)
+                    await _answer_stream(flight, flight.reply, watch, send, self._keep_alive_s)
         except ApiError as error:
-            await _fail(flight, error, send)
+            await _fail(flight, error, watch, send)
         except asyncio.CancelledError as error:
             uncancel()
             if isinstance(error, GivenUpError):
@@ -183,12 +186,12 @@ class CompletionEndpoint:
             else:
                 try:
                     async with asyncio.timeout(_LAST_WORDS_S):
-                        await _fail(flight, stopping(), send)
+                        await _fail(flight, stopping(), watch, send)
                 except TimeoutError:
                     await watch.drop()  # the caller has stopped reading
         except Exception as error:  # noqa: BLE001 - one request's failure must not reach others
             log_failure(f"request {call.id}", error)
-            await _fail(flight, internal_error(call.id), send)
+            await _fail(flight, internal_error(call.id), watch, send)
 
 
 async def _aside(call: Call, work: Callable[[], T]) -> T:
@@ -216,7 +219,9 @@ async def _answer_whole(flight: Flight, reply: WholeReply, send: Send) -> None:
     await send_whole(send, reply.status, [*reply.headers, *as_headers(summary)], body)
 
 
-async def _answer_stream(flight: Flight, reply: StreamReply, send: Send, keep_alive_s: float) -> None:
+async def _answer_stream(
+    flight: Flight, reply: StreamReply, watch: HangUpWatch, send: Send, keep_alive_s: float
+) -> None:
     try:
         summary = await _aside(flight.call, flight.preview)
         flight.started = True
@@ -230,12 +235,19 @@ async def _answer_stream(flight: Flight, reply: StreamReply, send: Send, keep_al
         await reply.close()
     summary = await _aside(flight.call, partial(flight.end, reply.status))
     if reply.error is not None and not reply.events:
-        return  # a torn body must not look complete: the connection is closed instead
+        await _cut(flight, reply.error, watch, send)
+        return
     last = as_comment(summary) if reply.events else b""
     await send({"type": "http.response.body", "body": last, "more_body": False})
 
 
-async def _fail(flight: Flight, error: ApiError, send: Send) -> None:
+async def _cut(flight: Flight, code: str | None, watch: HangUpWatch, send: Send) -> None:
+    """End an answer that broke off by closing the connection: a torn body must not look complete."""
+    logger.warning("request %s: its answer broke off (%s), its connection is closed", flight.call.id, code)
+    await watch.cut(send)
+
+
+async def _fail(flight: Flight, error: ApiError, watch: HangUpWatch, send: Send) -> None:
     """End with an error: a response where none has begun, else the stream's last event."""
     summary = flight.end(error.status, error.code)
     with contextlib.suppress(Exception):  # the caller may be gone by now, which changes nothing here
@@ -244,3 +256,5 @@ async def _fail(flight: Flight, error: ApiError, send: Send) -> None:
         elif flight.streams_events:
             body = error_event(error, flight.call.dialect, flight.call.id) + as_comment(summary)
             await send({"type": "http.response.body", "body": body, "more_body": False})
+        else:
+            await _cut(flight, error.code, watch, send)

@@ -2,6 +2,9 @@
 
 It costs nothing at the provider and reuses nothing, so that it is neither observed nor recorded. What was
 changed of it, so that the count is that of what would be sent, is named in the answer's headers.
+
+Where the call would go on to the next upstream of its route, so does the question. One that cannot count is not
+passed over: another's count is not that of where the call goes.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from promptcache_gateway.failures import log_failure
 from promptcache_gateway.mutations import MUTATIONS
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
 from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
-from promptcache_gateway.plane.dispatch import at
+from promptcache_gateway.plane.dispatch import at, goes_on, theirs
 from promptcache_gateway.plane.hangup import unless_gone
 from promptcache_gateway.plane.responses import send_error, send_whole
 from promptcache_gateway.plane.summary import as_headers
@@ -24,11 +27,14 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from promptcache_gateway.access import Access
+    from promptcache_gateway.exchange import Call
     from promptcache_gateway.mutations import Mutator
     from promptcache_gateway.tenancy import Caller
     from promptcache_gateway.under_way import Portion, UnderWay
     from promptcache_gateway.upstreams.base import WholeReply
-    from promptcache_gateway.upstreams.switchboard import Switchboard
+    from promptcache_gateway.upstreams.switchboard import Hop, Switchboard
+
+_CANNOT = 501  # `errors.cannot_count`
 
 
 class CountEndpoint:
@@ -74,8 +80,7 @@ class CountEndpoint:
         """The count, and the names of the changes that were asked for."""
         body = await read_body(scope["headers"], receive, self._max_body_bytes, portion)
         payload = decode_object(body)
-        hop = self._switchboard.route(model_of(payload))[0]
-        upstream = hop.line.upstream
+        route = self._switchboard.route(model_of(payload))
         call = make_call(
             body,
             payload,
@@ -84,14 +89,42 @@ class CountEndpoint:
             path=scope["path"],
             dialect="anthropic.messages",
             tenant="default",
-            upstream=upstream.name,
-            model=hop.model,
+            upstream=route[0].line.upstream.name,
+            model=route[0].model,
         )
         headers = self._access.without_credentials(scope["headers"])
         inbound = Inbound("POST", headers, scope.get("query_string", b""))
-        call = self._mutator.prepare(at(call, hop), hop.line)
-        if "anthropic.messages" not in upstream.dialects:
-            call = across(upstream, call)
-        changed = [change.name for change in call.changes if change.name in MUTATIONS and change.paths]
-        reply = await unless_gone(scope, receive, upstream.count_prompt(call, inbound))
-        return reply, changed
+        return await unless_gone(scope, receive, self._ask(call, route, inbound))
+
+    async def _ask(
+        self, call: Call, route: tuple[Hop, ...], inbound: Inbound
+    ) -> tuple[WholeReply, list[str]]:
+        """The first answer on the route; raises, or returns, what was met where nobody gives one."""
+        places = [hop for hop in route if not hop.line.circuit.is_open] or route
+        asked: list[tuple[ApiError | WholeReply, Call]] = []
+        for hop in places:
+            here = self._mutator.prepare(at(call, hop), hop.line)
+            if "anthropic.messages" not in hop.line.upstream.dialects:
+                here = across(hop.line.upstream, here)
+            met = await _met(hop, here, theirs(inbound, route.index(hop)))
+            if asked and isinstance(met, ApiError) and met.status == _CANNOT:
+                continue  # it does not make a failure that may pass one that does not
+            asked.append((met, here))
+            if not goes_on(met):
+                break
+        met, here = asked[-1]
+        if isinstance(met, ApiError):
+            raise met
+        return met, _asked_for(here)
+
+
+async def _met(hop: Hop, call: Call, inbound: Inbound) -> ApiError | WholeReply:
+    try:
+        return await hop.line.upstream.count_prompt(call, inbound)
+    except ApiError as error:
+        return error
+
+
+def _asked_for(call: Call) -> list[str]:
+    """The names of a call's changes that were asked for."""
+    return [change.name for change in call.changes if change.name in MUTATIONS and change.paths]

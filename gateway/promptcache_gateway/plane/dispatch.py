@@ -33,6 +33,18 @@ _RETRIED_STATUS = frozenset({429, 503, 529})
 _FIRST_PAUSE_S = 0.05
 
 
+def goes_on(met: ApiError | WholeReply) -> bool:
+    """Whether the next upstream of a route is asked after what was met at one."""
+    if isinstance(met, ApiError):
+        return met.code in _FAILURES or met.status == 429
+    return met.status in _ELSEWHERE_STATUS
+
+
+def theirs(inbound: Inbound, index: int) -> Inbound:
+    """What goes with a call to a place of a route. A caller's credentials are no fallback's own."""
+    return inbound if index == 0 else replace(inbound, headers=without_credentials(inbound.headers))
+
+
 def at(call: Call, hop: Hop) -> Call:
     """The call as it goes to one upstream: its model spliced where the name there is another."""
     name = hop.line.upstream.name
@@ -53,7 +65,7 @@ async def dispatch(
     Args:
         call: as received, its body the caller's own.
         route: where it may go, best first.
-        inbound: what came with it. A fallback never sees the caller's credentials: they are not its own.
+        inbound: what came with it.
         depart: makes of them what goes to one place of the route.
 
     Raises:
@@ -64,16 +76,15 @@ async def dispatch(
         if not hop.line.circuit.allows():
             failure = failure or _left_alone(hop.line)
             continue
-        theirs = inbound if index == 0 else replace(inbound, headers=without_credentials(inbound.headers))
-        here, theirs = depart(call, hop, theirs)
+        here, along = depart(call, hop, theirs(inbound, index))
         try:
-            reply = await _insist(hop.line, here, theirs)
+            reply = await _insist(hop.line, here, along)
         except ApiError as error:
-            if error.code not in _FAILURES and error.status != 429:
+            if not goes_on(error):
                 raise
             failure = error
             continue
-        if not isinstance(reply, WholeReply) or reply.status not in _ELSEWHERE_STATUS:
+        if not isinstance(reply, WholeReply) or not goes_on(reply):
             return reply
         failure = reply
     assert failure is not None, "a route has at least one hop"

@@ -2,7 +2,11 @@
 
 ASGI tells of a disconnect only to whoever waits for a message, which costs every request a task of its own.
 Our own server says it at once instead, to whom the scope's extension `EXTENSION` was asked to tell; under
-another server a small task waits.
+another server a small task waits. The other way round, the gateway cuts off a caller whose answer broke off.
+
+A caller that has only said that it sends no more (``shutdown(SHUT_WR)``) counts as gone, too: on the wire it
+is the same as one that has left, which only writing to it would tell, and a prompt would be computed and paid
+for until then.
 """
 
 from __future__ import annotations
@@ -16,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import TracebackType
 
-    from starlette.types import Receive, Scope
+    from starlette.types import Receive, Scope, Send
 
 EXTENSION = "promptcache.hang_up"
+CUT = "promptcache.http.cut"
+"""The type of an ASGI message that our own server knows: the answer ends here, and not as a whole one."""
 CALLER_GONE, CALLER_STALLED = "caller_gone", "caller_stalled"
 
 T = TypeVar("T")
@@ -101,6 +107,11 @@ class HangUpWatch:
         if self._hang_ups is not None:
             self._hang_ups.drop()
             await asyncio.sleep(0)  # the server hears of it
+
+    async def cut(self, send: Send) -> None:
+        """Close the connection behind what was sent of an answer that broke off: it must not look whole."""
+        if self._hang_ups is not None:
+            await send({"type": CUT})
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import socket
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from promptcache_gateway.plane.hangup import EXTENSION, HangUps, HangUpWatch
+from tests.gateway.mock_upstream import MockUpstream, Wire, wait_until
+
+if TYPE_CHECKING:
+    from tests.gateway.serving import Served
 
 
 async def _never() -> dict[str, Any]:
@@ -80,3 +85,23 @@ async def test_every_request_of_a_connection_is_told_and_another_end_is_another_
     assert await stopped == "was cancelled"
     connection.happened()
     assert [await first, await second] == ["gave up", "gave up"]
+
+
+def test_who_says_that_it_sends_no_more_is_gone(proxied: Served, mock: MockUpstream) -> None:
+    """A half-closed connection cannot be told from one whose caller has left; nothing is done for it."""
+
+    async def silent(wire: Wire) -> None:
+        await wire.gone()
+        mock.closed.set()
+
+    mock.script = silent
+    body = b'{"model":"m","messages":[]}'
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body)
+    with socket.create_connection(("127.0.0.1", int(proxied.url.rpartition(":")[2])), timeout=20) as caller:
+        caller.sendall(head + body)
+        wait_until(lambda: mock.seen)
+        caller.shutdown(socket.SHUT_WR)
+        assert caller.recv(1) == b""
+    assert mock.wait_closed()
+    rows = proxied.get("/promptcache/v1/requests").json()["data"]
+    assert [(row["status"], row["error"]) for row in rows] == [(499, "caller_gone")]
