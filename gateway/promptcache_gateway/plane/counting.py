@@ -3,8 +3,8 @@
 It costs nothing at the provider and reuses nothing, so that it is neither observed nor recorded. What was
 changed of it, so that the count is that of what would be sent, is named in the answer's headers.
 
-Where the call would go on to the next upstream of its route, so does the question. One that cannot count is not
-passed over: another's count is not that of where the call goes.
+Where the call would go on to the next upstream of its route, so does the question. One that cannot count is
+not passed over: another's count is not that of where the call goes.
 """
 
 from __future__ import annotations
