@@ -106,7 +106,7 @@ class Counted:
             template=exchange.template or f"{model or 'unknown model'} (counters only)",
             learned=exchange.template is None,
             tenant=exchange.tenant,
-            upstream="log",
+            upstream="the upstream",
             model=model,
             dialect="counters",
             status=exchange.status,

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.prompt import TRIVIAL_CHARS
+from promptcache_gateway.observe.row import variant_of
 from promptcache_gateway.observe.texts import common_prefix
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ def best_predecessor(row: Row, prompt: Prompt, route: tuple[str, str], not_befor
 
     Requests of the same conversation come before others, however much of the head those share. Among them
     the longest prefix counts first, volatile values bridged, then the one with most of the messages behind.
-    Where a conversation goes to and fro between models, that is the own model's last one.
+    Where a conversation goes to and fro between models, that is the own model's last one; and where another
+    request shares as much under the same settings and cache key, it is that one, be it long ago.
     """
     best = _best(row, prompt, route, not_before, at)
     if best.route == route:
-        return best
+        return _of_own_variant(row, prompt, best) or best
     held = [entry for entry in _newest(row) if entry.route == route and entry.lives(not_before, at)]
     return _of_same_conversation(held, prompt, best) or best
 
@@ -50,6 +52,19 @@ def best_predecessor(row: Row, prompt: Prompt, route: tuple[str, str], not_befor
 def _newest(row: Row) -> list[Entry]:
     """The row's newest requests, the last one first."""
     return [entry for _, entry in zip(range(_SCANNED), reversed(row.entries), strict=False)]
+
+
+def _of_own_variant(row: Row, prompt: Prompt, best: Entry) -> Entry | None:
+    """The newest request with this one's settings, of those that share as much as the best one does."""
+    if best.prompt.parameters == prompt.parameters:
+        return None
+    own = variant_of(best.route, prompt.parameters)
+    newest = row.variants.get(own)
+    if newest is None or best.variant == own:
+        return None
+    whole = min(common_depth(best.prompt.masked, prompt.masked), max(prompt.turn, 1))
+    held = (*(entry for entry in _newest(row) if entry.variant == own), newest)
+    return next((one for one in held if common_depth(one.prompt.masked, prompt.masked) >= whole), None)
 
 
 def _of_same_conversation(held: list[Entry], prompt: Prompt, best: Entry) -> Entry | None:

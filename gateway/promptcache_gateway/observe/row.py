@@ -10,10 +10,14 @@ from __future__ import annotations
 import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from promptcache.divergence.parameters import telling_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from promptcache_gateway.observe.extents import Extent
     from promptcache_gateway.observe.prompt import Prompt
@@ -48,6 +52,14 @@ class Entry:
     cached_tokens: int | None = None
     response_id: str | None = None
     lifetime_s: float = math.inf
+    _variant: int | None = field(default=None, init=False, repr=False)
+
+    @property
+    def variant(self) -> int:
+        """The key of its route and settings."""
+        if self._variant is None:
+            self._variant = variant_of(self.route, self.prompt.parameters)
+        return self._variant
 
     @property
     def route(self) -> tuple[str, str]:
@@ -71,7 +83,8 @@ class Entry:
 class Row:
     """The requests of one tenant and family, oldest first, and their indexes.
 
-    ``lengths`` is what is known of prefixes in tokens, by model and exact key. It outlives the requests.
+    ``variants`` leads to the newest request of each route with the same settings. ``lengths`` is what is
+    known of prefixes in tokens, by model and exact key. It outlives the requests.
     """
 
     entries: deque[Entry] = field(default_factory=deque)
@@ -79,12 +92,24 @@ class Row:
     masked: dict[int, Entry] = field(default_factory=dict)
     messages: dict[int, Entry] = field(default_factory=dict)
     routes: dict[tuple[str, str], dict[int, Entry]] = field(default_factory=dict)
+    variants: dict[int, Entry] = field(default_factory=dict)
     lengths: OrderedDict[tuple[str, int], Extent] = field(default_factory=OrderedDict)
     size: int = 0
     forgotten: bool = False
 
 
 _Index = dict[int, Entry]
+
+
+def variant_of(route: tuple[str, str], parameters: Mapping[str, Any]) -> int:
+    """The key of a route and of those settings that shape a prompt, or say which cache holds it."""
+    told = telling_parameters(parameters)
+    if not told:
+        return hash(route)
+    try:
+        return hash((route, orjson.dumps(told, option=orjson.OPT_SORT_KEYS)))
+    except TypeError:  # numbers and texts that only other readers of JSON let through
+        return hash((route, repr(told)))
 
 
 def indexes_of(row: Row, entry: Entry) -> tuple[tuple[_Index, tuple[int, ...]], ...]:
@@ -95,6 +120,7 @@ def indexes_of(row: Row, entry: Entry) -> tuple[tuple[_Index, tuple[int, ...]], 
         (row.routes.setdefault(entry.route, {}), prompt.exact),
         (row.masked, prompt.masked),
         (row.messages, prompt.messages),
+        (row.variants, (entry.variant,)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from promptcache.divergence.evidence import Finding
 from promptcache.providers import find_model, prompt_parameters
 
-__all__ = ["parameter_findings"]
+__all__ = ["parameter_findings", "telling_parameters"]
 
 _KEYS = ("prompt_cache_key", "cache_salt", "prompt_cache_options")
 _SCHEMAS = ("response_format", "text", "output_config", "output_format")
@@ -45,6 +45,19 @@ def parameter_findings(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> 
         _finding("PC607", key, earlier, later, "tools") for key in _KEYS if _differs(earlier, later, key)
     ]
     return findings
+
+
+def telling_parameters(body: Mapping[str, Any]) -> dict[str, object]:
+    """Return what of a request's settings and cache keys shapes its prompt, or says which cache holds it.
+
+    Two requests of one model with equal ones are equal but for their texts. What says the same as its absence
+    is left out.
+    """
+    model = body.get("model")
+    facts = find_model(model) if isinstance(model, str) else None
+    reach = prompt_parameters(facts.provider if facts else None)
+    found = {name: _value(body, name) for name in body if name in reach or name in _KEYS}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _reordered(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[Finding]:
