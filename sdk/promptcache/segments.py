@@ -48,7 +48,8 @@ class Segment:
     text (or compact JSON where a block is not text). ``breakpoint`` is the mark that stands on it, or None.
     ``message`` is the index of the message it belongs to, or None. ``extra`` is the compact JSON of a
     message's other fields that reach the prompt (a tool call's id, reasoning), "" when there are none; it
-    is compared and hashed, and not counted in lengths.
+    is compared and hashed, and not counted in lengths. ``seat`` is the place it takes at a provider that
+    reads a text like a list of that one text; "" where it takes its own.
     """
 
     path: str
@@ -58,11 +59,12 @@ class Segment:
     breakpoint: Mapping[str, Any] | None = None
     message: int | None = None
     extra: str = ""
+    seat: str = ""
 
     @property
     def place(self) -> str:
         """Its path in a list of messages: a string ``input`` stands for a list of one."""
-        return "input[0]" if self.path == "input" else self.path
+        return self.seat or ("input[0]" if self.path == "input" else self.path)
 
     @property
     def head(self) -> int:

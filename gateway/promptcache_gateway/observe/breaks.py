@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from promptcache.causes import get_cause
 from promptcache.divergence.evidence import alike
-from promptcache.providers import find_model
 from promptcache_gateway.observe.compaction import COMPACTION
 from promptcache_gateway.observe.edits import counterpart
 from promptcache_gateway.observe.places import Place, spot_of
@@ -67,10 +66,7 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     first = reasons.get(codes[0])
     named = bool(comparison.divergence.causes)
     summary = first.summary if first else _what_broke(comparison, places[0], lost, losses)
-    doubtful = codes == ("PC206",) and _is_read_alike(comparison)
-    attribution: Attribution = (
-        first.attribution if first else "caller" if named and not doubtful else "unknown"
-    )
+    attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
     elsewhere = first is None and spot_of(comparison, codes[0]).start != comparison.shared_bytes
     return Break(
         codes,
@@ -80,6 +76,20 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
         attribution,
         tokens.estimated or elsewhere,
     )
+
+
+def was_read_past(evidence: Evidence, tokens: Tokens) -> bool:
+    """Whether the provider may have read on behind what differs, to within a step of all that it had.
+
+    It need not mind the difference: some drop old thoughts, or write tool calls out themselves. Only asked
+    where the step is not known; where it is, what is left in it counts for nothing anyway.
+    """
+    rules, comparison = evidence.rules, evidence.comparison
+    if comparison is None or tokens.ruler is None or tokens.lost is None or not tokens.cached:
+        return False
+    if rules.reports_exactly or rules.marked_only or rules.step > 1 or tokens.lost >= rules.granularity:
+        return False
+    return tokens.cached > tokens.ruler.at(comparison.shared_bytes).least
 
 
 def causes_of(comparison: Comparison) -> tuple[str, ...]:
@@ -95,8 +105,6 @@ def causes_of(comparison: Comparison) -> tuple[str, ...]:
         codes = tuple(code for code in codes if code != "PC403")
     codes = tuple(code for code in codes if not _costs_nothing(comparison, code)) or codes
     codes = tuple(code for code in codes if not _is_asked_anew(comparison, code)) or codes
-    if "PC206" in codes and len(codes) > 1 and _is_read_alike(comparison):
-        codes = tuple(code for code in codes if code != "PC206")
     if codes == ("PC403",) and comparison.breaks_off:
         return ("PC401",)  # the instructions were not edited: static text stands behind a value
     return codes or (_unnamed(comparison),)
@@ -121,13 +129,6 @@ def _is_asked_anew(comparison: Comparison, code: str) -> bool:
     if before is None or before < earlier.turn:
         return False
     return not alike(earlier.segments[before].body, later.segments[place[0]].body)
-
-
-def _is_read_alike(comparison: Comparison) -> bool:
-    """Whether a text is a string here and a list there, at a provider that is known to read both as one."""
-    model = comparison.later.parameters.get("model")
-    facts = find_model(model) if isinstance(model, str) else None
-    return "shape" in comparison.divergence.details and facts is not None and facts.provider == "anthropic"
 
 
 def _unnamed(comparison: Comparison) -> str:

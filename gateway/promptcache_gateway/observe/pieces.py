@@ -43,9 +43,7 @@ class Piece:
     def is_of(self, segment: Segment) -> bool:
         """Whether it is the piece of a segment, marks aside, whose path and text are known to be the same."""
         own = self._segment
-        return own is segment or (
-            own.extra == segment.extra and own.role == segment.role and own.kind == segment.kind
-        )
+        return own is segment or _beside_text(own) == _beside_text(segment)
 
     def key(self, masker: Masker, budget: tuple[int, int]) -> int:
         """The key with volatile values masked."""
@@ -68,6 +66,10 @@ class Piece:
         if self._usual is None:
             self._usual = usual_tokens(self._segment)
         return self._usual
+
+
+def _beside_text(segment: Segment) -> tuple[str, ...]:
+    return segment.extra, segment.role, segment.kind, segment.seat
 
 
 class Pieces:

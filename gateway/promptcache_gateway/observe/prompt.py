@@ -17,6 +17,7 @@ from promptcache.quick_values import quick
 from promptcache.segments import Segment, cut_request, newest_turn_start
 from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET, UNMASKED
 from promptcache_gateway.observe.pieces import MARKUP_BYTES, Piece, Pieces
+from promptcache_gateway.observe.read_alike import read_alike
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,7 +84,7 @@ class PromptReader:
         Raises:
             promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
         """
-        segments = cut_request(body, self._known)
+        segments = read_alike(body, cut_request(body, self._known))
         piece_of = self._pieces.of
         return _put_together(body, segments, tuple([piece_of(segment) for segment in segments]), self._masker)
 
@@ -94,7 +95,7 @@ def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
     Raises:
         promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
     """
-    segments = cut_request(body)
+    segments = read_alike(body, cut_request(body))
     return _put_together(body, segments, tuple([Piece(segment) for segment in segments]), masker)
 
 

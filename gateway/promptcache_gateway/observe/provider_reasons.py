@@ -77,8 +77,13 @@ def gap_between(earlier: Entry, later: Prompt) -> Gap:
     return Gap(section, depth >= later.turn, reusable, max(0, total - reusable))
 
 
-def anthropic_reason(earlier: Entry | None, later: Prompt | None) -> dict[str, Any] | None:
-    """Anthropic's ``cache_miss_reason``; None where the earlier request is continued."""
+def anthropic_reason(
+    earlier: Entry | None, later: Prompt | None, cached: int | None = None
+) -> dict[str, Any] | None:
+    """Anthropic's ``cache_miss_reason``; None where the earlier request is continued, or all of it was read.
+
+    ``cached`` tokens were read, None where that is not reported.
+    """
     if later is None:
         return {"type": "unavailable"}
     if earlier is None:
@@ -88,6 +93,8 @@ def anthropic_reason(earlier: Entry | None, later: Prompt | None) -> dict[str, A
     if any(before.get(name) != after.get(name) for name in ("model", "speed")):
         total = gap.reusable_tokens + gap.missed_tokens
         return {"type": "model_changed", "cache_missed_input_tokens": total}
+    if cached and cached >= (gap.reusable_tokens + gap.missed_tokens) * (1 - _SLACK):
+        return None
     if gap.section in {"tools", "system"}:
         return {"type": f"{gap.section}_changed", "cache_missed_input_tokens": gap.missed_tokens}
     if any(finding.code == "PC504" for finding in parameter_findings(before, after)):

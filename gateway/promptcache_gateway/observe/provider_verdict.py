@@ -79,7 +79,7 @@ def our_answer(
         return openai_verdict(earlier, later, cached)
     if question.response_id is None:
         return None  # a first turn: there is nothing to compare with
-    reason = anthropic_reason(earlier, later)
+    reason = anthropic_reason(earlier, later, cached)
     return None if reason is None else {"cache_miss_reason": reason}
 
 

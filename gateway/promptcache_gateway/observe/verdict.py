@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
-from promptcache_gateway.observe.breaks import explain_break
+from promptcache_gateway.observe.breaks import explain_break, was_read_past
 from promptcache_gateway.observe.compaction import goes_on_from_summary
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.marked import breaks_behind_marks
@@ -188,9 +188,8 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
         )
     if lost is not None and lost <= _NOTHING and (tokens.cached or not tokens.reusable):
         return _hit(evidence, tokens, compared_with=compared)
-    if tokens.cached is None and divergence.causes == ("PC206",) and divergence.severity == "info":
-        summary = f"{divergence.path} is of another shape, which this provider is known to read as the same."
-        return _counted(tokens, summary=summary, path=divergence.path, compared_with=compared)
+    if was_read_past(evidence, tokens):
+        return _hit(evidence, tokens, compared_with=compared)
     found = explain_break(evidence, tokens)
     place = found.places[0]
     return _counted(

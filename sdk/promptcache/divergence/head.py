@@ -50,7 +50,7 @@ def head_findings(
 
 def _flip_findings(old: Sequence[Segment], new: Sequence[Segment]) -> list[Finding]:
     """The same text, once as a string and once as a list of blocks."""
-    first, second = (".".join(segment.path for segment in side) for side in (old, new))
+    first, second = (".".join(segment.place for segment in side) for side in (old, new))
     if first == second or first.count("[") == second.count("["):
         return []
     return [

@@ -116,7 +116,7 @@ def _same_message(earlier: Sequence[Segment], later: Sequence[Segment], index: i
         return reasoning
     if (
         before.role == after.role
-        and (".content[" in before.path) != (".content[" in after.path)
+        and (".content[" in before.place) != (".content[" in after.place)
         and (flip := _flip_finding(earlier, later, index))
     ):
         return flip
