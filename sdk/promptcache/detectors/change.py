@@ -62,6 +62,10 @@ _PERSON_LABEL = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"[A-Z][a-z'\u2019-]+(?:[A-Z][a-z'-]+)*")
+_WITH_ADDRESS = re.compile(
+    r"(?:[^\W\d_][\w.'\u2019-]{0,40},? ){1,4}[(<\[]?(?:mailto:)?[\w.+-]{1,64}@[\w-]+\.\w"
+)
+"""A name that its bearer's address follows: ``Ann Lee (ann@example.com)``."""
 
 
 def classify_change(before: str, after: str, offset: int) -> str | None:
@@ -135,6 +139,8 @@ def _same_label(left: str, right: str, at: int) -> str | None:
     label = label[label.rfind("\n") + 1 :]
     if not one or not other or one == other:
         return None
+    if _WITH_ADDRESS.match(left, start) and _WITH_ADDRESS.match(right, start):
+        return "PC104"
     return _by_label(label, one, other) or _by_look(one, other)
 
 

@@ -116,7 +116,12 @@ def addressed(author: Author, rules: str) -> str:
     return f"You help {author.random.choice(_NAMES)} {author.random.randrange(10**6)}x.\n{rules}"
 
 
-VALUES = {clock: "PC101", identifier: "PC102", addressed: "PC401"}
+def known_by_address(author: Author, rules: str) -> str:
+    person = author.random.choice(_NAMES)
+    return f"You help {person} ({person[0].lower()}{author.random.randrange(10**6)}@example.com).\n{rules}"
+
+
+VALUES = {clock: "PC101", identifier: "PC102", addressed: "PC401", known_by_address: "PC104"}
 
 
 def value_before(

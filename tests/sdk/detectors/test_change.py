@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from promptcache.detectors import classify_change
+from promptcache.divergence.evidence import common_prefix
 
 CHANGES = [
     ("Total of the order: 1,234.50", "Total of the order: 1.234,50", "PC205"),
@@ -98,3 +101,13 @@ def test_a_change_far_from_the_volatile_value_is_not_its_fault() -> None:
 def test_an_offset_outside_the_texts_is_taken_for_their_end() -> None:
     assert classify_change("abc", "abcd", 99) is None
     assert classify_change("abc", "xbc", -5) is None
+
+
+def test_a_name_with_its_address_is_somebodys() -> None:
+    people = ("Ann Lee (ann@example.com)", "Bob de la Roy (bob@example.com)", "Ann Poe <ap@example.org>")
+    for one, other in itertools.combinations(people, 2):
+        before, after = (f"You help {person}.\nAlways be kind." for person in (one, other))
+        assert classify_change(before, after, common_prefix(before, after)) == "PC104"
+    places = ("You help in Oslo (Norway).", "You help in Turin (Italy).")
+    assert classify_change(*places, 12) is None
+    assert classify_change("You help Ann Lee (a@b.org).", "You help everybody (in Oslo).", 9) is None
