@@ -17,6 +17,12 @@ export async function get(path, parameters = {}) {
   return answer(url, { headers: { accept: "application/json" } });
 }
 
+// How the upstreams are, whatever the status it comes with.
+export async function health() {
+  const response = await fetch(new URL("health", document.baseURI), { headers: { accept: "application/json" } });
+  return response.json();
+}
+
 export function send(path, body) {
   const headers = { accept: "application/json", "content-type": "application/json" };
   return answer(new URL(path, root), { method: "POST", headers, body: JSON.stringify(body) });

@@ -1,7 +1,7 @@
 // Which view is shown, with what data; fetched again whenever the gateway says that something happened.
 
 import { html, render, useEffect, useRef, useState } from "./vendor/preact-htm.js";
-import { get, listen } from "./api.js";
+import { get, health, listen } from "./api.js";
 import { Trouble } from "./parts.js";
 import { link, readRoute } from "./route.js";
 import { EngineView } from "./views/engine.js";
@@ -31,10 +31,11 @@ function viewOf([kind, name]) {
 }
 
 async function loadOverview(names, { window }) {
-  const [templates, requests, budgets] = await Promise.all([get("templates"), get("requests", { limit: LAST }), get("budgets").catch(() => [])]);
+  const [templates, requests, budgets, { upstreams }] = await Promise.all([get("templates"), get("requests", { limit: LAST }),
+    get("budgets").catch(() => []), health().catch(() => ({}))]);
   const chosen = window ?? fitting(templates);
   const [timeline, sparklines] = await Promise.all([get("timeline", { window: chosen }), get("sparklines", { window: chosen })]);
-  return { templates, requests: requests.data, timeline, sparklines, budgets };
+  return { templates, requests: requests.data, timeline, sparklines, budgets, upstreams: upstreams ?? {} };
 }
 
 async function loadTemplate([, name], { window }) {

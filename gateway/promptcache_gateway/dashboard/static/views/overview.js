@@ -7,14 +7,16 @@ import { count, duration, known, moment, money, percent, plural, short, times } 
 import { link, toTemplate } from "../route.js";
 import { Budgets } from "./budgets.js";
 import { CauseTable } from "./causes.js";
+import { LeftAlone } from "./left_alone.js";
 import { RequestTable } from "./requests.js";
 
 export function Overview({ data, causes }) {
-  const { templates, requests, timeline, sparklines, budgets } = data;
-  if (templates.length === 0) return html`<${Welcome} />`;
+  const { templates, requests, timeline, sparklines, budgets, upstreams } = data;
+  if (templates.length === 0) return html`<${LeftAlone} upstreams=${upstreams} /><${Welcome} />`;
   const total = sum(templates);
   return html`
     <h1 class="hidden">Overview</h1>
+    <${LeftAlone} upstreams=${upstreams} />
     <section class="lead" aria-label="all that was recorded">
       <div class="headline"><p><span class="big">${percent(total.hitRate)}</span>${" "}of prompt tokens came from the cache</p>
         <${HitBar} cached=${known(total.hitRate) ? total.cached : null} prompt=${total.reported} ceiling=${total.ceiling} />
