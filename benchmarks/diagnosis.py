@@ -4,7 +4,7 @@ Plays generated conversations against a simulated provider's cache: ordinary tra
 faults together with a clock in the system prompt. Prints precision and recall for every cause, alone and
 combined. Alone, a pair is right when its cause comes first, at the path and the character where the texts
 part. Combined, each of the two causes must be listed, at its own place, and no third. A third table holds
-breakpoints, tools, compaction, refusals, rare settings and what the built-in engine tells, a fourth requests in every kind
+breakpoints, tools, compaction, refusals, rare settings, what the engine tells, a fourth requests in any kind
 of writing and with pictures, to providers whose tokens are now two bytes and now eight: exactly the causes of
 the label must be named. A fifth changes prompts in several places or all over: instructions that end in what
 is new in every request, tools and instructions together, other white space everywhere. A sixth has values far

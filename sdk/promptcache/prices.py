@@ -21,11 +21,12 @@ from promptcache.errors import PriceListError
 if TYPE_CHECKING:
     from promptcache.usage import Usage
 
-__all__ = ["Cost", "cost_usd", "effective_prices", "price_at", "price_usage"]
+__all__ = ["Cost", "cost_usd", "effective_prices", "price_at", "price_usage", "unread_usd"]
 
 _MILLION = 1_000_000
 _NAMES = frozenset({"input", "output", "cache_read"})
 _TTLS = ("5m", "1h", "30m", "12h")
+_LONGEST_FIRST = ("12h", "1h", "30m", "5m")
 _DEFAULT_TTLS = ("5m", "30m")  # writes a provider does not split have its default lifetime; each has one
 
 
@@ -72,6 +73,37 @@ def price_at(usage: Usage, rates: Mapping[str, float]) -> Cost:
     return Cost(
         sum([tokens * rates[name] for name, tokens in counts.items() if tokens]) / _MILLION, (), upper
     )
+
+
+def unread_usd(usage: Usage, tokens: int, rates: Mapping[str, float]) -> float | None:
+    """Return what ``tokens`` that were not read cost more than reading them would have, in USD, or None.
+
+    They are those that follow what was read. A provider writes up to the last breakpoint, what is kept longer
+    in front of what is kept for less; so they were written as far as anything was, and the others were
+    computed at the price of input.
+
+    Args:
+        usage: the request's counts.
+        tokens: how many of its tokens could have been read and were not.
+        rates: plain prices for a request of its size, as `effective_prices` gives them.
+    """
+    if "input" not in rates or "cache_read" not in rates:
+        return None
+    usd, left = 0.0, tokens
+    for name, count in _written(usage, rates):
+        taken = min(left, count)
+        if taken and name not in rates:
+            return None
+        usd += taken * (rates[name] - rates["cache_read"]) if taken else 0.0
+        left -= taken
+    return (usd + left * (rates["input"] - rates["cache_read"])) / _MILLION
+
+
+def _written(usage: Usage, rates: Mapping[str, float]) -> list[tuple[str, int]]:
+    """Return the written tokens with the name of their price, in the order in which they stand."""
+    split = [(ttl, getattr(usage, f"cache_write_{ttl}") or 0) for ttl in _LONGEST_FIRST]
+    unsplit = max(0, (usage.cache_write or 0) - sum(tokens for _, tokens in split))
+    return [*[(_write_price(ttl, rates), tokens) for ttl, tokens in split], (_unsplit_price(rates), unsplit)]
 
 
 def effective_prices(prices: Mapping[str, Any], total_input: int) -> dict[str, float]:

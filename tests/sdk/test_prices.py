@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache.errors import PriceListError
-from promptcache.prices import Cost, cost_usd, effective_prices, price_usage
+from promptcache.prices import Cost, cost_usd, effective_prices, price_usage, unread_usd
 from promptcache.providers import find_model
 from promptcache.usage import Usage
 from tests.sdk.bodies import sampled
@@ -145,3 +145,28 @@ def test_output_that_was_not_counted_costs_nobody_knows_what() -> None:
     assert price_usage(usage, {"input": 2.0, "output": 8.0}) == Cost(None)
     assert cost_usd(usage, {"input": 2.0, "output": 0}) == pytest.approx(1e-5)
     assert cost_usd(Usage(total_input=5, output=1, reported=True), {"input": 2.0, "output": 8.0}) is None
+
+
+@pytest.mark.parametrize(
+    ("tokens", "usd"),
+    [
+        (0, 0.0),
+        (150, 150 * 5.7),  # what is kept for an hour stands in front
+        (250, 200 * 5.7 + 50 * 3.45),
+        (350, 200 * 5.7 + 100 * 3.45 + 50 * 2.7),  # the rest was computed and not written
+    ],
+)
+def test_what_was_not_read_costs_what_became_of_it(tokens: int, usd: float) -> None:
+    assert unread_usd(USAGE, tokens, PRICES) == pytest.approx(usd / 1e6)
+    unsplit = Usage(total_input=1000, uncached=100, cache_read=600, cache_write=300, output=10, reported=True)
+    written = min(tokens, 300)
+    assert unread_usd(unsplit, tokens, PRICES) == pytest.approx(
+        (written * 3.45 + (tokens - written) * 2.7) / 1e6
+    )
+
+
+def test_without_the_price_of_what_became_of_it_a_loss_is_not_known() -> None:
+    for missing in ("input", "cache_read", "cache_write_1h"):
+        rates = {name: price for name, price in PRICES.items() if name != missing}
+        assert unread_usd(USAGE, 250, rates) is None
+    assert unread_usd(USAGE, 150, {name: PRICES[name] for name in ("input", "cache_read", "cache_write_1h")})

@@ -99,6 +99,7 @@ class Counted:
     def _judged(self, line: _Line, verdict: Diagnosis) -> Judged:
         exchange, counts = line.exchange, line.counts
         usage = exchange.usage if exchange.usage is not None else Usage.unreported()
+        counted = replace(usage, total_input=counts.total_input, cache_write=counts.write)
         model = counts.model or ""
         record = RequestRecord(
             id=exchange.id or f"line {line.number}",
@@ -121,7 +122,7 @@ class Counted:
             duration_ms=0.0,
             response_id=None,
             saved_usd=self._money.saved(usage, model),
-            diagnosis=self._money.price_loss(verdict, model, counts.total_input),
+            diagnosis=self._money.price_loss(verdict, model, counted),
         )
         return Judged(line.number, record, counted=True, exchange=exchange)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from promptcache.prices import effective_prices, price_at
+from promptcache.prices import effective_prices, price_at, unread_usd
 from promptcache.quick_values import changed
 
 if TYPE_CHECKING:
@@ -37,18 +37,17 @@ class Money:
         self._flat: dict[str, tuple[Mapping[str, Any], Mapping[str, float]]] = {}
         self._last: tuple[Cost | None, Usage | None, str] = (None, None, "")
 
-    def price_loss(self, diagnosis: Diagnosis, model: str, total_input: int | None) -> Diagnosis:
-        """The diagnosis with what its lost tokens cost beyond what reading them would have cost."""
-        rates = self._rates(model, total_input) if diagnosis.lost_tokens is not None else None
-        if (
-            rates is None
-            or diagnosis.lost_tokens is None
-            or "input" not in rates
-            or "cache_read" not in rates
-        ):
+    def price_loss(self, diagnosis: Diagnosis, model: str, usage: Usage | None) -> Diagnosis:
+        """The diagnosis with what its lost tokens cost beyond what reading them would have cost.
+
+        What of them was written anew has the price of writing. ``usage`` None: nothing was counted yet.
+        """
+        lost = diagnosis.lost_tokens
+        rates = self._rates(model, usage.total_input) if lost is not None and usage is not None else None
+        if lost is None or usage is None or rates is None:
             return diagnosis
-        usd = diagnosis.lost_tokens * (rates["input"] - rates["cache_read"]) / _MILLION
-        return changed(diagnosis, lost_usd=usd)
+        usd = unread_usd(usage, lost, rates)
+        return diagnosis if usd is None else changed(diagnosis, lost_usd=usd)
 
     def saved(self, usage: Usage, model: str) -> float | None:
         """What the request would have cost without a cache, less what it cost; negative for a bad write."""

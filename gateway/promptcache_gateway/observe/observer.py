@@ -274,8 +274,7 @@ class Observer:
             diagnosis = diagnose(observation.evidence(self._masker), usage, engine, placement)
             if observation.sight.rules.reports_exactly:
                 return diagnosis  # the built-in engine has no prices
-            total = usage.total_input if usage is not None else None
-            return self._money.price_loss(diagnosis, observation.call.model, total)
+            return self._money.price_loss(diagnosis, observation.call.model, usage)
         except Exception as error:  # noqa: BLE001 - as above
             _report("diagnose", observation.call, error)
             return Diagnosis(summary="The diagnosis failed; the gateway's log says where.")

@@ -102,10 +102,83 @@ def test_what_is_remembered_of_prices_changes_no_sum(
         usage = Usage.from_response({"usage": {"prompt_tokens": total, "completion_tokens": 5, **details}})
         cost, rates = price_usage(usage, known[model]), effective_prices(known[model], total)
         upper = None if cost.usd is None or cost.upper_usd is None else cost.upper_usd - cost.usd
-        lost = money.price_loss(Diagnosis(lost_tokens=3), model, total).lost_usd
+        lost = money.price_loss(Diagnosis(lost_tokens=3), model, usage).lost_usd
 
         for _ in range(2):
             assert money.cost(usage, model) == (cost.upper_usd if cost.usd is None else cost.usd)
             assert money.saved(usage, model) == (upper if usage.reported else None)
         both = "input" in rates and "cache_read" in rates
         assert lost == (3 * (rates["input"] - rates["cache_read"]) / 1e6 if both else None)
+
+
+_WRITES = ("12h", "1h", "30m", "5m")
+
+
+@given(
+    st.lists(st.integers(0, 500), min_size=7, max_size=7),
+    st.integers(0, 3_000),
+    st.dictionaries(
+        st.sampled_from([f"cache_write_{ttl}" for ttl in _WRITES]), st.floats(0.1, 20.0), max_size=4
+    ),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_loss_is_the_cost_less_the_cost_had_it_been_read(
+    counts: list[int], lost: int, writing: dict[str, float]
+) -> None:
+    uncached, read, *written, unsplit = counts
+    prices = {"input": 3.0, "output": 15.0, "cache_read": 0.3, "cache_write": 3.75, **writing}
+    lost = min(lost, uncached + sum(written) + unsplit)
+    split = dict(zip((f"cache_write_{ttl}" for ttl in _WRITES), written, strict=True))
+    total = uncached + read + sum(written) + unsplit
+    usage = Usage(total, uncached, read, sum(written) + unsplit, output=9, reported=True, **split)
+    left, kept = lost, []
+    for tokens in (*written, unsplit, uncached):
+        kept.append(tokens - min(tokens, left))
+        left -= tokens - kept[-1]
+    had_been_read = Usage(
+        total,
+        kept[5],
+        read + lost,
+        sum(kept[:5]),
+        output=9,
+        reported=True,
+        **dict(zip(split, kept[:4], strict=True)),
+    )
+    money = Money(lambda _: prices)
+    was, could = money.cost(usage, "m"), money.cost(had_been_read, "m")
+    assert was is not None
+    assert could is not None
+    found = money.price_loss(Diagnosis(lost_tokens=lost), "m", usage).lost_usd
+    assert found == pytest.approx(was - could, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "usd"),
+    [({"ephemeral_5m_input_tokens": 100_000}, 0.345), ({"ephemeral_1h_input_tokens": 100_000}, 0.57)],
+)
+def test_what_was_lost_and_written_anew_has_the_price_of_writing(
+    lifetime: dict[str, int], usd: float
+) -> None:
+    usage = Usage.from_response(
+        {
+            "usage": {
+                "input_tokens": 50,
+                "cache_read_input_tokens": 0,
+                "cache_creation_input_tokens": 100_000,
+                "cache_creation": lifetime,
+                "output_tokens": 9,
+            }
+        }
+    )
+    sonnet = {"input": 3.0, "output": 15.0, "cache_read": 0.3, "cache_write_5m": 3.75, "cache_write_1h": 6.0}
+    money, model = Money(lambda _: sonnet), "claude-sonnet-4-5"
+    lost = Diagnosis(lost_tokens=100_000)
+    assert money.price_loss(lost, model, usage).lost_usd == pytest.approx(usd)
+    unwritten = Usage.from_response(
+        {"usage": {"input_tokens": 100_050, "cache_read_input_tokens": 0, "output_tokens": 9}}
+    )
+    assert money.price_loss(lost, model, unwritten).lost_usd == pytest.approx(0.27)
+    assert money.price_loss(lost, model, None).lost_usd is None
+    unpriced = Money(lambda _: {"input": 3.0, "cache_read": 0.3})
+    assert unpriced.price_loss(lost, model, usage).lost_usd is None
+    assert unpriced.price_loss(lost, model, unwritten).lost_usd == pytest.approx(0.27)
