@@ -31,10 +31,20 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A file's text under the path it is reported by; turns offsets into places."""
+    """A file's text under the path it is reported by; turns offsets into places.
+
+    ``name`` is what the file is called in its project, and what it is judged by: the path it is reported by
+    depends on the working directory. Empty: the path itself.
+    """
 
     path: str
     text: str
+    name: str = ""
+
+    @property
+    def called(self) -> str:
+        """The path by which the file is judged."""
+        return self.name or self.path
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -56,7 +56,7 @@ class ResultCache:
         if others is None:
             return None
         digest = sha256(f"{_own_version()}\0{settings.fingerprint()}\0{file.asked}\0{file.path}\0".encode())
-        digest.update(f"{file.source.path}\0{workspace.roots}\0{others}\0".encode())
+        digest.update(f"{file.source.path}\0{file.source.called}\0{workspace.roots}\0{others}\0".encode())
         digest.update(file.source.text.encode("utf-8", "surrogatepass"))
         key = digest.hexdigest()
         return Cached(key, self._read(key))

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from promptcache_lint.aside import is_beside_the_product
 from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Finding, Severity
 
@@ -113,10 +112,9 @@ class PracticeRule(Rule):
         """One finding for each practice with the rule's code."""
         for practice in prompt.practices:
             if practice.code == self.code:
-                aside = is_beside_the_product(practice.place.path)
                 yield Finding(
                     code=self.code,
-                    severity=min(practice.severity, Severity.WARNING) if aside else practice.severity,
+                    severity=practice.severity,
                     message=practice.says,
                     place=practice.place,
                     source=practice.source,

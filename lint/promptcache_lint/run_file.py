@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from promptcache_lint.aside import is_beside_the_product
 from promptcache_lint.declared import vocabulary_of
 from promptcache_lint.declared_python import prepare_python
 from promptcache_lint.errors import InternalError, MissingExtraError, UnreadableFileError
@@ -19,6 +20,7 @@ from promptcache_lint.places import Place, Source
 from promptcache_lint.prompts import Hole, flatten
 from promptcache_lint.readers.choice import choose_reader
 from promptcache_lint.readers.reading import Forgetful, InputFile, Workspace
+from promptcache_lint.rule import PracticeRule
 from promptcache_lint.rulebook import all_rules
 from promptcache_lint.suppressions import MARKER, apply, find_suppressions
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from promptcache_lint.result_cache import ResultCache
     from promptcache_lint.settings import Settings
 
-__all__ = ["FileLinter", "FileResult", "read_source"]
+__all__ = ["FileLinter", "FileResult", "read_text"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class FileLinter:
         shown = self.workspace.display(path)
         settings = self._settings.in_file(path)
         try:
-            source = read_source(path, shown)
+            source = self.workspace.source(path, read_text(path))
         except UnreadableFileError as error:
             found = _unreadable(shown, error, settings)
             return FileResult(shown, _grave(found, settings), Source(shown, "") if found else None)
@@ -84,7 +86,7 @@ class FileLinter:
     def _looked_up(self, file: InputFile, settings: Settings) -> list[Finding]:
         """What the cache knows of a text, or else what is found in it."""
         source = file.source
-        reader = choose_reader(file.path, source.path, source.text, asked=file.asked)
+        reader = choose_reader(file.path, source.called, source.text, asked=file.asked)
         if reader is None:
             return []
         cached = self._cache.look_up(file, reader, settings, self.workspace) if self._cache else None
@@ -120,7 +122,7 @@ class FileLinter:
         except RecursionError:
             too_deep = UnreadableFileError("The file is nested too deeply to be followed.")
             return _unreadable(source.path, too_deep, settings)
-        findings = one_for_each_fault(_checked(prompts, source.path, settings))
+        findings = one_for_each_fault(_checked(prompts, source, settings))
         findings += _unchecked(prompts, settings)
         if MARKER in source.text:
             findings = _suppressed(findings, reader, source, settings)
@@ -148,7 +150,7 @@ LARGEST_FILE = 8 << 20
 """Bytes beyond which a file is data, not a prompt."""
 
 
-def read_source(path: Path, shown: str) -> Source:
+def read_text(path: Path) -> str:
     """The text of a file. Raises `UnreadableFileError`: too large, or the place where it is not UTF-8."""
     try:
         size = path.stat().st_size
@@ -165,7 +167,7 @@ def read_source(path: Path, shown: str) -> Source:
         raise UnreadableFileError(f"Not UTF-8: {error.reason}.", row=row, column=column) from error
     except OSError as error:
         raise UnreadableFileError(f"Cannot be read: {error.strerror}.") from error
-    return Source(shown, text.replace("\r\n", "\n"))
+    return text.replace("\r\n", "\n")
 
 
 def _unreadable(shown: str, error: UnreadableFileError, settings: Settings) -> list[Finding]:
@@ -179,14 +181,20 @@ def _grave(findings: list[Finding], settings: Settings) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.severity >= settings.severity)
 
 
-def _checked(prompts: list[Prompt], path: str, settings: Settings) -> list[tuple[Prompt, Finding]]:
+def _checked(prompts: list[Prompt], source: Source, settings: Settings) -> list[tuple[Prompt, Finding]]:
     rules = [rule for rule in all_rules() if settings.selects(rule.code)] if prompts else []
+    aside = is_beside_the_product(source.called)
     found = []
     for prompt in prompts:
         codes = _codes_in(prompt)
         concerned = (rule for rule in rules if rule.concerns(codes))
-        findings = (finding for rule in concerned for finding in rule.check(prompt))
-        found += [(prompt, finding) for finding in findings if finding.place.path == path]
+        for rule in concerned:
+            most = Severity.WARNING if aside and isinstance(rule, PracticeRule) else Severity.ERROR
+            found += [
+                (prompt, replace(finding, severity=min(finding.severity, most)))
+                for finding in rule.check(prompt)
+                if finding.place.path == source.path
+            ]
     return found
 
 

@@ -59,7 +59,7 @@ class Standing:
 
     def judged(self, finding: Finding, source: Source | None, *, asked: bool) -> Finding:
         """The finding as grave as its tree allows."""
-        path = PurePosixPath(finding.place.path)
+        path = PurePosixPath(source.called if source is not None else finding.place.path)
         if finding.severity == Severity.INFO or finding.code.startswith("PC9"):
             return finding
         if path.suffix.lower() in PROGRAMS:
@@ -119,6 +119,8 @@ class Standing:
         if path.name in self._names or stem in self._names:
             return True
         folder, kind = path.parent.name, path.suffix
+        if not folder:
+            return any(f"*{kind}" in text for text in self._texts)
         return any(
             f"{kind}" in text and re.search(rf"\b{re.escape(folder)}[\"'/]", text) for text in self._texts
         )

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.fixes.edits import apply_edits
-from promptcache_lint.places import Source
 from promptcache_lint.readers.reading import InputFile
 from promptcache_lint.run_file import FileLinter
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.discovery import Found
     from promptcache_lint.fixes.fix import Fix
+    from promptcache_lint.places import Source
 
 __all__ = ["Rewritten", "difference", "rewrite", "write"]
 
@@ -65,7 +65,7 @@ def _fixed(file: InputFile, linter: FileLinter, *, unsafe: bool) -> tuple[str, i
         if text is None:
             break
         count += 1
-        file = replace(file, source=Source(file.source.path, text))
+        file = replace(file, source=replace(file.source, text=text))
         linter = linter.again()
     return file.source.text, count
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.fixes.candidates import candidates
 from promptcache_lint.fixes.edits import apply_edits
-from promptcache_lint.places import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +57,7 @@ class Trial:
             return False
         if self._before is None:
             self._before = _counted(self._lint(self._file))
-        changed = replace(self._file, source=Source(self._file.source.path, text))
+        changed = replace(self._file, source=replace(self._file.source, text=text))
         after = _counted(self._lint(changed))
         kind = (finding.code, finding.severity)
         return after[kind] < self._before[kind] and after <= self._before

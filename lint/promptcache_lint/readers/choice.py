@@ -65,7 +65,7 @@ _LARGEST = 2_000_000
 
 
 def choose_reader(path: Path, relative: str, text: str, *, asked: bool) -> Reader | None:
-    """The reader for a file with ``text``; None if it holds no prompt; ``relative`` is the shown path."""
+    """The reader for a file with ``text``; None if it holds none; ``relative``: its name in its project."""
     suffix = path.suffix.lower()
     if suffix in _PYTHON:
         return PythonReader()

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from jinja2 import nodes
 
 from promptcache_lint.errors import UnreadableFileError
-from promptcache_lint.places import Source
 from promptcache_lint.prompts import Branch, Hole, Text
 from promptcache_lint.readers.jinja_values import Scope, Traits, evaluate, mapping_order, spell
 from promptcache_lint.rulebook import in_words
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     import jinja2
 
-    from promptcache_lint.places import Place
+    from promptcache_lint.places import Place, Source
     from promptcache_lint.prompts import Part, Trait
     from promptcache_lint.readers.reading import Workspace
 
@@ -228,7 +227,7 @@ class TemplateWalker:
                 text = path.read_text(encoding="utf-8")
             except (OSError, ValueError):
                 continue
-            source = Source(self.workspace.display(path), text)
+            source = self.workspace.source(path, text)
             return TemplateWalker(self.workspace, path, source, self._depth + 1), text
         return None, ""
 

@@ -71,7 +71,7 @@ class _Notebook:
         self._lines: list[_Line] = []
         for cell in _code_cells(parse_json(source.text)):
             self._lines += _readable(list(_lines(cell, source)))
-        self.code = Source(source.path, "\n".join(line.code for line in self._lines))
+        self.code = Source(source.path, "\n".join(line.code for line in self._lines), source.name)
 
     def place(self, place: Place) -> Place:
         """A place in the code as a place in the file."""

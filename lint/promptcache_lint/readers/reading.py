@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from promptcache_lint.places import Source
+from promptcache_lint.project_names import ProjectNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from promptcache_lint.places import Place, Source
+    from promptcache_lint.places import Place
     from promptcache_lint.prompts import Prompt
     from promptcache_lint.rulebook import Vocabulary
 
@@ -40,12 +44,21 @@ class Workspace:
     base: Path
     shared: dict[str, object] = field(default_factory=dict)
 
+    @cached_property
+    def names(self) -> ProjectNames:
+        """What files are called in their projects."""
+        return ProjectNames(self.roots)
+
     def display(self, path: Path) -> str:
         """The path as reports show it: relative to the working directory where it lies below it."""
         try:
             return path.relative_to(self.base).as_posix()
         except ValueError:
             return path.as_posix()
+
+    def source(self, path: Path, text: str) -> Source:
+        """The text of the file at ``path``, under the path shown, and under its name in its project."""
+        return Source(self.display(path), text, self.names.of(path))
 
 
 @runtime_checkable

@@ -35,7 +35,7 @@ def talks_to_model(source: Source) -> bool:
     """Whether a module's text or path has to do with models or with prompts for them."""
     text = source.text
     return any(
-        found for found in (_PROMPT_PATH.search(source.path), _MODELS.search(text), _PROMPTS.search(text))
+        found for found in (_PROMPT_PATH.search(source.called), _MODELS.search(text), _PROMPTS.search(text))
     )
 
 

@@ -10,13 +10,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
-from promptcache_lint.places import Source
 from promptcache_lint.readers.python.folders import Folders
 from promptcache_lint.readers.python.modules import Class, Definition, Function, Module, parse_module
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from promptcache_lint.places import Source
     from promptcache_lint.readers.reading import Workspace
 
 __all__ = ["Class", "Definition", "Function", "Module", "Program", "parse_module"]
@@ -62,7 +62,7 @@ class Program:
         try:
             if path.stat().st_size <= _LARGEST_MODULE:
                 text = path.read_text(encoding="utf-8")
-                module = parse_module(path, Source(self._workspace.display(path), text))
+                module = parse_module(path, self._workspace.source(path, text))
         except (OSError, ValueError, UnreadableFileError):
             module = None
         if module is None:

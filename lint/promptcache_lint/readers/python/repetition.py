@@ -69,7 +69,7 @@ def _row_in(part: Part, frame: Frame) -> int | None:
 
 def _is_made_anew(node: ast.AST, frame: Frame, running: list[Function]) -> bool:
     """Whether ``node``, in the function of ``frame``, is run for each request, as far as the source shows."""
-    if frame.function is None or frame.kept or is_beside_the_product(frame.module.source.path):
+    if frame.function is None or frame.kept or is_beside_the_product(frame.module.source.called):
         return False
     if any(sets_up(function.name) for function in running):
         return False

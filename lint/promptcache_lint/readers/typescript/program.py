@@ -10,13 +10,13 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from promptcache_lint.places import Source
 from promptcache_lint.readers.typescript.grammar import SUFFIXES, parse
 from promptcache_lint.readers.typescript.module import Module
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from promptcache_lint.places import Source
     from promptcache_lint.readers.reading import Workspace
     from promptcache_lint.readers.typescript.module import Import
 
@@ -128,7 +128,7 @@ class Program:
                 text = path.read_text(encoding="utf-8-sig")
             except (OSError, UnicodeDecodeError):
                 return None
-            module = parse_module(path, Source(self._workspace.display(path), text.replace("\r\n", "\n")))
+            module = parse_module(path, self._workspace.source(path, text.replace("\r\n", "\n")))
             self.add(module)
         return self._modules[path]
 

@@ -43,7 +43,7 @@ class TypeScriptReader:
         `UnreadableFileError` for a file with so little valid syntax that nothing was found in it.
         """
         if not self.may_hold_prompt(file, workspace):
-            shipped = file.asked or is_shipped(file.source.path, file.source.text)
+            shipped = file.asked or is_shipped(file.source.called, file.source.text)
             if shipped and imports_client(file.source.text) and is_installed():
                 _refuse_broken(parse_module(file.path, file.source), file)
             return []  # in a large tree most files end here, unparsed
@@ -64,7 +64,7 @@ class TypeScriptReader:
         """Whether a file is worth parsing: it hints at prompts and goes into production."""
         text = file.source.text
         hinted = may_hold_prompt(text, sink_words(workspace.vocabulary))
-        return hinted and (file.asked or is_shipped(file.source.path, text))
+        return hinted and (file.asked or is_shipped(file.source.called, text))
 
     @staticmethod
     def _skipped(workspace: Workspace) -> Iterable[Prompt]:

@@ -32,7 +32,7 @@ _EMPTY = re.compile(
 def is_made_anew(node: Node, frame: Frame) -> bool:
     """Whether ``node``, in the function of ``frame``, is run for each request, as far as the source shows."""
     module = frame.module
-    if frame.function is None or is_beside_the_product(module.source.path):
+    if frame.function is None or is_beside_the_product(module.source.called):
         return False
     if sets_up(frame.function.name or ""):
         return False
