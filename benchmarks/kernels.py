@@ -1,14 +1,16 @@
 """Compile every Triton kernel, as shipped, for every target, and write what each takes into ``kernels.md``.
 
-    python benchmarks/kernels.py [--targets cuda:90,hip:942] [--write]
+    python benchmarks/kernels.py [--targets cuda:90,hip:942] [--jobs 2] [--write]
 
 No GPU is needed: Triton brings the assemblers. A program that spills is marked; the exit status is then 1.
 """
 
 import argparse
+import os
 import platform
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import torch
@@ -31,14 +33,17 @@ MARK = "<!-- made by benchmarks/kernels.py -->"
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compile every kernel ahead of time.")
     parser.add_argument("--targets", default=",".join(name_of(target) for target in shipped.TARGETS))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
     parser.add_argument("--write", action="store_true", help="put the table into kernels.md")
     args = parser.parse_args()
     targets = [target for target in shipped.TARGETS if name_of(target) in args.targets.split(",")]
+    count = sum(1 for _ in launches(targets[0]))
+    places = [(target, place) for place in range(count) for target in targets]
     rows: dict[tuple[str, str], dict[Target, Resources]] = {}
-    for target in targets:
-        for each in launches(target):
-            rows.setdefault((each.operation, each.variant), {})[target] = compile_ahead(each.launch, target)
-            print(name_of(target), each.operation, each.variant, file=sys.stderr)
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for (target, _), (key, found) in zip(places, pool.map(compiled, places), strict=True):
+            rows.setdefault(key, {})[target] = found
+            print(name_of(target), *key, cell(found), file=sys.stderr)
     text = "\n".join(table(rows, targets))
     print(text)
     if args.write:
@@ -48,19 +53,26 @@ def main() -> int:
     return 1 if spilling else 0
 
 
+def compiled(where: tuple[Target, int]) -> tuple[tuple[str, str], Resources]:
+    """What one of a target's launches is and takes; launches do not go to other processes."""
+    target, place = where
+    each = list(launches(target))[place]
+    return (each.operation, each.variant), compile_ahead(each.launch, target)
+
+
 def launches(target: Target) -> Iterator[shipped.Shipped]:
-    """Every operation; attention by head size, then what can be set together, under the heaviest rules."""
+    """Attention by head size, all else, then what can be set together, under the heaviest rules."""
     for dim in shipped.DIMS:
         yield from shipped.attention_launches(target, dim, torch.bfloat16)
+    for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
+        yield from shipped.row_launches(128, coding)
+    yield from shipped.other_launches(torch.bfloat16)
     for dim in (256, 128, 64):
         for coding, asked in COMBINED if dim > 64 else COMBINED[1:4:2]:
             for exact in (False, True):
                 yield from shipped.attention_launches(
                     target, dim, coding, asked=asked, gemma=True, deterministic=exact
                 )
-    for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
-        yield from shipped.row_launches(128, coding)
-    yield from shipped.other_launches(torch.bfloat16)
 
 
 def table(rows: dict[tuple[str, str], dict[Target, Resources]], targets: list[Target]) -> Iterator[str]:

@@ -67,7 +67,7 @@ def _length(*, deterministic: bool) -> int:
 
 
 def _tiles(target: Target, query: Tensor, layer: Layer, *, deterministic: bool) -> tiles.AttentionTiles:
-    choose = tiles.deterministic_tiles if deterministic else tiles.extend_tiles
+    choose = tiles.deterministic_tiles if deterministic else tiles.divided_tiles
     return choose(target, layer.padded, query.element_size(), layer.parts.coded)
 
 

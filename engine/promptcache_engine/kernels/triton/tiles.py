@@ -3,7 +3,7 @@
 The split of decode attention is the same everywhere: results depend on it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from promptcache_engine.kernels.triton.launch import Options, Target
 
@@ -54,7 +54,17 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
         return AttentionTiles(128, 32, Options(8, 3))
     if padded <= 64 or target.arch >= 90:
         return AttentionTiles(128, 64, Options(8, 2 if coded else 3))
-    return AttentionTiles(64 if coded else 128, 32, Options(8, 2 if coded else 3))
+    return AttentionTiles(64, 32, Options(8, 2)) if coded else AttentionTiles(128, 16, Options(8, 3, 255))
+
+
+def divided_tiles(target: Target, padded: int, item_size: int, coded: int) -> AttentionTiles:
+    """For rows of many tokens whose keys are divided: writing states takes more registers than sums."""
+    chosen = extend_tiles(target, padded, item_size, coded)
+    if target.kind != "cuda" or item_size == 4:
+        return chosen
+    if target.arch < 90 and 64 < padded <= 128:
+        return AttentionTiles(64, 32, Options(8, chosen.options.stages, 255))
+    return replace(chosen, options=replace(chosen.options, registers=255))
 
 
 def decode_tiles(target: Target, padded: int, item_size: int, coded: int) -> AttentionTiles:

@@ -23,11 +23,13 @@ smaller ones of their generations (8.6, 8.9, 12.0), which take the same tiles, h
 
 PLAIN = [(target, 128, torch.bfloat16) for target in shipped.TARGETS] + [
     (Target("cuda", 90), 64, torch.float8_e4m3fn),
+    (Target("cuda", 100), 64, torch.bfloat16),
 ]
 
 COMBINED = [
     (Target("cuda", 80), 256, torch.int8, torch.float16, False),
     (Target("cuda", 80), 128, torch.float8_e4m3fn, torch.float16, True),
+    (Target("cuda", 80), 128, torch.bfloat16, torch.bfloat16, False),
     (Target("cuda", 90), 256, torch.float32, torch.float32, True),
     (Target("cuda", 90), 256, torch.int8, torch.float16, False),
     (Target("cuda", 90), 128, torch.int8, torch.float32, True),
