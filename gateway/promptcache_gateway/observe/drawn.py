@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
 
 
-def unless_drawn_anew(comparison: Comparison, masker: Masker) -> Comparison:
-    """The comparison; where only pieces recur behind the same instructions, nothing in it is broken."""
+def unless_drawn_anew(comparison: Comparison, masker: Masker, *, shuffled: bool = False) -> Comparison:
+    """The comparison; where only pieces recur behind the same instructions, nothing in it is broken.
+
+    ``shuffled``: they are the same pieces each time, in another order (`shuffles`).
+    """
     earlier, later, depth = comparison.earlier, comparison.later, comparison.depth
     if not comparison.broken or depth < later.head or goes_on(earlier, later, masker):
         return comparison
-    if comparison.living_full is None and is_preamble_again(earlier, later, masker):
+    if shuffled or (comparison.living_full is None and is_preamble_again(earlier, later, masker)):
         return comparison
     matching = min(comparison.shared_bytes, later.offsets[depth])
     return replace(comparison, broken=False, matching_bytes=matching, matching_full=None)

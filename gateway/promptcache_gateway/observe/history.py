@@ -26,6 +26,7 @@ from promptcache_gateway.observe.row import (
     learn_lengths,
     release,
 )
+from promptcache_gateway.observe.shuffles import are_shuffled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,6 +56,7 @@ class Match:
         lengths: which of its prefixes are known in tokens: their number of segments, and how many tokens.
         gaps: some earlier request has been forgotten, or is another tenant's on the same route, and may have
             more in common with this one.
+        shuffled: it has the examples of those before it, in another order each time.
         elsewhere: the match with another family's request that holds messages of this one's history, where no
             request of this family does; None where there is none.
     """
@@ -67,6 +69,7 @@ class Match:
     first: bool
     lengths: tuple[tuple[int, Extent], ...] = ()
     gaps: bool = False
+    shuffled: bool = False
     elsewhere: Match | None = None
 
 
@@ -147,6 +150,7 @@ class History:
                     pending=_is_pending(living if living is not None else best, at),
                     first=False,
                     lengths=known_lengths(row, prompt, route[1]),
+                    shuffled=are_shuffled(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
                     gaps=self._has_forgotten(tenant, row)
                     or any(
                         entry.lives(not_before, at)

@@ -118,7 +118,7 @@ class Observation:
             own, match = match, of_another_template(sight.prompt, match)
             comparison = compare(sight.prompt, match, route, masker, compacted=match is not own)
             if comparison is not None and match is own:
-                comparison = unless_drawn_anew(comparison, masker)
+                comparison = unless_drawn_anew(comparison, masker, shuffled=match.shuffled)
         return Evidence(
             prompt=sight.prompt,
             match=match,

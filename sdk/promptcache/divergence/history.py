@@ -85,7 +85,9 @@ def _further_findings(
 ) -> list[Finding]:
     """What else became of the history behind its first change, each code once, up to what is equal again."""
     found = {one.code: one for one in first}
-    for i, i_end, j, j_end in changed_runs(earlier[index:], later[index:])[1:]:
+    shuffled = first[0].details.get("segments", 0)  # these are the first change as a whole
+    index += shuffled
+    for i, i_end, j, j_end in changed_runs(earlier[index:], later[index:])[0 if shuffled else 1 :]:
         front = _messages_in(earlier[: index + i]) <= _PINNED_MESSAGES
         run = earlier[index + i : index + i_end], later[index + j : index + j_end]
         for finding in _run_findings(*run, "PC501" if front else "PC502"):
@@ -228,7 +230,19 @@ def _shuffle_finding(old: Sequence[Segment], new: Sequence[Segment]) -> Finding 
     if not length:
         return None
     results = all(_is_result(segment) for segment in old[:length])
-    return Finding("PC304" if results else "PC502", {"pattern": "reordered", "segments": length})
+    code = "PC304" if results else "PC103" if _are_examples(old[:length], new[:length]) else "PC502"
+    return Finding(code, {"pattern": "reordered", "segments": length})
+
+
+def _are_examples(old: Sequence[Segment], new: Sequence[Segment]) -> bool:
+    """Whether questions with their answers changed places in pairs: no conversation does so."""
+    pairs = [
+        [tuple(segment.text for segment in side[at : at + 2]) for at in range(0, len(side), 2)]
+        for side in (old, new)
+    ]
+    roles = [segment.role for segment in old]
+    alternating = set(roles[::2]) == {"user"} and set(roles[1::2]) == {"assistant"}
+    return alternating and sorted(pairs[0]) == sorted(pairs[1])
 
 
 def _is_result(segment: Segment) -> bool:

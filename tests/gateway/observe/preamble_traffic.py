@@ -93,7 +93,14 @@ def a_stamped_talk_that_goes_on(author: Author) -> Scene:
 def examples_most_like_the_question(author: Author) -> Scene:
     """Of all examples some, the likest first."""
     rules, pairs = author.instructions(), examples(author, 8)
-    return scene([request(author, rules, *shown(author.random.sample(pairs, 5))) for _ in range(4)])
+    return scene([request(author, rules, *shown(author.random.sample(pairs, 5))) for _ in range(6)])
+
+
+def examples_in_another_order_once(author: Author) -> Scene:
+    """Somebody put them in order: that was done once."""
+    rules, pairs = author.instructions(), examples(author)
+    orders = [pairs, pairs, pairs, [*pairs[2:], *pairs[:2]]]
+    return scene([request(author, rules, *shown(order)) for order in orders])
 
 
 # --- faults ---
@@ -133,6 +140,16 @@ def identifier_in_an_example(author: Author) -> Scene:
         ticket = said("user", f"Ticket {identifier(author)}: {pairs[at][0]['content']}")
         bodies.append(request(author, rules, *shown([*pairs[:at], (ticket, pairs[at][1]), *pairs[at + 1 :]])))
     return scene(bodies, "PC102")
+
+
+def examples_shuffled(author: Author) -> Scene:
+    """All of them each time, in whatever order."""
+    rules, pairs = author.instructions(), examples(author)
+    bodies = []
+    for turned in range(5):
+        rest = author.random.sample(pairs[1:], 5)
+        bodies.append(request(author, rules, *shown([*rest[:turned], pairs[0], *rest[turned:]])))
+    return scene(bodies, "PC103")
 
 
 def clock_far_inside_a_later_message(author: Author) -> Scene:
@@ -187,6 +204,7 @@ PREAMBLE_SCENES: tuple[Callable[[Author], Scene], ...] = (
     talks_with_canned_answers,
     a_stamped_talk_that_goes_on,
     examples_most_like_the_question,
+    examples_in_another_order_once,
 )
 """Traffic that draws no blame."""
 
@@ -194,6 +212,7 @@ PREAMBLE_FAULTS: tuple[Callable[[Author], Scene], ...] = (
     clock_in_a_context,
     date_in_a_context_without_an_answer,
     identifier_in_an_example,
+    examples_shuffled,
     clock_far_inside_a_later_message,
     clock_in_an_old_result,
     keys_of_a_context,

@@ -527,3 +527,19 @@ def test_a_clock_in_other_words_is_none_of_theirs() -> None:
     before = f"Invoice of Alice, paid {CLOCK % 4}. She asked for a refund of a coat in March."
     after = f"Reply in French only. Never quote law. The desk closed {CLOCK % 9}, so apologize."
     assert "PC101" not in compare_requests(chat(before, "hello"), chat(after, "hello")).causes
+
+
+def test_examples_that_change_places_in_pairs_are_drawn_and_not_edited() -> None:
+    pairs = [
+        ({"role": "user", "content": f"Ticket {word} came in."}, {"role": "assistant", "content": word})
+        for word in ("alpha", "beta", "gamma")
+    ]
+    asked = {"role": "user", "content": "And now?"}
+    bodies = [
+        {"model": "m", "messages": [*(message for pair in order for message in pair), asked]}
+        for order in (pairs, pairs[::-1])
+    ]
+    assert compare_requests(*bodies).causes == ("PC103",)
+    turned = {"model": "m", "messages": [*pairs[0][::-1], *pairs[1][::-1], asked]}
+    straight = {"model": "m", "messages": [*pairs[0], *pairs[1], asked]}
+    assert compare_requests(straight, turned).causes == ("PC502",)
