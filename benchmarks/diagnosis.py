@@ -9,8 +9,9 @@ of writing and with pictures, to providers whose tokens are now two bytes and no
 the label must be named. A fifth changes prompts in several places or all over: instructions that end in what
 is new in every request, tools and instructions together, other white space everywhere. A sixth has values far
 apart in one long text, JSON that is written anew, histories changed twice, conversations on two models in
-turn. A seventh has messages that stand before every question, with values in them and without. A last one has
-no prompts at all: what counters in a row prove by themselves.
+turn. A seventh has messages that stand before every question, with values in them and without. An eighth has
+texts that are lists now and strings then, as marks move along, and providers whose step nobody knows. A last
+one has no prompts at all: what counters in a row prove by themselves.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tests.gateway.observe.preamble_traffic import PREAMBLE_FAULTS, PREAMBLE_SCE
 from tests.gateway.observe.rare_traffic import RARE_FAULTS, RARE_SCENES
 from tests.gateway.observe.scattered_traffic import SCATTERED_FAULTS, SCATTERED_SCENES
 from tests.gateway.observe.scenes import Stage
+from tests.gateway.observe.shaped_traffic import SHAPED_FAULTS, SHAPED_SCENES
 from tests.gateway.observe.traffic import COMBINED, FAULTS, SCENES, Author, Pair, clocked
 from tests.gateway.observe.written_traffic import WRITTEN_FAULTS, WRITTEN_SCENES
 
@@ -46,6 +48,7 @@ WRITTEN = (*WRITTEN_SCENES, *WRITTEN_FAULTS)
 CHANGING = (*CHANGING_SCENES, *CHANGING_FAULTS)
 SCATTERED = (*SCATTERED_SCENES, *SCATTERED_FAULTS)
 PREAMBLE = (*PREAMBLE_SCENES, *PREAMBLE_FAULTS)
+SHAPED = (*SHAPED_SCENES, *SHAPED_FAULTS)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}
 """What a fault brings with it: static text behind it, a breakpoint on it."""
@@ -127,7 +130,9 @@ def text_at(body: dict[str, Any], path: str | None) -> str | None:
 
 def main(pairs: int = 3_000) -> int:
     """Print the tables; 1 where a number is below 0.98."""
-    alone, combined, others, written, changing, scattered, preamble, counters = (Score() for _ in range(8))
+    alone, combined, others, written, changing, scattered, preamble, shaped, counters = (
+        Score() for _ in range(9)
+    )
     makers = [*SCENES, *FAULTS]
     for number in range(pairs * 2 // 3):
         pair = makers[number % len(makers)](Author(number))
@@ -152,6 +157,9 @@ def main(pairs: int = 3_000) -> int:
         scene = PREAMBLE[number % len(PREAMBLE)](Author(number))
         preamble.add(scene.codes or [NONE], codes_of(play(scene).causes, scene.codes) or [NONE])
     for number in range(pairs // 6):
+        scene = SHAPED[number % len(SHAPED)](Author(number))
+        shaped.add(scene.codes or [NONE], play(scene).causes or [NONE])
+    for number in range(pairs // 6):
         counted = COUNTED[number % len(COUNTED)](Author(number))
         counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
     worst = min(
@@ -162,6 +170,7 @@ def main(pairs: int = 3_000) -> int:
         changing.show("in several places"),
         scattered.show("far apart, anew, twice"),
         preamble.show("before every question"),
+        shaped.show("strings and lists"),
         counters.show("counters alone"),
     )
     return 0 if worst >= LEAST else 1

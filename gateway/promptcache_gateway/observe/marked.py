@@ -49,18 +49,18 @@ def _readable_of(evidence: Evidence, entry: Entry, depth: int, idle_s: float) ->
         return 0
     limit = min(depth, kept_thoughts(evidence))
     earlier = entry.prompt.segments
-    written = [at for at in _marks(entry.prompt) if at < limit]
+    written = [at for at in marks_of(entry.prompt) if at < limit]
     alive = [
         at for at in written if (ttl_of(earlier[at].breakpoint) or rules.mark_lifetime_s or 0.0) >= idle_s
     ]
-    sought = _marks(later)
+    sought = marks_of(later)
     found = [at for at in alive if any(0 <= mark - at < rules.lookback for mark in sought)]
     return max(found, default=-1) + 1
 
 
 def has_no_marks(evidence: Evidence) -> bool:
     """Whether a request marks nothing where only what is marked is kept."""
-    return evidence.rules.marked_only and evidence.prompt is not None and not _marks(evidence.prompt)
+    return evidence.rules.marked_only and evidence.prompt is not None and not marks_of(evidence.prompt)
 
 
 def breaks_behind_marks(evidence: Evidence) -> bool:
@@ -71,7 +71,7 @@ def breaks_behind_marks(evidence: Evidence) -> bool:
     comparison = evidence.comparison
     if comparison is None or not evidence.rules.marked_only:
         return False
-    marks = _marks(comparison.earlier)
+    marks = marks_of(comparison.earlier)
     return bool(marks) and marks[-1] < comparison.depth
 
 
@@ -92,7 +92,8 @@ def kept_thoughts(evidence: Evidence) -> int:
     return next(thoughts, len(later.segments))
 
 
-def _marks(prompt: Prompt) -> list[int]:
+def marks_of(prompt: Prompt) -> list[int]:
+    """The segments that carry a breakpoint."""
     return [at for at, segment in enumerate(prompt.segments) if segment.breakpoint is not None]
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptcache_gateway.observe.comparison import Comparison
+    from promptcache_gateway.observe.shortfall import Reason
 
 
 def weigh_causes(comparison: Comparison, away: Sequence[str], causes: Sequence[str]) -> dict[str, int]:
@@ -55,4 +56,18 @@ def split_loss(lost: int, weights: dict[str, int]) -> dict[str, int]:
         given += share
         if share:
             shares[code] = share
+    return shares
+
+
+def losses_by_cause(reasons: Sequence[Reason], lost: int) -> dict[str, int]:
+    """The loss by cause: what is known apart, the rest with the first."""
+    shares: dict[str, int] = {}
+    left = lost
+    for reason in reasons:
+        share = min(left, reason.lost_tokens or 0)
+        if share:
+            shares[reason.code] = shares.get(reason.code, 0) + share
+        left -= share
+    if left and reasons:
+        shares[reasons[0].code] = shares.get(reasons[0].code, 0) + left
     return shares

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.marked import has_no_marks, readable_segments
+from promptcache_gateway.observe.unmarked import codes_beside_text, what_is_unmarked, worth_marking
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts, Placement
@@ -98,7 +99,7 @@ def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | Non
         *_first_of_model(evidence),
         *(_expired(evidence) if switched else ()),  # another model or not, it would have been gone
         *switched,
-        *_named_by_divergence(evidence),
+        *_named_by_divergence(evidence, tokens),
         *_emptied(evidence),
         *_sent_elsewhere(evidence),
         *_from_placement(tokens, placement),
@@ -162,12 +163,14 @@ def _is_one_conversation(evidence: Evidence) -> bool:
     return comparison is not None and (comparison.same_conversation or comparison.divergence.append_only)
 
 
-def _named_by_divergence(evidence: Evidence) -> list[Reason]:
-    """Parameters, breakpoints, keys: what the SDK finds beside the text."""
-    if evidence.comparison is None:
-        return []
-    codes = [code for code in evidence.comparison.divergence.causes if code in _CALLERS_OWN - {"PC503"}]
-    return [Reason(code, None, "") for code in codes]
+def _named_by_divergence(evidence: Evidence, tokens: Tokens) -> list[Reason]:
+    """Parameters, breakpoints, keys: what the SDK finds beside the text, and history without a breakpoint."""
+    codes = [code for code in codes_beside_text(evidence) if code in _CALLERS_OWN - {"PC503"}]
+    ruler = tokens.ruler
+    unmarked = None if ruler is None else worth_marking(evidence, ruler, tokens.cached)
+    codes += [] if unmarked is None or unmarked.code in codes else [unmarked.code]
+    missing = what_is_unmarked(evidence, ruler, tokens.cached, tokens.lost) if "PC602" in codes else ""
+    return [Reason(code, None, missing if code == "PC602" else "") for code in codes]
 
 
 def _emptied(evidence: Evidence) -> list[Reason]:

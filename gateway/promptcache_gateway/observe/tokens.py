@@ -18,6 +18,7 @@ from promptcache_gateway.observe.marked import (
     readable_segments,
 )
 from promptcache_gateway.observe.ruler import Length, Ruler
+from promptcache_gateway.observe.unmarked import codes_beside_text, worth_marking
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -226,10 +227,12 @@ class _Counting:
         return self._ruler.at(min(place, offsets[kept_thoughts(self._evidence)]))
 
     def _has_amiss_marks(self) -> bool:
-        """Whether the SDK finds a breakpoint missing or in the wrong place."""
+        """Whether a breakpoint is missing or in the wrong place."""
         if self._comparison.broken:
             return False
-        return any(code.startswith("PC6") for code in self._comparison.divergence.causes)
+        if any(code.startswith("PC6") for code in codes_beside_text(self._evidence)):
+            return True
+        return worth_marking(self._evidence, self._ruler, self._cached) is not None
 
     def _had_it_matched(self) -> tuple[int, bool]:
         """The same behind a fault of the caller's, which is shown wherever it may cost."""

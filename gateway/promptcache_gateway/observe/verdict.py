@@ -15,8 +15,10 @@ from promptcache_gateway.observe.breaks import explain_break, was_read_past
 from promptcache_gateway.observe.compaction import goes_on_from_summary
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.marked import breaks_behind_marks
-from promptcache_gateway.observe.shortfall import Reason, explain_shortfall
+from promptcache_gateway.observe.shares import losses_by_cause
+from promptcache_gateway.observe.shortfall import explain_shortfall
 from promptcache_gateway.observe.tokens import Tokens, all_was_read, count_tokens
+from promptcache_gateway.observe.unmarked import unmarked_history
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -246,7 +248,7 @@ def _unbroken(
         hit=False,
         token_offset=tokens.cached,
         lost_tokens=lost,
-        losses=_losses(reasons, lost),
+        losses=losses_by_cause(reasons, lost),
         compared_with=compared,
         summary=first.summary or get_cause(first.code).title,
         remedy=get_cause(first.code).remedy,
@@ -286,6 +288,9 @@ def _what_was_read(evidence: Evidence) -> str:
     comparison = evidence.comparison
     if comparison is not None and goes_on_from_summary(comparison.earlier, comparison.later):
         return "The conversation goes on from a summary of it; all that stands before that was read."
+    unmarked = unmarked_history(evidence)
+    if unmarked is not None:
+        return unmarked.summary
     return "Everything that could be read from the cache was."
 
 
@@ -302,17 +307,3 @@ def _expected(code: str, tokens: Tokens, summary: str, **place: Any) -> Diagnosi
         attribution="expected",
         **place,
     )
-
-
-def _losses(reasons: list[Reason], lost: int) -> dict[str, int]:
-    """The loss by cause: what is known apart, the rest with the first."""
-    shares: dict[str, int] = {}
-    left = lost
-    for reason in reasons:
-        share = min(left, reason.lost_tokens or 0)
-        if share:
-            shares[reason.code] = shares.get(reason.code, 0) + share
-        left -= share
-    if left and reasons:
-        shares[reasons[0].code] = shares.get(reasons[0].code, 0) + left
-    return shares
