@@ -90,7 +90,7 @@ def unread_usd(usage: Usage, tokens: int, rates: Mapping[str, float]) -> float |
     if "input" not in rates or "cache_read" not in rates:
         return None
     usd, left = 0.0, tokens
-    for name, count in _written(usage, rates):
+    for name, count in _written(usage, rates) if tokens and usage.cache_write else ():
         taken = min(left, count)
         if taken and name not in rates:
             return None

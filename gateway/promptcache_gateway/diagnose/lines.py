@@ -1,7 +1,7 @@
-"""Reads a log of any size, an object at a time: JSON lines, a JSON array, or either compressed with gzip.
+"""Reads a log of any size, an object at a time: JSON lines, JSON over several lines, or either with gzip.
 
 What is no JSON is told by its line and passed over; one bad line must not cost the report. Nothing is held
-but the line being read. What an object means is `formats`' business.
+but the line being read. Values that spread over lines are `spanning`'s business, what they mean `formats`'.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ import gzip
 import json
 import sys
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import orjson
 
 from promptcache.errors import PromptCacheError
+from promptcache_gateway.diagnose.spanning import LONGEST, Line, Spanning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_CHUNK = 1 << 20
-_LONGEST_LINE = 256 << 20
 _GZIP = b"\x1f\x8b"
 _BOM = codecs.BOM_UTF8
-_SPACE = " \t\r\n,"
+_OPEN = (b"{", b"[", b",")
+"""What the first line of an object ends with that goes on in the next."""
 
 
 class UnreadableLogError(PromptCacheError):
@@ -35,16 +34,6 @@ class UnreadableLogError(PromptCacheError):
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}.", remedy="Name a file of JSON lines, or - for standard input.")
         self.path = path
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One entry of a log: where it stands (from 1), what it holds or what is wrong with it, and its bytes."""
-
-    number: int
-    value: Any = None
-    problem: str | None = None
-    size: int = 0
 
 
 class _Unpacking(gzip.GzipFile):
@@ -110,21 +99,28 @@ def read_log(path: str, on_progress: Callable[[int], None] = lambda _: None) -> 
 def _entries(
     stream: IO[bytes] | _Unpacking, raw: IO[bytes], on_progress: Callable[[int], None]
 ) -> Iterator[Line]:
-    first = stream.readline(_LONGEST_LINE)
-    first = first.removeprefix(_BOM)
-    if first.lstrip().startswith(b"[") and not _is_json(first):
-        yield from _array(first, stream, raw, on_progress)
+    def read(size: int) -> bytes:
+        more = stream.read(size)
+        on_progress(_position(raw))
+        return more
+
+    number, line, told = 1, stream.readline(LONGEST).removeprefix(_BOM), 0
+    while line and not line.strip():
+        number, line = number + 1, stream.readline(LONGEST)
+    start = line.lstrip()
+    if _goes_on(line.strip()) and not _is_json(line):
+        array = start.startswith(b"[")
+        yield from Spanning(read, start[1:] if array else start, number, array=array)
         return
-    number, line, told = 1, first, 0
     while line:
         text = line.strip()
         if text:
             yield from _unpacked(_parse(number, text))
         number += 1
-        line = stream.readline(_LONGEST_LINE)
-        if number % 256 == 0 and (read := _position(raw)) > told:
-            told = read
-            on_progress(read)
+        line = stream.readline(LONGEST)
+        if number % 256 == 0 and (done := _position(raw)) > told:
+            told = done
+            on_progress(done)
 
 
 def _unpacked(line: Line) -> Iterator[Line]:
@@ -146,44 +142,17 @@ def _parse(number: int, text: bytes) -> Line:
             number, json.loads(text), size=len(text)
         )  # NaN, lone surrogates: what other writers let through
     except (ValueError, RecursionError):
-        cut = " (the line is longer than what is read at once)" if len(text) >= _LONGEST_LINE - 1 else ""
+        cut = " (the line is longer than what is read at once)" if len(text) >= LONGEST - 1 else ""
         return Line(number, problem=f"not JSON{cut}")
+
+
+def _goes_on(first: bytes) -> bool:
+    """Whether a first line may be the beginning of a value that spreads over several."""
+    return first.startswith(b"[") or (first.startswith(b"{") and first.endswith(_OPEN))
 
 
 def _is_json(text: bytes) -> bool:
     return _parse(1, text.strip()).problem is None
-
-
-def _array(
-    first: bytes, stream: IO[bytes] | _Unpacking, raw: IO[bytes], on_progress: Callable[[int], None]
-) -> Iterator[Line]:
-    """The items of an array that spreads over many lines; each is numbered by the line it begins on."""
-    decoder = json.JSONDecoder()
-    utf8 = codecs.getincrementaldecoder("utf-8")("replace")
-    text = utf8.decode(first.lstrip()[1:])
-    number = 1 + first[: first.find(b"[")].count(b"\n")
-    while True:
-        stripped = text.lstrip(_SPACE)
-        number += text[: len(text) - len(stripped)].count("\n")
-        text = stripped
-        if text.startswith("]"):
-            return
-        try:
-            value, end = decoder.raw_decode(text) if text else (None, 0)
-        except (ValueError, RecursionError):
-            end = 0
-        if end and end < len(text):
-            yield Line(number, value, size=end)
-            number += text[:end].count("\n")
-            text = text[end:]
-            continue
-        more = stream.read(max(_CHUNK, len(text)))
-        on_progress(_position(raw))
-        if not more:
-            if text:
-                yield Line(number, problem="not JSON (the array does not end)")
-            return
-        text += utf8.decode(more)
 
 
 def _position(raw: IO[bytes]) -> int:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptcache_gateway.diagnose import lines as lines_module
+from promptcache_gateway.diagnose import spanning
 from promptcache_gateway.diagnose.lines import UnreadableLogError, read_log
 
 VALUES = [{"a": 1, "text": "Grüße\u2028\U0001f600"}, {"b": [1, {"c": "]"}]}, {"d": 'quote " and \\'}]
@@ -40,7 +40,7 @@ def test_lines_with_a_mark_of_order_empty_and_bad_ones(tmp_path: Path) -> None:
 def test_an_array_is_read_in_pieces(
     tmp_path: Path, indent: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines_module, "_CHUNK", 3)
+    monkeypatch.setattr(spanning, "_CHUNK", 3)
     path = tmp_path / "log.json"
     path.write_text("[\n" + json.dumps(VALUES * 3, indent=indent, ensure_ascii=False)[1:], encoding="utf-8")
 
@@ -108,3 +108,93 @@ def test_an_archive_with_nothing_to_read_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b'{"a":1}\n')[:12] + b"\xff" * 40)
     with pytest.raises(UnreadableLogError, match="compressed data are damaged"):
         list(read_log(str(path)))
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
+@pytest.mark.parametrize("count", [1, 3])
+def test_objects_over_several_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, count: int
+) -> None:
+    monkeypatch.setattr(spanning, "_CHUNK", chunk)
+    path = tmp_path / "log.json"
+    written = [json.dumps(value, indent=2, ensure_ascii=False) for value in VALUES[:count]]
+    path.write_text("\n\n" + "\n".join(written), encoding="utf-8")
+    begins = [3 + sum(text.count("\n") + 1 for text in written[:number]) for number in range(count)]
+    assert entries(path) == list(zip(begins, VALUES, strict=False))
+
+
+BROKEN = """
+[
+  {"a": 1},
+  {
+    "b": {
+      "c": 2,,
+      "d": "}"
+    },
+    "e": [{"f": 0}]
+  },
+  {"g": nul},
+  {
+    "h": 3
+  },
+  {"i": "two
+  lines"},
+  {"j": 4}
+]
+"""
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 40, 1 << 20])
+def test_a_bad_item_is_named_by_the_line_it_is_wrong_on_and_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(spanning, "_CHUNK", chunk)
+    path = tmp_path / "log.json"
+    path.write_text(BROKEN)
+    assert entries(path) == [
+        (3, {"a": 1}),
+        (6, "not JSON"),
+        (11, "not JSON"),
+        (12, {"h": 3}),
+        (15, "not JSON"),
+        (17, {"j": 4}),
+    ]
+
+
+@pytest.mark.parametrize("first", ['{"a": {', '{"a": [1,', "[bad", '{"a": ["x", {'])
+def test_a_first_line_that_was_cut_costs_no_other(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(f'{first}\n{{"b": 2}}\n{{"c": 3}}\n')
+    found = entries(path)
+    assert found[:3] == [(1, "not JSON"), (2, {"b": 2}), (3, {"c": 3})]
+    assert found[3:] == ([(4, "not JSON (the array does not end)")] if first.startswith("[") else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{\n"a": 1', [(1, "not JSON (the object does not end)")]),
+        ('{\n"a": "b', [(1, "not JSON (the object does not end)")]),
+        ('[\n{"a": 1}', [(2, {"a": 1}), (2, "not JSON (the array does not end)")]),
+        ('[\n{"a": 1},\n', [(2, {"a": 1}), (3, "not JSON (the array does not end)")]),
+        ('{\n"a": bad}', [(2, "not JSON")]),
+        ('{\n"a": ' + "[" * 100_000, [(1, "not JSON (nested too deeply)")]),
+    ],
+)
+def test_what_does_not_end_says_so(tmp_path: Path, text: str, expected: list[tuple[int, object]]) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(text)
+    assert entries(path) == expected
+
+
+def test_a_value_of_any_length_is_no_reason_to_hold_all_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spanning, "_CHUNK", 8)
+    monkeypatch.setattr(spanning, "LONGEST", 64)
+    path = tmp_path / "log.json"
+    path.write_text('[\n{"a": "' + "x" * 500 + '"},\n{"b": 2}\n]')
+    assert entries(path) == [
+        (2, "not JSON (the value is longer than what is read at once)"),
+        (3, {"b": 2}),
+    ]

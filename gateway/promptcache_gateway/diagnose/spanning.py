@@ -1,0 +1,131 @@
+"""Values of JSON that spread over lines: the items of an array, or objects one after the other.
+
+Only the value being read is held. One that is no JSON is told by the line on which it is wrong, and reading
+goes on with the next that is indented like it. Files whose lines are values are `lines`' business.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LONGEST = 256 << 20
+"""Bytes of a line, characters of a value over several, that are read at once."""
+_CHUNK = 1 << 20
+_SPACE = re.compile(r"[ \t\r\n,]*")
+_CUT_CHARS = 16  # so near the end of what was read, half a word or number looks like a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One entry of a log: where it stands (from 1), what it holds or what is wrong with it, and its bytes."""
+
+    number: int
+    value: Any = None
+    problem: str | None = None
+    size: int = 0
+
+
+class Spanning:
+    """Yields a `Line` for each value; its number is that of the line on which the value begins.
+
+    Args:
+        read: gives up to so many bytes more, none at the end.
+        first: bytes that were read already.
+        number: the line they begin on.
+        array: they are items of an array, whose bracket is not in ``first`` any more.
+    """
+
+    def __init__(self, read: Callable[[int], bytes], first: bytes, number: int, *, array: bool) -> None:
+        self._read = read
+        self._decoder = json.JSONDecoder()
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._text, self._at = self._utf8.decode(first), 0
+        self._number = number
+        self._array = array
+        self._indent = ""
+        self._ended = False
+
+    def __iter__(self) -> Iterator[Line]:
+        while True:
+            self._skip_space()
+            if self._array and self._text.startswith("]", self._at):
+                return
+            if self._at < len(self._text):
+                line = self._take()
+                if line is not None:
+                    yield line
+            elif self._ended:
+                if self._array:
+                    yield Line(self._number, problem=self._cut())
+                return
+            else:
+                self._more()
+
+    def _take(self) -> Line | None:
+        """The next value or what is wrong with it; None: more had to be read first."""
+        try:
+            value, end = self._decoder.raw_decode(self._text, self._at)
+        except json.JSONDecodeError as error:
+            if not self._is_cut(error):
+                return self._pass_over(error.pos, "not JSON")
+        except RecursionError:
+            return self._pass_over(self._at, "not JSON (nested too deeply)")
+        else:
+            if end < len(self._text) or self._ended:
+                line = Line(self._number, value, size=end - self._at)
+                self._go_to(end)
+                return line
+        if len(self._text) - self._at >= LONGEST:
+            return self._pass_over(self._at, "not JSON (the value is longer than what is read at once)")
+        if not self._ended:
+            self._more()
+            return None
+        line = Line(self._number, problem=self._cut())
+        self._go_to(len(self._text))
+        self._array = False  # it has been said that it does not end
+        return line
+
+    def _cut(self) -> str:
+        return f"not JSON (the {'array' if self._array else 'object'} does not end)"
+
+    def _is_cut(self, error: json.JSONDecodeError) -> bool:
+        """Whether only the end of the value is missing."""
+        known = len(self._text.rstrip()) if self._ended else len(self._text) - _CUT_CHARS
+        return error.msg.startswith("Unterminated string") or error.pos >= known
+
+    def _pass_over(self, at: int, problem: str) -> Line:
+        """The problem of the next value, which is wrong at some character; goes on behind the value."""
+        begins, wrong = self._number, self._number + self._text.count("\n", self._at, at)
+        mark = f"\n{self._indent}{{"
+        while (found := self._text.find(mark, self._at)) < 0:
+            if self._ended:
+                self._go_to(len(self._text))
+                return Line(wrong, problem=problem)
+            self._go_to(max(self._at, len(self._text) - len(mark)))
+            self._more()
+        self._go_to(found + 1)
+        return Line(wrong if wrong < self._number else begins, problem=problem)
+
+    def _skip_space(self) -> None:
+        space = _SPACE.match(self._text, self._at)
+        if space is not None and "\n" in space[0]:
+            self._indent = space[0].rpartition("\n")[2]
+        self._go_to(self._at if space is None else space.end())
+
+    def _go_to(self, at: int) -> None:
+        self._number += self._text.count("\n", self._at, at)
+        self._at = at
+
+    def _more(self) -> None:
+        """Read on, as much again as is held, so that a long value is not looked at too often."""
+        held = self._text[self._at :]
+        more = self._read(max(_CHUNK, len(held)))
+        self._ended = not more
+        self._text, self._at = held + self._utf8.decode(more, final=self._ended), 0
