@@ -87,7 +87,7 @@ def answer_engine(route: Route) -> None:
     route.fulfill(json=tree if route.request.url.endswith("/tree") else ENGINE)
 
 
-@pytest.mark.parametrize("width", [1280, 380])
+@pytest.mark.parametrize("width", [1280, 320])
 def test_nobody_is_kept_out_and_nothing_scrolls_sideways(themed: Visitor, past: Served, width: int) -> None:
     themed.page.set_viewport_size({"width": width, "height": 800})
     for place in PLACES:
