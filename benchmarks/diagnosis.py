@@ -10,8 +10,9 @@ the label must be named. A fifth changes prompts in several places or all over: 
 is new in every request, tools and instructions together, other white space everywhere. A sixth has values far
 apart in one long text, JSON that is written anew, histories changed twice, conversations on two models in
 turn. A seventh has messages that stand before every question, with values in them and without. An eighth has
-texts that are lists now and strings then, as marks move along, and providers whose step nobody knows. A last
-one has no prompts at all: what counters in a row prove by themselves.
+texts that are lists now and strings then, as marks move along, and providers whose step nobody knows. A ninth
+has instructions that were changed once, and such as change with who is asking. A last one has no prompts at
+all: what counters in a row prove by themselves.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds 
 from promptcache.counters import diagnose_sequence
 from tests.gateway.observe.changing_traffic import CHANGING_FAULTS, CHANGING_SCENES, codes_of
 from tests.gateway.observe.counted_traffic import COUNTED
+from tests.gateway.observe.deploy_traffic import DEPLOYS, DYNAMIC
 from tests.gateway.observe.marked_traffic import MARKED_FAULTS, MARKED_SCENES, play
 from tests.gateway.observe.preamble_traffic import PREAMBLE_FAULTS, PREAMBLE_SCENES
 from tests.gateway.observe.rare_traffic import RARE_FAULTS, RARE_SCENES
@@ -48,6 +50,7 @@ WRITTEN = (*WRITTEN_SCENES, *WRITTEN_FAULTS)
 CHANGING = (*CHANGING_SCENES, *CHANGING_FAULTS)
 SCATTERED = (*SCATTERED_SCENES, *SCATTERED_FAULTS)
 PREAMBLE = (*PREAMBLE_SCENES, *PREAMBLE_FAULTS)
+VERSIONED = (*DEPLOYS, *DYNAMIC)
 SHAPED = (*SHAPED_SCENES, *SHAPED_FAULTS)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}
@@ -130,8 +133,8 @@ def text_at(body: dict[str, Any], path: str | None) -> str | None:
 
 def main(pairs: int = 3_000) -> int:
     """Print the tables; 1 where a number is below 0.98."""
-    alone, combined, others, written, changing, scattered, preamble, shaped, counters = (
-        Score() for _ in range(9)
+    alone, combined, others, written, changing, scattered, preamble, shaped, versioned, counters = (
+        Score() for _ in range(10)
     )
     makers = [*SCENES, *FAULTS]
     for number in range(pairs * 2 // 3):
@@ -160,6 +163,9 @@ def main(pairs: int = 3_000) -> int:
         scene = SHAPED[number % len(SHAPED)](Author(number))
         shaped.add(scene.codes or [NONE], play(scene).causes or [NONE])
     for number in range(pairs // 6):
+        scene = VERSIONED[number % len(VERSIONED)](Author(number))
+        versioned.add(scene.codes or [NONE], codes_of(play(scene).causes, scene.codes) or [NONE])
+    for number in range(pairs // 6):
         counted = COUNTED[number % len(COUNTED)](Author(number))
         counters.add([counted.cause or NONE], [diagnose_sequence(counted.records).cause or NONE])
     worst = min(
@@ -170,6 +176,7 @@ def main(pairs: int = 3_000) -> int:
         changing.show("in several places"),
         scattered.show("far apart, anew, twice"),
         preamble.show("before every question"),
+        versioned.show("changed once, or not"),
         shaped.show("strings and lists"),
         counters.show("counters alone"),
     )

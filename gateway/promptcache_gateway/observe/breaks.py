@@ -31,6 +31,10 @@ _ELSEWHERE = {
 }
 """Titles of causes that speak of one conversation, where two are compared."""
 
+_EDITED = "PC403"
+_UNSTEADY = frozenset({"PC401", "PC404"})
+"""What is said of instructions that are dynamic or come and go; those of a new version do neither."""
+
 
 @dataclass(frozen=True, slots=True)
 class Break:
@@ -59,7 +63,11 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     assert comparison is not None
     lost = tokens.lost
     reasons = {reason.code: reason for reason in explain_away(evidence, tokens)}
-    weights = weigh_causes(comparison, tuple(reasons), causes_of(comparison))
+    deploy = "none" if evidence.match is None else evidence.match.deploy
+    causes = causes_of(comparison)
+    if deploy != "none":
+        causes = tuple(dict.fromkeys(_EDITED if code in _UNSTEADY else code for code in causes))
+    weights = weigh_causes(comparison, tuple(reasons), causes)
     losses = split_loss(lost or 0, weights)
     codes = tuple(sorted(weights, key=lambda code: -weights[code]))
     places = tuple(_place(comparison, tokens, code, losses, reasons) for code in codes)
@@ -67,6 +75,8 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     named = bool(comparison.divergence.causes)
     summary = first.summary if first else _what_broke(comparison, places[0], lost, losses)
     attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
+    if codes[0] == _EDITED and (deploy == "known" or (deploy == "new" and not comparison.same_conversation)):
+        attribution = "expected"
     elsewhere = first is None and spot_of(comparison, codes[0]).start != comparison.shared_bytes
     return Break(
         codes,

@@ -13,6 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
+from promptcache_gateway.observe.deploys import Deploy, deploy_of
 from promptcache_gateway.observe.lookup import best_predecessor, longest_living, telling_keys
 from promptcache_gateway.observe.row import (
     Entry,
@@ -57,6 +58,7 @@ class Match:
         gaps: some earlier request has been forgotten, or is another tenant's on the same route, and may have
             more in common with this one.
         shuffled: it has the examples of those before it, in another order each time.
+        deploy: whether its instructions are the predecessor's, changed once.
         elsewhere: the match with another family's request that holds messages of this one's history, where no
             request of this family does; None where there is none.
     """
@@ -70,6 +72,7 @@ class Match:
     lengths: tuple[tuple[int, Extent], ...] = ()
     gaps: bool = False
     shuffled: bool = False
+    deploy: Deploy = "none"
     elsewhere: Match | None = None
 
 
@@ -151,6 +154,7 @@ class History:
                     first=False,
                     lengths=known_lengths(row, prompt, route[1]),
                     shuffled=are_shuffled(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
+                    deploy=deploy_of(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
                     gaps=self._has_forgotten(tenant, row)
                     or any(
                         entry.lives(not_before, at)
@@ -162,7 +166,8 @@ class History:
             if other is None:
                 return match
             alive = other.lives(not_before, at)
-            return replace(match, elsewhere=replace(match, predecessor=other, alive=alive, first=False))
+            found = replace(match, predecessor=other, alive=alive, first=False, shuffled=False, deploy="none")
+            return replace(match, elsewhere=found)
 
     def same_beginning(
         self, tenant: str, family: str, prompt: Prompt, route: tuple[str, str]

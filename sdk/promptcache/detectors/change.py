@@ -188,7 +188,7 @@ def _by_label(label: str, one: str, other: str) -> str | None:
         return "PC107"
     if _ENVIRONMENT_LABEL.search(label):
         return "PC105"
-    if _USER_LABEL.search(label):
+    if _USER_LABEL.search(label) and not (label.endswith(" ") and _is_word(label, one, other)):
         return "PC104"
     if _PERSON_LABEL.search(label) and _NAME.fullmatch(one) and _NAME.fullmatch(other):
         return "PC104"
@@ -201,6 +201,12 @@ def _by_label(label: str, one: str, other: str) -> str | None:
     if digits and _DATE_LABEL.search(label):
         return "PC109"
     return None
+
+
+def _is_word(label: str, one: str, other: str) -> bool:
+    """Whether "customer" is a part of speech here, with what follows it: nothing says that it is a label."""
+    signed = label.rstrip().endswith((":", "=", " is", " as"))
+    return not signed and all(side.isalpha() and side[0].islower() for side in (one, other))
 
 
 def _by_look(one: str, other: str) -> str | None:

@@ -111,3 +111,4 @@ def test_a_name_with_its_address_is_somebodys() -> None:
     places = ("You help in Oslo (Norway).", "You help in Turin (Italy).")
     assert classify_change(*places, 12) is None
     assert classify_change("You help Ann Lee (a@b.org).", "You help everybody (in Oslo).", 9) is None
+    assert classify_change("When a customer from Oslo", "When a customer om Oslo", 16) is None

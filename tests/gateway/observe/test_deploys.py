@@ -1,0 +1,65 @@
+"""Instructions that were changed once are another text, and neither dynamic nor there only sometimes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.gateway.observe.changing_traffic import codes_of
+from tests.gateway.observe.deploy_traffic import DEPLOYS, DYNAMIC
+from tests.gateway.observe.marked_traffic import play
+from tests.gateway.observe.scenes import Stage, chat, rules_text
+from tests.gateway.observe.traffic import Author
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.gateway.observe.marked_traffic import Scene
+
+SEEDS = range(6)
+OLD = rules_text(90)
+NEW = OLD.replace("rule 40 says", "rule 40 demands")
+
+
+@pytest.mark.parametrize("make", DEPLOYS, ids=lambda make: make.__name__)
+def test_a_new_version_costs_once_and_is_nobodys_fault(make: Callable[[Author], Scene]) -> None:
+    for seed in SEEDS:
+        found = play(make(Author(seed)))
+        assert found.causes == ("PC403",), (seed, found)
+        assert (found.attribution, found.path, found.hit) == ("expected", "messages[0]", False), (seed, found)
+        assert found.lost_tokens, (seed, found)
+        assert found.losses == {"PC403": found.lost_tokens}
+
+
+@pytest.mark.parametrize("make", DYNAMIC, ids=lambda make: make.__name__)
+def test_what_changes_again_is_still_a_fault(make: Callable[[Author], Scene]) -> None:
+    for seed in SEEDS:
+        scene = make(Author(seed))
+        found = play(scene)
+        assert codes_of(found.causes, scene.codes) == scene.codes, (seed, found)
+        assert found.attribution == "caller"
+
+
+def test_in_one_conversation_the_first_edit_may_be_the_callers() -> None:
+    stage, talk = Stage(), [f"Question number {number} of this talk?" for number in range(9)]
+    for turn in range(3):
+        stage.send(chat(OLD, *talk[: 2 * turn + 1]))
+    found = stage.send(chat(NEW, *talk[:7])).diagnosis
+    assert (found.cause, found.attribution) == ("PC403", "caller")
+
+
+def test_two_requests_do_not_show_that_a_text_stood_still() -> None:
+    stage = Stage()
+    for text in (OLD, OLD, NEW):
+        stage.send(chat(text, f"What of {len(stage.records)}?"))
+    assert stage.records[-1].diagnosis.cause == "PC401"
+
+
+def test_a_clock_beside_the_change_is_known_for_itself() -> None:
+    stage = Stage()
+    for number, text in enumerate((OLD, OLD, OLD, OLD, NEW)):
+        stage.send(chat(f"Now: 2026-11-29T12:0{number}:00Z\n{text}", f"What of {number}?"))
+    found = stage.records[-1].diagnosis
+    assert found.cause == "PC101"
+    assert found.attribution == "caller"
