@@ -323,3 +323,18 @@ def test_the_check_loads_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split()[-2:] == ["0", "False"]
+
+
+def test_a_gateway_loads_what_it_needs(tmp_path: Path) -> None:
+    """Each of these takes megabytes: only fleets use aiohttp, only the control plane FastAPI."""
+    code = (
+        "import sys; from pathlib import Path; from promptcache_gateway.app import create_app; "
+        "from promptcache_gateway.settings import Settings, UpstreamSettings; "
+        "import promptcache_gateway.server; upstream = UpstreamSettings(url='http://127.0.0.1:9'); "
+        "create_app(Settings(upstream=upstream, data_dir=Path(sys.argv[1]))); "
+        "print([name for name in ('aiohttp', 'fastapi', 'litellm', 'torch') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["[]"]

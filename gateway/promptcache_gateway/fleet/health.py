@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import aiohttp
 from yarl import URL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    import aiohttp
 
     from promptcache_gateway.fleet.replica import Replica
     from promptcache_gateway.fleet.settings import FleetSettings
@@ -41,6 +42,8 @@ class HealthChecks:
 
     async def run(self) -> None:
         """Ask until cancelled."""
+        import aiohttp  # noqa: PLC0415 - takes six megabytes, and only fleets need it
+
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
         async with aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as session:
             while True:
@@ -65,6 +68,8 @@ def health_path(settings: FleetSettings, url: str) -> str:
 
 async def _is_up(session: aiohttp.ClientSession, url: URL) -> bool:
     """Any answer below 500: a server without such a page is up too."""
+    import aiohttp  # noqa: PLC0415 - whoever asks has it
+
     try:
         async with session.get(url, allow_redirects=False) as response:
             return response.status < 500
