@@ -85,10 +85,10 @@ def spot_of(comparison: Comparison, code: str) -> Spot:
     if place is not None and code in _BESIDE_THE_TEXT:
         return Spot(later.offsets[min(place[0], len(later.segments))], None, None, *_settings(comparison))
     if place is None or place[0] >= len(later.segments):
-        return _first(comparison)
+        return _first(comparison, code)
     index, offset = place
     if index == divergence.same_segments and offset == divergence.char_offset:
-        return _first(comparison)
+        return _first(comparison, code)
     new = later.segments[index]
     before = counterpart(comparison.earlier, later, index)
     old = None if before is None else comparison.earlier.segments[before]
@@ -101,9 +101,12 @@ def spot_of(comparison: Comparison, code: str) -> Spot:
     return Spot(start, new.path, offset, stood, excerpt(new.body, offset))
 
 
-def _first(comparison: Comparison) -> Spot:
-    """The first difference."""
-    found = comparison.divergence
+def _first(comparison: Comparison, code: str) -> Spot:
+    """The first difference; tools that came off the end of their list are named by where they stood."""
+    found, at = comparison.divergence, comparison.divergence.same_segments
+    stood, stands = comparison.earlier.segments[at : at + 1], comparison.later.segments[at : at + 1]
+    if code == "PC302" and stood and stood[0].kind == "tool" and not (stands and stands[0].kind == "tool"):
+        return Spot(comparison.shared_bytes, stood[0].path, 0, found.before, "")
     return Spot(comparison.shared_bytes, found.path, found.char_offset, found.before, found.after)
 
 

@@ -145,3 +145,18 @@ def test_no_text_leaves_without_being_asked_for() -> None:
     assert [place["before"] for place in told["places"]] == [None] * len(diagnosis.places)
     assert [place["after"] for place in told["places"]] == [None] * len(diagnosis.places)
     assert any(place["after"] for place in diagnosis.to_dict()["places"])
+
+
+@pytest.mark.parametrize("more", [1, 3])
+def test_tools_that_came_off_the_end_of_their_list_are_named_and_not_what_moved_up(more: int) -> None:
+    tools = Author(5).tools()
+    while len(tools) < 5:
+        tools.append(Author(len(tools)).tool(f"further_{len(tools)}"))
+    fewer = tools[: len(tools) - more]
+    diagnosis = judged(chat(RULES, "Hi.", tools=tools), chat(RULES, "Hi, you.", tools=fewer))
+    place = by_code(diagnosis)["PC302"]
+    assert (diagnosis.path, place.path, place.char_offset) == (f"tools[{len(fewer)}]",) * 2 + (0,)
+    assert tools[len(fewer)]["function"]["name"] in (place.before or "")
+    assert place.after == ""
+    added = judged(chat(RULES, "Hi.", tools=fewer), chat(RULES, "Hi, you.", tools=tools))
+    assert added.path == f"tools[{len(fewer)}]"
