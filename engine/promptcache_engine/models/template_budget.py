@@ -7,7 +7,8 @@ business.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from sys import getsizeof
 from typing import Any, Final
 
 from jinja2 import TemplateRuntimeError
@@ -29,27 +30,22 @@ _LISTED: Final = 16
 """Units of an item of a list that a text is cut into."""
 _SEARCHED: Final = 64
 """Characters that are compared or searched for the price of one that is made."""
+_COPIED: Final = 64
+"""Bytes of a text that is kept and only gets longer, copied for the price of a character that is new.
 
-_PASSED_ON: Final = frozenset(
-    {
-        *(
-            "attr",
-            "batch",
-            "d",
-            "default",
-            "first",
-            "items",
-            "last",
-            "length",
-            "count",
-            "list",
-            "map",
-            "reject",
-        ),
-        *("rejectattr", "reverse", "select", "selectattr", "slice"),
-    }
-)
+Templates that build their prompt in a variable copy it with each ``+``; a copy is a few nanoseconds.
+"""
+
+_AT_ONCE: Final = frozenset({"attr", "count", "d", "default", "first", "last", "length"})
+"""Filters that take as long for a long text as for a short one."""
+_PASSED_ON: Final = _AT_ONCE | {
+    *("batch", "items", "list", "map", "reject", "rejectattr", "reverse", "select", "selectattr", "slice")
+}
 """Filters that look at their items' number, not at all they hold."""
+_ENDS: Final = frozenset({"endswith", "startswith"})
+"""What looks at a text only as far as its arguments are long."""
+_CUTS: Final = frozenset({"lstrip", "removeprefix", "removesuffix", "rstrip", "strip", "trim"})
+"""What copies a text but for its ends."""
 _PADS: Final = frozenset({"batch", "center", "ljust", "rjust", "slice", "to_bytes", "zfill"})
 """What makes as much as a number among its arguments says."""
 _EACH_LINE: Final = frozenset({"expandtabs", "indent"})
@@ -128,7 +124,7 @@ class Budget:
         self.weigh(value, _SEARCHED)
 
     def take_operator(self, operator: str, left: Any, right: Any) -> None:
-        """Use what ``*``, ``**``, ``%`` or ``+`` makes."""
+        """Use what ``*``, ``**``, ``%`` or ``+`` makes: of a text and a longer one, the longer is copied."""
         if operator == "**":
             _refuse_wide(_bits(left) * (abs(right) if isinstance(right, int) else 1))
         elif operator == "*" and isinstance(left, int | float) and isinstance(right, int | float):
@@ -138,17 +134,33 @@ class Budget:
                 self.take(length(copied) * max(0, times) if isinstance(times, int) else 0)
         elif operator == "%" and isinstance(left, str | bytes):
             self._take_format(left, right)
+        elif isinstance(left, str) and isinstance(right, str):
+            self.take_joined((left, right))
         else:
             self.take(length(left) + length(right))
+
+    def take_joined(self, values: Sequence[Any]) -> None:
+        """Use what putting values behind one another takes: the longest text is copied, the others are new.
+
+        So a text that grows by its own length is paid for as new, and one that is added to is not.
+        """
+        longest = max((each for each in values if isinstance(each, str)), key=len, default=None)
+        self.take(0 if longest is None else 1 + getsizeof(longest) // _COPIED)
+        is_met = False
+        for each in values:
+            if each is longest and not is_met:
+                is_met = True
+            else:
+                self.weigh(each)
+
+    def take_held(self, values: Iterable[Any]) -> None:
+        """Use what a list or mapping holds on to: copies that are cheap to make take memory all the same."""
+        self.take(sum(map(length, values)))
 
     def take_call(self, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         """Use what a filter or method may take; its own value comes first in ``args``."""
         value, others = (args[0] if args else None), [*args[1:], *named.values()]
-        if name in _PASSED_ON:
-            weight = more = 1
-            self.take(1 + sum(map(length, (value, *others))))
-        else:
-            weight, more = self.weigh(value), self.weigh(others)
+        weight, more = self._take_given(name, value, others)
         numbers = sum(abs(each) for each in others if isinstance(each, int))
         texts = sum(len(each) for each in others if isinstance(each, str | bytes))
         if name in _PADS:
@@ -156,10 +168,9 @@ class Budget:
         elif name in _EACH_LINE:
             self.take(weight * (numbers + texts))
         elif name == "replace":
-            old = 1 if named or not others else max(1, length(others[0]))
-            self.take((length(value) // old + 1) * texts)
+            self._take_replaced(args, named)
         elif name == "join":
-            self.take((1 + length(value)) * (1 + texts) + sum(map(length, others)) * length(value))
+            self._take_separators(args, named)
         elif name in {"format", "format_map"}:
             self._take_format(value, others)
         elif name == "tojson":
@@ -170,6 +181,43 @@ class Budget:
             self.take(weight * more)
         elif name == "round":
             _refuse_wide(4 * numbers)  # a power of ten
+
+    def _take_given(self, name: str, value: Any, others: Sequence[Any]) -> tuple[int, int]:
+        """Use what a filter or method looks at; return what its value and its arguments weigh."""
+        if name in _PASSED_ON and not (name == "count" and others):  # a text's own count searches it
+            is_text = name in _AT_ONCE and isinstance(value, str)
+            self.take(1 if is_text else 1 + sum(map(length, (value, *others))))
+        elif name in _ENDS:
+            return 1, self.weigh(others, _SEARCHED)
+        elif name in _CUTS and isinstance(value, str):
+            self.take(1 + getsizeof(value) // _COPIED * (1 + sum(map(length, others))))
+            return 1, self.weigh(others)
+        else:
+            return self.weigh(value), self.weigh(others)
+        return 1, 1
+
+    def _take_replaced(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+        """Use what a text's replacements make, told from how often the old text is found."""
+        value, old, new, count = _arguments(args, named, "s", "old", "new", "count")
+        if any(
+            isinstance(each, bytes | bytearray) or hasattr(each, "__html__") for each in (value, old, new)
+        ):
+            # Escaped before it is searched, or searched by bytes: no more often than it fits.
+            longer = 6 if hasattr(old, "__html__") or hasattr(new, "__html__") else 1
+            found = longer * length(value) // max(1, length(old)) + 1
+            self.take(found * longer * length(new))
+            return
+        found = str(value).count(str(old))
+        if isinstance(count, int) and count >= 0:
+            found = min(found, count)
+        self.take(found * len(str(new)))
+
+    def _take_separators(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+        """Use what stands between the items that a filter, or a separator's own method, joins."""
+        first, second = _arguments(args, named, "value", "d")
+        for items, between in ((first, second), (second, first)):
+            if isinstance(between, str | bytes) and isinstance(items, Collection):
+                self.take((1 + len(between)) * (1 + len(items)) if items is not between else 0)
 
     def take_result(self, value: Any) -> None:
         """Use what a text was cut into."""
@@ -196,6 +244,12 @@ class _Meter(Budget):
 
     def take(self, units: int) -> None:
         self.used += units
+
+
+def _arguments(args: Sequence[Any], named: Mapping[str, Any], *names: str) -> Iterator[Any]:
+    """Arguments by their place or name; None where one is left out."""
+    for at, name in enumerate(names):
+        yield args[at] if at < len(args) else named.get(name)
 
 
 def length(value: Any) -> int:

@@ -7,7 +7,7 @@ beforehand is left out.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from jinja2 import nodes, pass_context
@@ -22,6 +22,7 @@ from promptcache_engine.models.template_budget import PASS, Budget, BudgetExceed
 BUDGET: Final = "the budget"
 """The name a rendering's budget is given by: no template can write it."""
 _PASS, _JOIN, _COMPARE, _SEARCH, _SLICE = "a pass", "a join", "a side", "a place", "a slice"
+_HOLD: Final = "what is held"
 """Filters of this module, which no template can write either."""
 
 _LEFT_OUT: Final = ("lipsum", "pprint", "urlize")
@@ -51,6 +52,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             _COMPARE: _compared,
             _SEARCH: _searched,
             _SLICE: _sliced,
+            _HOLD: _held,
         }
 
     def add_filter(self, name: str, function: Callable[..., Any]) -> None:
@@ -73,7 +75,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             args = tuple(map(_whole, args))
             budget.take_call(getattr(__obj, "__name__", ""), (owner, *args), kwargs)
         else:
-            budget.take(1 + length(owner) // PASS + sum(map(length, args)))
+            budget.take(1 + length(owner) // PASS)
+            budget.take_held((*args, *kwargs.values()))
         made = super().call(__context, __obj, *args, **kwargs)
         if isinstance(owner, str | bytes):
             budget.take_result(made)
@@ -101,6 +104,18 @@ class _Counting(NodeTransformer):
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - named by Jinja2
         self.generic_visit(node)
         return _through(nodes.List(list(node.nodes), lineno=node.lineno), _JOIN)
+
+    def visit_List(self, node: nodes.List) -> nodes.Node:  # noqa: N802 - named by Jinja2
+        self.generic_visit(node)
+        return node if _is_constant(node.items) else _through(node, _HOLD)
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802 - named by Jinja2
+        self.generic_visit(node)
+        return node if node.ctx != "load" or _is_constant(node.items) else _through(node, _HOLD)
+
+    def visit_Dict(self, node: nodes.Dict) -> nodes.Node:  # noqa: N802 - named by Jinja2
+        self.generic_visit(node)
+        return node if _is_constant([each.value for each in node.items]) else _through(node, _HOLD)
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802 - named by Jinja2
         self.generic_visit(node)
@@ -149,6 +164,10 @@ def _through(node: nodes.Expr, name: str) -> nodes.Expr:
     return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
 
 
+def _is_constant(items: Sequence[nodes.Expr]) -> bool:
+    return all(isinstance(each, nodes.Const) for each in items)
+
+
 def _of(context: Context) -> Budget:
     budget = context.parent.get(BUDGET)
     if not isinstance(budget, Budget):
@@ -170,8 +189,14 @@ def _passed(context: Context, price: int) -> bool:
 
 @pass_context
 def _joined(context: Context, values: list[Any]) -> str:
-    _of(context).weigh(values)
+    _of(context).take_joined(values)
     return "".join(map(str, values))
+
+
+@pass_context
+def _held(context: Context, value: Any) -> Any:
+    _of(context).take_held(value.values() if isinstance(value, dict) else value)
+    return value
 
 
 @pass_context

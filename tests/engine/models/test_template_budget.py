@@ -31,6 +31,18 @@ ENDLESS = [
     CALLS,
     "{% block b %}{{ self.b() }}{% endblock %}",
 ]
+KEEPING = (
+    "{% set n=namespace(l=(), s='\U0001f600'*900000) %}"
+    "{% for i in range(99999) %}{% set n.l = MORE %}{% endfor %}"
+)
+"""Each copy of a long text is cheap, and all of them are kept."""
+KEPT = [
+    "[n.l, n.s ~ 'x']",
+    "{1: n.l, 2: n.s + 'x'}",
+    "(n.l, n.s.strip('x') + 'y')",
+    "namespace(a=n.l, s='x' ~ n.s)",
+    "n.s + 'x'",
+]
 HUGE = [
     "{% set n=namespace(s='x') %}{% for i in range(40) %}{% set n.s=n.s~n.s %}{% endfor %}{{ n.s|length }}",
     "{% set n=namespace(s='x') %}{% for i in range(40) %}{% set n.s=n.s+n.s %}{% endfor %}{{ n.s|length }}",
@@ -38,6 +50,7 @@ HUGE = [
     "{% set x %}{{ 'a'*1000000 }}{% endset %}{% for i in range(99999) %}{{ x }}{% endfor %}",
     "{% for i in range(99999) %}" + "y" * 10_000 + "{% endfor %}",
     "{% for i in range(99999) %}{% set y = ('a'*3000000)[1:] %}{% endfor %}",
+    *(KEEPING.replace("MORE", more) for more in KEPT),
     "{% set x = 9 ** 3000000 %}",
     "{{ 2 ** 4000 * 2 ** 4000 }}",
     "{{ 'a' * 2000000000 }}",
@@ -51,6 +64,10 @@ HUGE = [
     "{{ (1).to_bytes(10**9, 'big') }}",
     "{{ ('a'*1000000).replace('a', 'b'*10000) }}",
     "{{ ('a'*1000000)|replace(new='b'*10000, old='a') }}",
+    "{% autoescape true %}{{ ('&'*1000000)|replace('a'|e, 'b'*10000) }}{% endautoescape %}",
+    "{{ ('a'*1000000)|replace('', 'b'*10000) }}",
+    "{% for i in range(99999) %}{% set y = ('a'*100000).strip('b'*100000 ~ 'a') %}{% endfor %}",
+    "{% set t = 'a'*1000000 %}{% for i in range(99999) %}{% set y = t.count('b') %}{% endfor %}",
     "{{ ('b'*10000).join('a'*100000) }}",
     "{{ ('a'*100000)|join('b'*10000) }}",
     "{{ range(100000)|map('string')|join('x'*10000) }}",
@@ -153,6 +170,49 @@ def test_real_work_is_done(messages: int, characters: int) -> None:
     names = {"messages": said, "tools": None, "documents": None}
     expected = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(SCANNING)
     assert ChatTemplate(SCANNING).render(said) == expected.render(names)
+
+
+GROWING = [
+    "{% set ns.out = ns.out + '<|' + m.role + '|>' + m.content + '\n' %}",
+    "{% set ns.out = ns.out ~ '<|' ~ m.role ~ '|>' ~ m.content ~ '\n' %}",
+    "{% set line = '<|' ~ m.role ~ '|>' ~ m.content %}{% set ns.out = ns.out.rstrip() + '\n' + line %}",
+    (
+        "{% if ns.out and not ns.out.endswith('\n') %}{% set ns.out = ns.out + '\n' %}{% endif %}"
+        "{% set ns.out = ns.out + (m.content if ns.out | length > 0 else m.content | trim) %}"
+    ),
+]
+
+
+@pytest.mark.parametrize("step", GROWING)
+@pytest.mark.parametrize(("messages", "characters"), [(88, 300), (1600, 20), (800, 1000), (40, 12_000)])
+def test_a_prompt_may_be_built_in_a_variable(step: str, messages: int, characters: int) -> None:
+    source = "{% set ns = namespace(out='') %}{% for m in messages %}" + step + "{% endfor %}{{ ns.out }}"
+    said = [{"role": "user", "content": "x" * characters}] * messages
+    plain = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(source)
+    assert ChatTemplate(source).render(said) == plain.render(messages=said)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "m.replace('{tools}', 't'*10000)",
+        "m | replace('{tools}', 't'*10000)",
+        "m | replace(new='t'*10000, old='{tools}')",
+        "m | replace('a', 't'*10000, 3)",
+        "m.replace('a', 't'*10000, 3)",
+        "m | replace('a', 't'*10000, count=3)",
+        "m.replace('@', 't'*100000)",
+        "m | replace(1, 2)",
+        "m.replace('<image>', '<|image_pad|>'*256)",
+        "(['x'*300]*900) | join('---------------------')",
+        "'---------------------'.join(['x'*300]*900)",
+    ],
+)
+def test_what_is_put_into_a_text_costs_as_often_as_it_is(expression: str) -> None:
+    names = {"role": "system", "content": "a1" * 2700 + "@{tools}<image>" + "z" * 9 + "<image>"}
+    source = "{% set m = messages[0].content %}{{ " + expression + " }}"
+    plain = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(source)
+    assert ChatTemplate(source).render([names]) == plain.render(messages=[names])
 
 
 @pytest.mark.parametrize(
