@@ -24,6 +24,14 @@ SHAPES = [
     pytest.param(2, 1, 256, 4, [20, 17], [17, 17], id="wide heads, a whole prompt"),
     pytest.param(3, 3, 40, 32, [65], [1], id="a head that fills no tile, past two splits"),
 ]
+HALVES = {torch.float16: SHAPES[1::2], torch.bfloat16: SHAPES[::2]}
+TYPED = [
+    pytest.param(*shape.values, dtype, id=f"{shape.id}, {str(dtype).removeprefix('torch.')}")
+    for dtype, shapes in {torch.float32: SHAPES, **HALVES}.items()
+    for shape in shapes
+]
+"""Every shape in float32 and in one of the halves."""
+
 TOLERANCES = {torch.float32: 3e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 
 
@@ -69,8 +77,7 @@ def both(case: Case, query: Tensor, lengths: list[int] | None, **rules: Any) -> 
 
 
 @pytest.mark.usefixtures("short_splits")
-@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
-@pytest.mark.parametrize(("heads", "kv_heads", "dim", "page_size", "contexts", "lengths"), SHAPES)
+@pytest.mark.parametrize(("heads", "kv_heads", "dim", "page_size", "contexts", "lengths", "dtype"), TYPED)
 def test_attention_equals_its_specification(
     heads: int,
     kv_heads: int,
