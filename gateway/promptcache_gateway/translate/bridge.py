@@ -20,6 +20,7 @@ from promptcache_gateway.translate.events import MALFORMED, UNREADABLE, Chained,
 from promptcache_gateway.translate.flavor import Flavor, flavor_of
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
 from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
+from promptcache_gateway.translate.places import own_place
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 from promptcache_gateway.upstreams.base import WholeReply
@@ -51,7 +52,8 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
     except ApiError as error:
         if call.dialect not in _NAMED_ELSEWHERE or error.param is None:
             raise
-        raise _renamed(error, error.param, _NAMED_ELSEWHERE[call.dialect](error.param)) from error
+        path = _NAMED_ELSEWHERE[call.dialect](error.param, call.payload, _flavor(upstream))
+        raise _renamed(error, error.param, own_place(path, _kept(call))) from error
     if not isinstance(reply, WholeReply):
         if reply.events:
             return TranslatedStream(reply, _translator(upstream, call, reply))
@@ -147,6 +149,13 @@ def _answer(upstream: Upstream, call: Call, payload: dict[str, Any]) -> dict[str
 
 def _keep(call: Call) -> Keep | None:
     return None if call.continuation is None else call.continuation.keep
+
+
+def _kept(call: Call) -> int:
+    """How many items of the conversation this call does not hold itself."""
+    if call.continuation is None or call.continuation.previous is None:
+        return 0
+    return len(call.payload["input"]) - len(orjson.loads(call.continuation.items))
 
 
 def _completion(call: Call, payload: dict[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, refuse, untranslatable, wrong
+from promptcache_gateway.translate.places import call_origin, caller_place, message_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptcache_gateway.translate.flavor import Flavor
+    from promptcache_gateway.translate.places import Origin
 
 _MARK = "cache_control"
 _REFUSED = frozenset({"mcp_servers", "container", "context_management"})
@@ -64,11 +66,47 @@ def messages_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) -> 
     return chat
 
 
-def message_path(path: str) -> str:
-    """Where in a messages request stands what a chat completion has at ``path``, as errors name it."""
+def message_path(path: str, payload: Mapping[str, Any], flavor: Flavor) -> str:
+    """Where in a messages request stands what a chat completion has at ``path``, as errors name it.
+
+    Args:
+        path: in what `messages_to_chat` makes of the request.
+        payload: the request, which could be translated.
+        flavor: what the upstream takes.
+    """
+    if message_at(path) is not None:
+        return caller_place(path, _origins(payload, flavor)) or "messages"
     for pattern, put in _PLACES:
         path = pattern.sub(put, path)
     return path
+
+
+def _origins(payload: Mapping[str, Any], flavor: Flavor) -> list[Origin]:
+    """Where each chat message comes from, in the words of Anthropic's refusals: ``messages.2.content.0``."""
+    origins: list[Origin] = [{"": "system"}] if payload.get("system") else []
+    for index, message in enumerate(payload["messages"]):
+        place, content = f"messages.{index}", message["content"]
+        blocks = content if isinstance(content, list) else []
+        at = {kind: _places(blocks, kind, f"{place}.content") for kind in ("tool_use", "tool_result")}
+        made = _messages({"messages": [message]}, flavor)
+        results = iter(at["tool_result"])
+        for each in made:
+            if each["role"] == "tool":
+                result = next(results)
+                fields = {".tool_call_id": f"{result}.tool_use_id", ".content": f"{result}.content"}
+                origins.append({"": result, **fields})
+                continue
+            origin = {"": place, ".role": f"{place}.role", ".content": f"{place}.content"}
+            if not any(at.values()):  # else its parts are counted otherwise
+                origin |= {f".content[{part}]": f"{place}.content.{part}" for part in range(len(blocks))}
+            for number, call in enumerate(at["tool_use"]):
+                origin |= call_origin(number, call, name="name", arguments="input", call="id")
+            origins.append(origin)
+    return origins
+
+
+def _places(blocks: list[dict[str, Any]], kind: str, path: str) -> list[str]:
+    return [f"{path}.{index}" for index, block in enumerate(blocks) if block.get("type") == kind]
 
 
 def _parameters(payload: Mapping[str, Any], flavor: Flavor) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, refuse, untranslatable, wrong
+from promptcache_gateway.translate.places import call_origin, caller_place, message_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,11 +28,11 @@ _KNOWN = _REFUSED | {
 }  # fmt: skip
 _TEXTS = frozenset({"input_text", "output_text", "text"})
 _BREAKPOINT = "prompt_cache_breakpoint"
-# Where a chat completion has what the caller sent elsewhere: its messages are counted otherwise.
+# Where a chat completion has what the caller sent elsewhere, but for its messages.
 _PLACES = tuple(
     (re.compile(pattern), put)
     for pattern, put in (
-        (r"^messages(?![a-z_]).*", "input"),
+        (r"^messages$", "input"),
         (r"^max_(completion_)?tokens$", "max_output_tokens"),
         (r"^response_format(\.json_schema)?(?![a-z_])", "text.format"),
         (r"^tool_choice\.allowed_tools(?![a-z_])", "tool_choice"),
@@ -74,11 +75,51 @@ def responses_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) ->
     return chat
 
 
-def response_path(path: str) -> str:
-    """Where in a responses request stands what a chat completion has at ``path``, as errors name it."""
+def response_path(path: str, payload: Mapping[str, Any], flavor: Flavor) -> str:
+    """Where in a responses request stands what a chat completion has at ``path``, as errors name it.
+
+    Args:
+        path: in what `responses_to_chat` makes of the request.
+        payload: the request, which could be translated.
+        flavor: what the upstream takes.
+    """
+    if message_at(path) is not None:
+        return caller_place(path, _origins(payload, flavor)) or "input"
     for pattern, put in _PLACES:
         path = pattern.sub(put, path)
     return path
+
+
+def _origins(payload: Mapping[str, Any], flavor: Flavor) -> list[dict[str, str]]:
+    """Where each chat message comes from."""
+    origins: list[dict[str, str]] = [{"": "instructions"}] if payload.get("instructions") else []
+    items = payload["input"]
+    if isinstance(items, str):
+        return [*origins, {"": "input"}]
+    before, messages = len(origins), list[dict[str, Any]]()
+    for item, place in _placed(items, "input"):
+        _add(messages, item, place, flavor)
+        if before + len(messages) > len(origins):
+            origins.append({"": place})
+        if origins[before:]:
+            origins[-1].update(_fields(item, place, messages[-1]))
+    return origins
+
+
+def _fields(item: Mapping[str, Any], place: str, message: Mapping[str, Any]) -> dict[str, str]:
+    """The caller's places of what an item gave its chat message."""
+    kind = item.get("type", "message")
+    if kind == "function_call":
+        number = len(message["tool_calls"]) - 1
+        return call_origin(number, place, name="name", arguments="arguments", call="call_id")
+    if kind == "reasoning":
+        return {}
+    field = "content" if kind == "message" else "output"
+    content = item.get(field)
+    parts = _placed(content, f"{place}.{field}") if isinstance(content, list) else []
+    fields = {f".content[{index}]": at for index, (_, at) in enumerate(parts)}
+    own = {".role": f"{place}.role"} if kind == "message" else {".tool_call_id": f"{place}.call_id"}
+    return {".content": f"{place}.{field}", **own, **fields}
 
 
 def _format(payload: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from promptcache_gateway.upstreams.logprob_shapes import chat_logprobs, text_length, text_logprobs
+from promptcache_gateway.upstreams.logprob_shapes import TokenPlaces, chat_logprobs, text_logprobs
 from promptcache_gateway.upstreams.tool_calls import CallArguments, CallBegun, Content
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Choice:
         chances: of the tokens of its text, where they were asked for.
         finish_reason: why it ended; empty before that.
         stop: the stop string that ended it, where one did.
-        told: characters of the tokens whose chances were sent in chunks, for offsets.
+        places: of the tokens whose chances were sent in chunks, in its text.
     """
 
     index: int
@@ -64,7 +64,7 @@ class Choice:
     chances: list[TokenChance] = field(default_factory=list)
     finish_reason: str = ""
     stop: str | None = None
-    told: int = 0
+    places: TokenPlaces = field(default_factory=TokenPlaces)
 
     def add(self, part: Part, call_id: str) -> None:
         """Note what has come; ``call_id`` names a call that begins."""
@@ -230,9 +230,8 @@ class TextAnswer(Answer):
         """The body of an answer that is not streamed."""
         written = []
         for choice in choices:
-            made = self._choice(
-                choice.index, self.wishes.echo + choice.text, choice.finish_reason, choice.chances
-            )
+            logprobs = text_logprobs(choice.chances, TokenPlaces()) if self.wishes.logprobs else None
+            made = self._choice(choice.index, self.wishes.echo + choice.text, choice.finish_reason, logprobs)
             written.append(made | choice.stop_reason() | self._ids(choice.token_ids) | self._prompt_ids())
         return self._object("text_completion", written) | {"usage": usage}
 
@@ -250,8 +249,8 @@ class TextAnswer(Answer):
         """A piece of text; there are no tool calls here."""
         assert isinstance(part, Content)
         # Not where the part's text begins: what may be a stop string is held back when its token is told.
-        made = self._choice(choice.index, part.text, None, chances, choice.told)
-        choice.told += text_length(chances)
+        logprobs = text_logprobs(chances, choice.places) if chances else None
+        made = self._choice(choice.index, part.text, None, logprobs)
         return self._chunk("text_completion", made | self._ids(token_ids))
 
     def ending(self, choice: Choice) -> dict[str, Any]:
@@ -272,14 +271,12 @@ class TextAnswer(Answer):
         index: int,
         text: str,
         finish_reason: str | None,
-        chances: Sequence[TokenChance] = (),
-        offset: int = 0,
+        logprobs: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        told = bool(chances) or (self.wishes.logprobs and finish_reason is not None and bool(text))
         return {
             "index": index,
             "text": text,
-            "logprobs": text_logprobs(chances, offset) if told else None,
+            "logprobs": logprobs,
             "finish_reason": finish_reason,
         }
 

@@ -51,15 +51,17 @@ class Calls:
 
     Attributes:
         style: how the model writes them.
+        forced: the answer is made of them alone.
         whole: each is passed on once it is complete, as the answer may end within one and then leaves it out.
     """
 
     style: ToolFormat
+    forced: bool = False
     whole: bool = False
 
     def reader(self) -> CallReader | WholeCallReader:
         """A reader of one choice."""
-        reader = CallReader(self.style)
+        reader = CallReader(self.style, forced=self.forced)
         return WholeCallReader(reader) if self.whole else reader
 
 

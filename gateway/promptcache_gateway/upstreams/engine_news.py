@@ -54,5 +54,6 @@ def chances_of(tokenizer: TokenNames, logprobs: Sequence[Any]) -> tuple[TokenCha
 
 def _chance(tokenizer: TokenNames, token: int, logprob: float) -> Chance:
     """A control token, which has no bytes of its own, goes by its name."""
-    data = tokenizer.token_bytes(token) or tokenizer.token_text(token).encode()
-    return Chance(data.decode("utf-8", "replace"), data, logprob)
+    own = tokenizer.token_bytes(token)
+    data = own or tokenizer.token_text(token).encode()
+    return Chance(data.decode("utf-8", "replace"), data, logprob, written=bool(own))

@@ -105,7 +105,8 @@ class LocalUpstream:
         run = self._submit(call, tokens, parameters, params)
         wishes = wishes_of(self.engine.prompts, call, parameters, tokens)
         answer = make_answer(call, self.engine.info.model_name, wishes)
-        calls = None if style is None else Calls(style, whole=bool(params.stop or params.stop_token_ids))
+        whole, forced = bool(params.stop or params.stop_token_ids), parameters.tools.mode == "required"
+        calls = None if style is None else Calls(style, forced=forced, whole=whole)
         try:
             facts = await run.admission()
             if call.stream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,26 +19,39 @@ def chat_logprobs(chances: Sequence[TokenChance]) -> dict[str, Any]:
     return {"content": content, "refusal": None}
 
 
-def text_logprobs(chances: Sequence[TokenChance], offset: int = 0) -> dict[str, Any]:
-    """``logprobs`` of a completion's choice: parallel lists; ``offset`` is where the first token begins.
+class TokenPlaces:
+    """Where the tokens of one answer begin in its text, told in the order in which they come.
 
-    Offsets count characters of the answer's text; a token that holds part of a character counts none.
+    Places count characters. A character that several tokens make counts with the last of them: all of them
+    begin where it stands.
     """
-    offsets: list[int] = []
-    for each in chances:
-        offsets.append(offset)
-        offset += text_length((each,))
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")  # as the text is decoded
+        self._reached = 0
+
+    def take(self, chances: Sequence[TokenChance]) -> list[int]:
+        """The places of the next tokens."""
+        places: list[int] = []
+        for each in chances:
+            places.append(self._reached)
+            self._reached += len(self._decoder.decode(each.chosen.data)) if each.chosen.written else 0
+        return places
+
+
+def text_logprobs(chances: Sequence[TokenChance], places: TokenPlaces) -> dict[str, Any]:
+    """``logprobs`` of a completion's choice: parallel lists, empty ones where there is no token.
+
+    Args:
+        chances: of the tokens that are told now.
+        places: of the choice, as far as its tokens were told before.
+    """
     return {
         "tokens": [each.chosen.text for each in chances],
         "token_logprobs": [each.chosen.logprob for each in chances],
         "top_logprobs": [_rivals(each) for each in chances],
-        "text_offset": offsets,
+        "text_offset": places.take(chances),
     }
-
-
-def text_length(chances: Sequence[TokenChance]) -> int:
-    """Characters of an answer's text that tokens stand for, one by one."""
-    return sum(len(each.chosen.data.decode("utf-8", "ignore")) for each in chances)
 
 
 def _entry(chance: Chance) -> dict[str, Any]:

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """One token and the natural logarithm of its probability."""
+    """One token and the natural logarithm of its probability.
+
+    Attributes:
+        text: the token, or the name of one that stands for no text.
+        data: its bytes, or its name's.
+        logprob: the logarithm.
+        written: whether it stands for text.
+    """
 
     text: str
     data: bytes
     logprob: float
+    written: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,12 +95,17 @@ class WholeCallReader:
 class CallReader:
     """Reads an answer that may hold calls.
 
+    Args:
+        style: how the model writes them.
+        forced: the answer is calls and nothing else, so that a mark cut off within is no text.
+
     Attributes:
         calls: how many have begun.
     """
 
-    def __init__(self, style: ToolFormat) -> None:
+    def __init__(self, style: ToolFormat, *, forced: bool = False) -> None:
         self._style = style
+        self._forced = forced
         self._held = ""
         self._inside = False
         self._plain = False
@@ -128,7 +133,9 @@ class CallReader:
     def finish(self) -> list[Part]:
         """What was held back as a possible begin of a call, when no more text comes."""
         held, self._held = self._held, ""
-        return [Content(held)] if held and not self._inside and not (self.calls and held.isspace()) else []
+        if self._forced or self._inside or (self.calls and held.isspace()):
+            return []
+        return [Content(held)] if held else []
 
     def _outside(self, char: str, parts: list[Part]) -> None:
         """Text: held back while it may be the mark of a call, or white space before one."""

@@ -3,6 +3,7 @@
 import json
 import math
 
+import httpx
 import openai
 import pytest
 
@@ -266,6 +267,42 @@ def test_a_required_call_whole_and_streamed(client: openai.OpenAI) -> None:
     assert got["content"] == ""
     assert [entry[1:] for entry in got["calls"]] == [[call.function.name, call.function.arguments]]
     assert chunks[-1].usage.completion_tokens == chat(client, **fields).usage.completion_tokens
+
+
+def test_a_forced_call_cut_off_within_its_mark_is_no_text(client: openai.OpenAI) -> None:
+    named = {"type": "function", "function": {"name": "switch_off"}}
+    for choice, limit in ((named, 6), ("required", 1), ("required", 10), ("required", 14)):
+        fields = {"tools": TOOLS, "tool_choice": choice, "max_tokens": limit}
+        made = chat(client, **fields).choices[0]
+        assert (made.message.content or "", made.finish_reason) == ("", "length")
+        got = joined(stream(client, **fields, logprobs=True))
+        assert (got["content"], got["finish"], len(got["logprobs"])) == ("", "length", limit)
+
+
+def test_a_result_of_an_unknown_call_is_named_by_its_place_in_either_api(client: openai.OpenAI) -> None:
+    use = {"type": "tool_use", "id": "c1", "name": "switch_on", "input": {}}
+    results = [{"type": "tool_result", "tool_use_id": name, "content": "done"} for name in ("c1", "c9")]
+    turns = [
+        {"role": "user", "content": "Which?"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": results},
+    ]
+    body = {"model": MODEL, "max_tokens": 5, "system": "s", "messages": turns}
+    for streamed in (False, True):
+        told = httpx.post(f"{str(client.base_url).rstrip('/')}/messages", json={**body, "stream": streamed})
+        assert told.status_code == 400
+        assert "'messages.2.content.1.tool_use_id'" in told.json()["error"]["message"]
+    call = {"type": "function_call", "call_id": "c1", "name": "switch_on", "arguments": "{}"}
+    outputs = [{"type": "function_call_output", "call_id": name, "output": "x"} for name in ("c1", "c9")]
+    asked = {"model": MODEL, "instructions": "s", "max_output_tokens": 5}
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(**asked, input=[{"role": "user", "content": "?"}, call, *outputs])
+    assert caught.value.param == "input[3].call_id"
+    assert "'input[3].call_id'" in caught.value.body["message"]
+    first = client.responses.create(**asked, input="Which?")
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(**asked, previous_response_id=first.id, input=[call, *outputs])
+    assert caught.value.param == "input[2].call_id"
 
 
 def test_a_named_call_and_none(client: openai.OpenAI) -> None:

@@ -345,7 +345,45 @@ def _texts(body: dict[str, Any]) -> list[tuple[str, str]]:
         ("tools[1].function.parameters.properties.a", "tools[1].input_schema.properties.a"),
         ("tools[0].function.name", "tools[0].name"),
         ("messages", "messages"),
+        ("messages[0].content", "system"),
+        ("messages[1]", "messages.0"),
+        ("messages[1].role", "messages.0.role"),
+        ("messages[1].content[1].image_url.url", "messages.0.content.1"),
+        ("messages[1].content[0].text", "messages.0.content.0.text"),
+        ("messages[2].content", "messages.1.content"),
+        ("messages[2].tool_calls[1].id", "messages.1.content.2.id"),
+        ("messages[2].tool_calls[0].function.name", "messages.1.content.0.name"),
+        ("messages[2].tool_calls[1].function.arguments", "messages.1.content.2.input"),
+        ("messages[2].tool_calls[1].type", "messages.1.content.2"),
+        ("messages[3].tool_call_id", "messages.2.content.0.tool_use_id"),
+        ("messages[4].tool_call_id", "messages.2.content.2.tool_use_id"),
+        ("messages[4].content[0].text", "messages.2.content.2.content"),
+        ("messages[5].content[0].text", "messages.2.content"),
+        ("messages[6].content", "messages.3.content"),
+        ("messages[7].content", "messages"),
+        ("messages_x[1]", "messages_x[1]"),
     ],
 )
 def test_a_fault_is_named_by_its_place_in_what_the_caller_sent(there: str, here: str) -> None:
-    assert message_path(there) == here
+    image = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+    use, result = {"type": "tool_use", "name": "t", "input": {}}, {"type": "tool_result", "content": "r"}
+    payload = {
+        "system": "s",
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "a"}, image]},
+            {
+                "role": "assistant",
+                "content": [{**use, "id": "c1"}, {"type": "text", "text": "b"}, {**use, "id": "c2"}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {**result, "tool_use_id": "c1", "content": [image]},
+                    {"type": "text", "text": "c"},
+                    {**result, "tool_use_id": "c2"},
+                ],
+            },
+            {"role": "user", "content": "d"},
+        ],
+    }
+    assert message_path(there, payload, LENIENT) == here

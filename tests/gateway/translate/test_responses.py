@@ -11,6 +11,7 @@ from promptcache_gateway.errors import ApiError
 from promptcache_gateway.exchange import Call
 from promptcache_gateway.translate.events import read_events
 from promptcache_gateway.translate.flavor import ENGINE, LENIENT, STRICT
+from promptcache_gateway.translate.places import own_place
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 from tests.gateway.translate.test_answers import CHUNKS, COMPLETION, USAGE
@@ -230,7 +231,18 @@ def test_token_ids_are_told_where_the_upstream_tells_them() -> None:
     ("there", "here"),
     [
         ("messages", "input"),
-        ("messages[2].content", "input"),
+        ("messages[0].content", "instructions"),
+        ("messages[1].content[1].text", "input[0].content[1].text"),
+        ("messages[1].role", "input[0].role"),
+        ("messages[2]", "input[1]"),
+        ("messages[2].content", "input[2].content"),
+        ("messages[2].tool_calls[0].id", "input[3].call_id"),
+        ("messages[2].tool_calls[1].function.name", "input[4].name"),
+        ("messages[2].tool_calls[1].function.arguments", "input[4].arguments"),
+        ("messages[3].tool_call_id", "input[5].call_id"),
+        ("messages[3].content[0].text", "input[5].output"),
+        ("messages[4].tool_call_id", "input[6].call_id"),
+        ("messages[9].content", "input"),
         ("max_tokens", "max_output_tokens"),
         ("max_completion_tokens", "max_output_tokens"),
         ("response_format.json_schema.schema.properties.a", "text.format.schema.properties.a"),
@@ -243,7 +255,28 @@ def test_token_ids_are_told_where_the_upstream_tells_them() -> None:
     ],
 )
 def test_a_fault_is_named_by_its_place_in_what_the_caller_sent(there: str, here: str) -> None:
-    assert response_path(there) == here
+    call = {"type": "function_call", "name": "t", "arguments": "{}"}
+    texts = [{"type": "input_text", "text": text} for text in "ab"]
+    items = [
+        {"role": "user", "content": texts},
+        {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}]},
+        {"role": "assistant", "content": "c"},
+        {**call, "call_id": "c1"},
+        {**call, "call_id": "c2"},
+        {"type": "function_call_output", "call_id": "c1", "output": "r"},
+        {"type": "function_call_output", "call_id": "c2", "output": texts},
+    ]
+    payload = {"instructions": "i", "input": items}
+    assert response_path(there, payload, LENIENT) == here
+    for whole in ({"input": "text"}, {"input": items[1:2]}):
+        assert response_path("messages[0]", whole, LENIENT).startswith("input")
+
+
+def test_a_place_in_a_conversation_is_one_in_the_turn_or_in_what_it_goes_on_from() -> None:
+    assert own_place("input[4].call_id", 3) == "input[1].call_id"
+    assert own_place("input[2].call_id", 3) == "previous_response_id"
+    assert own_place("input[2]", 0) == "input[2]"
+    assert own_place("max_output_tokens", 3) == "max_output_tokens"
 
 
 def _without_ids(response: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from promptcache_engine import Grammar
 from promptcache_engine.constraints import GrammarCompiler
 from promptcache_engine.tokenizer import ByteTokenizer
+from promptcache_gateway.upstreams.engine_answer import Calls
 from promptcache_gateway.upstreams.prompts import read_messages
 from promptcache_gateway.upstreams.tool_calls import CallArguments, CallBegun, CallReader, Content
 from promptcache_gateway.upstreams.tool_formats import (
@@ -98,6 +99,16 @@ def test_calls_are_read_byte_for_byte_however_they_are_cut(style, calls, indent,
         pieces.append(text[at : at + size])
         at, turn = at + size, turn + 1
     assert read(style, pieces) == ("", made)
+
+
+@pytest.mark.parametrize("style", FORMATS)
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_forced_call_that_is_cut_off_leaves_no_text(style: ToolFormat, whole: bool) -> None:
+    text = written(style, [("f", '{"a": 1}')])
+    for size in range(len(text)):
+        reader = Calls(style, forced=True, whole=whole).reader()
+        parts = [part for char in text[:size] for part in reader.push(char)] + reader.finish()
+        assert not [part for part in parts if isinstance(part, Content)], text[:size]
 
 
 @settings(max_examples=100, deadline=None)
