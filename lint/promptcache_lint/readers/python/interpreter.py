@@ -17,6 +17,7 @@ from promptcache_lint.readers.python.assigning import assign
 from promptcache_lint.readers.python.counters import Counters
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.objects import Objects, settled
+from promptcache_lint.readers.python.own_clients import OwnClients
 from promptcache_lint.readers.python.parameters import unbound_parameter
 from promptcache_lint.readers.python.relevance import Relevance
 from promptcache_lint.readers.python.traces import Traces
@@ -65,6 +66,7 @@ class Interpreter:
         self.relevance = Relevance(program)
         self.traces = Traces(self)
         self.objects = Objects(self)
+        self.clients = OwnClients(self)
         self.counters = Counters(vocabulary)
 
     def begin_file(self) -> None:
@@ -77,6 +79,7 @@ class Interpreter:
         self._results.clear()
         self._alone.clear()
         self.objects.forget()
+        self.clients.forget()
         self.relevance.forget()
         self.traces = Traces(self)
         self.counters = Counters(self.vocabulary)
@@ -155,14 +158,15 @@ class Interpreter:
         """Call a function; its result as it arrives at ``place``, and the frame it left behind."""
         too_deep = frame.depth >= _DEEPEST or self._calls > _MOST_CALLS or function in self.running
         if too_deep or not self._worth_calling(function, arguments, named, bound):
-            return Thing(f"{function.name}()"), None
+            return self.clients.returned(Thing(f"{function.name}()"), function), None
         self._calls += 1
         bindings = self._bind(function, arguments, named, bound)
-        left = None if outer is not None else self._result(function, bindings, frame.depth, bound)
-        if left is None:
+        if outer is None:
+            left = self._result(function, bindings, frame.depth, bound)
+        else:
             left = self._run(function, bindings, bound, outer, frame.depth + 1)
         value = left.result() or Thing(constant="None")
-        value = moved(value, place)
+        value = self.clients.returned(moved(value, place), function)
         if _builds_text(value):
             value = map_traits(value, lambda trait: replace(trait, built=True))
         if any(name in _CACHING for name in function.decorators) and not arguments and not named:
@@ -174,10 +178,9 @@ class Interpreter:
     ) -> Frame:
         """The frame a call leaves, run once for the same arguments; large ones are the same if identical."""
         key = (function, *map(_identity, bindings.values()))
-        known = self._results.get(key)
-        if known is None:
-            known = self._results[key] = (self._run(function, bindings, bound, None, depth + 1), bindings)
-        return known[0]
+        if key not in self._results:
+            self._results[key] = (self._run(function, bindings, bound, None, depth + 1), bindings)
+        return self._results[key][0]
 
     def _worth_calling(
         self, function: Function, arguments: list[Value], named: dict[str, Value], bound: Value | None
@@ -229,16 +232,14 @@ class Interpreter:
         frame = Frame(function.module, function, function.owner, outer, depth, only=only)
         self._parameters(function, bindings, frame, called=depth > 0)
         if isinstance(bound, Instance):
-            first = next(iter((*function.node.args.posonlyargs, *function.node.args.args)), None)
-            if first is not None:
-                for name, value in bound.attributes:
-                    frame.store(f"{first.arg}.{name}", value)
+            first = [*function.node.args.posonlyargs, *function.node.args.args][:1]
+            for name, value in bound.attributes if first else ():
+                frame.store(f"{first[0].arg}.{name}", value)
         self.running.append(function)
         try:
             if isinstance(function.node, ast.Lambda):
-                frame.returned.append(
-                    (self.evaluate(function.node.body, frame), frame.module.place(function.node))
-                )
+                value = self.evaluate(function.node.body, frame)
+                frame.returned.append((value, frame.module.place(function.node)))
             else:
                 statements.run(self, function.node.body, frame)
         finally:
@@ -267,10 +268,11 @@ class Interpreter:
                 frame.names[name] = Thing(name)
             else:
                 frame.names[name] = unbound_parameter(parameter, function, self.vocabulary)
+            value = frame.names[name]
+            frame.names[name] = self.clients.instead(value, parameter.annotation, function.module)
         if parameters.vararg:
-            frame.names[parameters.vararg.arg] = bindings.get(
-                parameters.vararg.arg, Thing(parameters.vararg.arg)
-            )
+            name = parameters.vararg.arg
+            frame.names[name] = bindings.get(name, Thing(name))
         if parameters.kwarg:
             frame.names[parameters.kwarg.arg] = bindings.get(parameters.kwarg.arg, Map((), partial=True))
 
@@ -314,6 +316,5 @@ def _content(value: Value, room: int) -> tuple[object, int]:
 
 def _builds_text(value: Value) -> bool:
     """Whether a result is a text with words of its own, not just a formatted value."""
-    if not isinstance(value, Str):
-        return False
-    return any(isinstance(part, Text) and count_words(part.text) > 0 for part in flatten(value.parts))
+    parts = flatten(value.parts) if isinstance(value, Str) else ()
+    return any(isinstance(part, Text) and count_words(part.text) > 0 for part in parts)

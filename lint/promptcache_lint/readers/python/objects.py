@@ -106,6 +106,7 @@ class Objects:
             expression = cls.fields[name]
             assert expression is not None
             value = settled(self._machine.evaluate(expression, self._definition_frame(cls)))
+        value = self._machine.clients.field(value, cls, name)
         if value is None and depth < _DEEPEST:
             found = (self._stored(base, name, depth + 1) for base in self.bases(cls))
             value = next((inner for inner in found if inner is not None), None)

@@ -32,6 +32,7 @@ _EMPTY = re.compile(
 )
 _ASKS = {"input", "raw_input", "prompt", "prompt_async", "ask", "readline", "receive_text", "receive_json"}
 _ROUND = (ast.While, ast.For, ast.AsyncFor)
+_Round = ast.While | ast.For | ast.AsyncFor
 
 
 def proof(
@@ -41,11 +42,16 @@ def proof(
 
     And whether a grave value is made before the rounds in which it is sent, so that it holds through them.
     """
-    rows = [_row_in(hole, frame) for hole in holes if _is_grave(hole)]
-    if sent is None or not rows or not _is_made_anew(sent, frame, running):
+    grave = [hole for hole in holes if _is_grave(hole)]
+    if sent is None or not grave or not _is_made_anew(sent, frame, running):
         return False, False
-    line = getattr(sent, "lineno", 0)
-    loops = [loop for row in rows for loop in _loops(frame) if loop.lineno > (line if row is None else row)]
+    loops = [
+        loop for function in running if function is not frame.function for loop in _behind(grave, function)
+    ]
+    if frame.function is not None:
+        loops += _behind(grave, frame.function, getattr(sent, "lineno", 0))
+    if any(_is_kept_first(part, function) for part in grave for function in running):
+        return False, True
     if any(_asks_a_person(inner) for loop in loops for inner in ast.walk(loop)):
         return False, True  # the first message of one talk
     return True, any(_is_of_rounds(loop) for loop in loops)
@@ -55,26 +61,50 @@ def _is_grave(part: Part) -> bool:
     return isinstance(part, Hole) and any(trait.mark.severity == Severity.ERROR for trait in part.traits)
 
 
-def _row_in(part: Part, frame: Frame) -> int | None:
-    """The row at which a value comes to the function of ``frame``, the last on its way; None if unseen."""
+def _behind(grave: list[Part], function: Function, line: int | None = None) -> Iterator[_Round]:
+    """The loops of a function behind the rows where grave values come to it, or behind ``line``."""
+    for part in grave:
+        row = _row_in(part, function)
+        start = line if row is None else row
+        if start is not None:
+            yield from (loop for loop in _loops(function) if loop.lineno > start)
+
+
+def _row_in(part: Part, function: Function) -> int | None:
+    """The row at which a value comes to ``function``, the last on its way; None if unseen."""
     assert isinstance(part, Hole)
-    if frame.function is None:
-        return None
-    first, last = frame.function.node.lineno, frame.function.node.end_lineno or 0
+    first, last = function.node.lineno, function.node.end_lineno or 0
     steps = [step for trait in part.traits for step in (trait.origin, *trait.flow)]
-    path = frame.module.source.path
+    path = function.module.source.path
     rows = [step.row for step in (*steps, part.place) if step.path == path and first <= step.row <= last]
     return rows[-1] if rows else None
 
 
 def _is_made_anew(node: ast.AST, frame: Frame, running: list[Function]) -> bool:
     """Whether ``node``, in the function of ``frame``, is run for each request, as far as the source shows."""
-    if frame.function is None or frame.kept or is_beside_the_product(frame.module.source.called):
+    if frame.function is None or frame.kept:
+        return False
+    if any(is_beside_the_product(of.source.called) for of in (frame.module, *(f.module for f in running))):
         return False
     if any(sets_up(function.name) for function in running):
         return False
     way = _way_to(node, frame.function.node)
     return not any(_keeps(outer, frame.function.node) for outer in way)
+
+
+def _is_kept_first(part: Part, function: Function) -> bool:
+    """Whether a value comes into what is kept, where nothing is there yet: ``if not self.messages: …``."""
+    row = _row_in(part, function)
+    if row is None:
+        return False
+    around = [
+        node
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.stmt | ast.Call) and node.lineno <= row <= (node.end_lineno or 0)
+    ]
+    empty = any(isinstance(node, ast.If) and _keeps(node, function.node) for node in around)
+    kept = any(not isinstance(node, ast.If) and _keeps(node, function.node) for node in around)
+    return empty and kept
 
 
 def _way_to(node: ast.AST, top: ast.AST) -> list[ast.AST]:
@@ -125,9 +155,8 @@ def _is_local(owner: ast.expr, function: ast.AST) -> bool:
     return any(isinstance(target, ast.Name) and target.id == owner.id for target in stores)
 
 
-def _loops(frame: Frame) -> Iterator[ast.While | ast.For | ast.AsyncFor]:
-    if frame.function is not None:
-        yield from (node for node in ast.walk(frame.function.node) if isinstance(node, _ROUND))
+def _loops(function: Function) -> Iterator[_Round]:
+    return (node for node in ast.walk(function.node) if isinstance(node, _ROUND))
 
 
 def _is_of_rounds(loop: ast.AST) -> bool:

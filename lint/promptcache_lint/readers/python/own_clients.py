@@ -1,0 +1,92 @@
+"""The program's own clients: classes that ask a model, where an annotation or a signature names one.
+
+So a prompt that is handed to a method of such a class is followed to the request. An annotation that names
+any other class says nothing here: what its objects hold is not known from their type.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python.callees import kind_of_call, path_of
+from promptcache_lint.readers.python.program import Class
+from promptcache_lint.readers.python.values import Instance, Thing
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.program import Function, Module
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["OwnClients"]
+
+
+class OwnClients:
+    """The classes of a program whose methods ask a model."""
+
+    def __init__(self, machine: Interpreter) -> None:
+        self._machine = machine
+        self._known: dict[Class, bool] = {}
+
+    def forget(self) -> None:
+        """Let go of all classes."""
+        self._known.clear()
+
+    def instead(self, value: Value, annotation: ast.expr | None, module: Module) -> Value:
+        """A value, or an object of the client that ``annotation`` names where nothing is known of it."""
+        unknown = isinstance(value, Thing) and not value.traits and value.constant in {None, "None"}
+        return (self._named(annotation, module) if unknown else None) or value
+
+    def returned(self, value: Value, function: Function) -> Value:
+        """The result of a call, or an object of the client that the function's signature names."""
+        returns = None if isinstance(function.node, ast.Lambda) else function.node.returns
+        return self.instead(value, returns, function.module)
+
+    def field(self, value: Value | None, cls: Class, name: str) -> Value | None:
+        """The value of a class's field, or an object of the client that its annotation names."""
+        for node in cls.node.body:
+            match node:
+                case ast.AnnAssign(target=ast.Name(id=target), annotation=annotation) if target == name:
+                    found = self.instead(value or Thing(), annotation, cls.module)
+                    return found if isinstance(found, Instance) else value
+        return value
+
+    def _named(self, annotation: ast.expr | None, module: Module) -> Instance | None:
+        match annotation:
+            case ast.Name(id=name):
+                cls = module.classes.get(name) or self._imported(module.imports.get(name), module)
+                return Instance(cls) if cls is not None and self._asks(cls) else None
+            case ast.Attribute(value=ast.Name(id=first), attr=name) if first in module.imports:
+                cls = self._imported(f"{module.imports[first]}.{name}", module)
+                return Instance(cls) if cls is not None and self._asks(cls) else None
+            case ast.Constant(value=str() as text):
+                return self._named(_parsed(text), module)
+            case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+                return self._named(left, module)
+            case ast.Subscript(value=ast.Name(id="Optional") | ast.Attribute(attr="Optional"), slice=inner):
+                return self._named(inner, module)
+            case _:
+                return None
+
+    def _imported(self, dotted: str | None, module: Module) -> Class | None:
+        found = self._machine.program.resolve(dotted, module) if dotted else None
+        return found if isinstance(found, Class) else None
+
+    def _asks(self, cls: Class) -> bool:
+        """Whether a method of the class, or of its bases in the tree, makes a request to a model."""
+        if cls not in self._known:
+            self._known[cls] = False  # what a class that derives from itself finds
+            own = any(map(_is_request, ast.walk(cls.node)))
+            self._known[cls] = own or any(map(self._asks, self._machine.objects.bases(cls)))
+        return self._known[cls]
+
+
+def _is_request(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and kind_of_call(path_of(node.func)) == "request"
+
+
+def _parsed(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
