@@ -8,7 +8,6 @@ differs, and everything else is explained as it is elsewhere. Other providers' m
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from promptcache.providers import find_model
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from promptcache.segments import Segment
 
 _RESULT = '"type":"tool_result"'
-_TEXT = r'"(?:[^"\\]++|\\.)*+"'
-_LIST_OF_ONE = re.compile(
-    rf'"content":\[\{{(?:"type":"text","text":(?P<behind>{_TEXT})|"text":(?P<before>{_TEXT}),"type":"text")\}}\]'
+_WRAPPINGS = (
+    ('"content":[{"type":"text","text":', "}]"),
+    ('"content":[{"text":', ',"type":"text"}]'),
 )
 
 
@@ -49,11 +48,20 @@ def _settled(segment: Segment) -> Segment:
 
 def _unwrapped(segment: Segment) -> Segment:
     """A tool's result with its one text as a string."""
-    if not segment.body.startswith("{"):
+    text = segment.text
+    if not text.startswith("{", segment.head):
         return segment
-    text = _LIST_OF_ONE.sub(_as_string, segment.text, count=1)
-    return segment if text == segment.text else changed(segment, text=text)
+    for opening, closing in _WRAPPINGS:
+        start, end = text.find(opening), text.rfind(closing)
+        told = text[start + len(opening) : end] if 0 <= start < end else ""
+        if _is_one_string(told):
+            return changed(segment, text=f'{text[:start]}"content":{told}{text[end + len(closing) :]}')
+    return segment
 
 
-def _as_string(found: re.Match[str]) -> str:
-    return f'"content":{found["behind"] or found["before"]}'
+def _is_one_string(told: str) -> bool:
+    """Whether a piece of JSON is one string: no quote in it but the outer ones, escaped ones aside."""
+    if len(told) < 2 or told[0] != '"' or told[-1] != '"':
+        return False
+    inner = told[1:-1].replace("\\\\", "")
+    return not inner.endswith("\\") and '"' not in inner.replace('\\"', "")
