@@ -16,7 +16,24 @@ NESTED = "{% set n = namespace(s=[1]) %}{% for i in range(40) %}{% set n.s = [n.
 GROWING = (
     "{% set n = namespace(s='aaaaaaaaaa') %}{% for i in range(40) %}{% set n.s = n.s OP n.s %}{% endfor %}"
 )
+KEEPING = (
+    "{% set n = namespace(l=(), s='x' * 900000) %}{% for i in range(99999) %}{% set n.l = MORE %}{% endfor %}"
+)
+KEPT = [
+    "[n.l, n.s ~ 'x']",
+    "{1: n.l, 2: n.s + 'x'}",
+    "(n.l, n.s.strip('x') + 'y')",
+    "namespace(a=n.l, s='x' ~ n.s)",
+    "n.s + 'x'",
+]
 HUGE = [
+    *(KEEPING.replace("MORE", more) for more in KEPT),
+    "{% set t = 'a' * 1000000 %}{% for i in range(99999) %}{% set y = t.count('b') %}{% endfor %}",
+    "{% set t = 'a' * 1000000 %}{% for i in range(99999) %}{% set y = 'b' in t %}{% endfor %}",
+    "{% for i in range(99999) %}{% set y = ('a' * 90000).strip('b' * 90000 ~ 'a') %}{% endfor %}",
+    "{% autoescape true %}{{ ('&' * 99999) | replace('a' | e, 'b' * 9999) }}{% endautoescape %}",
+    "{{ ('a' * 99999) | replace('', 'b' * 9999) }}",
+    "{{ ('a' * 99999) | replace(new='b' * 9999, old='a') }}",
     "{% set x = 9 ** 3000000 %}",
     "{% set x = 10 ** 2000 %}",
     "{{ 'a' * 2000000000 }}",
@@ -101,6 +118,60 @@ def test_any_other_template_renders_as_in_the_plain_sandbox(source):
     variables = {"messages": USER, "x": 1, "add_generation_prompt": True}
     plain = ImmutableSandboxedEnvironment().from_string(source).render(**variables)
     assert BoundedEnvironment().from_string(source).render(with_budget(variables)) == plain
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "{% set ns.out = ns.out + '<|' + m.role + '|>' + m.content + '\n' %}",
+        "{% set ns.out = ns.out ~ '<|' ~ m.role ~ '|>' ~ m.content ~ '\n' %}",
+        (
+            "{% if not ns.out.endswith('\n') %}{% set ns.out = ns.out.rstrip() + '\n' %}{% endif %}"
+            "{% set ns.out = ns.out + (m.content if ns.out | length > 0 else m.content | trim) %}"
+        ),
+    ],
+)
+@pytest.mark.parametrize(("messages", "characters"), [(88, 300), (1600, 20), (400, 1000), (40, 12_000)])
+def test_a_prompt_may_be_built_in_a_variable(step, messages, characters):
+    source = "{% set ns = namespace(out='') %}{% for m in messages %}" + step + "{% endfor %}{{ ns.out }}"
+    variables = {"messages": [{"role": "user", "content": "x" * characters}] * messages}
+    plain = ImmutableSandboxedEnvironment().from_string(source).render(**variables)
+    assert BoundedEnvironment().from_string(source).render(with_budget(variables)) == plain
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "m.replace('{tools}', 't' * 10000)",
+        "m | replace('{tools}', 't' * 10000)",
+        "m | replace(new='t' * 10000, old='{tools}')",
+        "m | replace('a', 't' * 10000, 3)",
+        "m.replace('a', 't' * 10000, 3)",
+        "m | replace('a', 't' * 10000, count=3)",
+        "m.replace('@', 't' * 100000)",
+        "m | replace(1, 2)",
+        "m.replace('<image>', '<|image_pad|>' * 256)",
+        "('x' * 5400 ~ '{tools}').replace('{tools}', 't' * 10000)",
+        "(['x' * 300] * 900) | join('---------------------')",
+        "'---------------------'.join(['x' * 300] * 900)",
+        "(['x' * 900] * 3) | join(d='-' * 900)",
+    ],
+)
+def test_what_is_put_into_a_text_costs_as_often_as_it_is(expression):
+    content = "a1" * 2700 + "@{tools}<image>" + "z" * 9 + "<image>"
+    source = "{% set m = messages[0].content %}{{ " + expression + " }}"
+    variables = {"messages": [{"role": "system", "content": content}]}
+    plain = ImmutableSandboxedEnvironment().from_string(source).render(**variables)
+    assert BoundedEnvironment().from_string(source).render(with_budget(variables)) == plain
+
+
+def test_a_loop_in_a_loop_takes_time_whatever_the_messages_are_long():
+    source = "{% for m in messages %}{% for l in messages %}{{ '' if l.role else m }}{% endfor %}{% endfor %}"
+    template = BoundedEnvironment().from_string(source)
+    said = [{"role": "user", "content": "word " * 400}]
+    assert template.render(with_budget({"messages": said * 300})) == ""
+    with pytest.raises(BoundExceededError):
+        template.render(with_budget({"messages": said * 700}))
 
 
 def test_a_long_conversation_has_a_budget_of_its_length():
