@@ -111,6 +111,20 @@ def test_logprobs_of_the_older_api(client: openai.OpenAI) -> None:
     assert [offset for each in streamed for offset in each.text_offset] == told.text_offset
 
 
+def test_offsets_are_those_of_a_text_whose_characters_span_tokens(client: openai.OpenAI) -> None:
+    text = " 日 two 日 one"
+    fields = {"model": MODEL, "prompt": "A", "max_tokens": 40, "extra_body": {"guided_choice": [text]}}
+    choice = client.completions.create(**fields, logprobs=1).choices[0]
+    assert choice.text == text
+    ends = [len(text.encode()[:at].decode("utf-8", "ignore")) for at in range(len(text.encode()))]
+    assert choice.logprobs.text_offset[: len(ends)] == ends
+    streamed = [piece.choices[0] for piece in client.completions.create(**fields, logprobs=1, stream=True)]
+    told = [place for each in streamed if each.logprobs for place in each.logprobs.text_offset]
+    assert told == choice.logprobs.text_offset
+    empty = client.completions.create(**fields, logprobs=1, stop=" ").choices[0]
+    assert (empty.text, empty.logprobs.tokens, empty.logprobs.text_offset) == ("", [], [])
+
+
 def test_logprobs_do_not_leak_a_stop_string(client: openai.OpenAI) -> None:
     fields = {"seed": 3, "logprobs": True, "logit_bias": ASCII, "max_tokens": 30}
     whole = chat(client, **fields).choices[0].message.content
