@@ -153,7 +153,7 @@ def take_operator(budget: Budget, operator: str, left: Any, right: Any) -> None:
         _take_product(budget, left, right)
     elif operator == "%" and isinstance(left, str | bytes):
         _take_format(budget, left, right)
-    elif operator == "+" and isinstance(left, str) and isinstance(right, str):
+    elif operator == "+" and type(left) is str and type(right) is str:  # markup escapes the other side
         take_joined(budget, (left, right))
     elif operator == "+" and not isinstance(left, int | float):
         budget.take(length(left) + length(right))

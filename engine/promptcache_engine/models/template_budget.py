@@ -134,7 +134,7 @@ class Budget:
                 self.take(length(copied) * max(0, times) if isinstance(times, int) else 0)
         elif operator == "%" and isinstance(left, str | bytes):
             self._take_format(left, right)
-        elif isinstance(left, str) and isinstance(right, str):
+        elif type(left) is str and type(right) is str:  # markup escapes what it is added to
             self.take_joined((left, right))
         else:
             self.take(length(left) + length(right))
