@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from promptcache.causes import get_cause
-from promptcache.counters import CounterRecord, diagnose_sequence, find_plateau, miss_reasons
+from promptcache.counters import CounterRecord, diagnose_sequence, find_plateau
 from promptcache.providers import find_model
 from promptcache.usage import Usage
+from promptcache_gateway.diagnose.conversations import explain_pairs, is_one_conversation
 from promptcache_gateway.diagnose.patterns import Pattern, pattern_of
 from promptcache_gateway.diagnose.replay import Judged
 from promptcache_gateway.observe.diagnosis import Attribution, Diagnosis
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 65_536  # in all rows; then the row that has been idle for longest is judged
 _MOST_REQUESTS = 512  # of a row; then it is judged, and begun anew with its last request
-_GROWS, _GROWS_NAMED = 6, 5
-"""So many requests, each longer than the last, are one conversation: chance has it once in hundreds."""
-_MOSTLY_GROWS = 0.8
 _EXPECTED = frozenset({"PC604", "PC801", "PC802"})
 _UPSTREAMS = frozenset({"PC804", "PC809", "PC811"})
 _OF_A_ROW = frozenset({"PC601", "PC607", "PC608", "PC610", "PC804", "PC811"})
@@ -165,7 +162,8 @@ def _together(records: list[CounterRecord], *, named: bool) -> list[Diagnosis]:
     """What they say in a row; where they say nothing, no cause."""
     row = diagnose_sequence([record for record in records if record.read is not None])
     if (
-        row.cause in _OF_A_ROW
+        len({record.model for record in records}) == 1
+        and row.cause in _OF_A_ROW
         and "requests" not in row.details
         and _is_proved(str(row.cause), records, named)
     ):
@@ -216,7 +214,7 @@ def _pinned(records: list[CounterRecord], *, named: bool) -> dict[int, Diagnosis
     if plateau is None:
         return {}
     first, last = int(plateau.from_t or 0), int(plateau.to_t or 0)
-    if not _is_one_conversation(records, last - first + 1, named=named):
+    if not is_one_conversation(records, last - first + 1, plateau.cached_tokens, named=named):
         return {}
     if all(record.write == 0 and _is_marked_only(record) for record in records[first : last + 1]):
         return {}
@@ -236,38 +234,17 @@ def _is_marked_only(record: CounterRecord) -> bool:
     return facts is not None and facts.control == "marks"
 
 
-def _is_one_conversation(records: list[CounterRecord], pinned: int, *, named: bool) -> bool:
-    """Whether requests mostly grow from one to the next, and too many are pinned for it to be chance."""
-    if all(record.append_only for record in records[1:]):
-        return True
-    sizes = [record.total_input or 0 for record in records]
-    grown = sum(one < other for one, other in pairwise(sizes))
-    return pinned >= (_GROWS_NAMED if named else _GROWS) and grown >= _MOSTLY_GROWS * (len(sizes) - 1)
-
-
 def _one_by_one(records: list[CounterRecord], *, named: bool) -> list[Diagnosis]:
-    """Each request by the one before it, where the log says how they belong together."""
+    """Each request by the one it goes on from, where the log says how they belong together."""
     found = []
-    for number, (record, reason) in enumerate(zip(records, miss_reasons(records), strict=True)):
-        previous = records[number - 1] if number else None
-        code = reason.cause
-        if previous is None or code is None or not _belongs(previous, record, code, named=named):
-            found.append(_first(record) if previous is None and not record.read else _nothing(record))
-            continue
-        found.append(_found(code, record, "", lost=_lost(previous, record, code)))
+    for number, (record, (previous, code)) in enumerate(
+        zip(records, explain_pairs(records, named=named), strict=True)
+    ):
+        if previous is None or code is None:
+            found.append(_nothing(record) if number or record.read else _first(record))
+        else:
+            found.append(_found(code, record, "", lost=_lost(previous, record, code)))
     return found
-
-
-def _belongs(previous: CounterRecord, record: CounterRecord, code: str, *, named: bool) -> bool:
-    """Whether a request is known to go on from the one before it.
-
-    A conversation's name is enough to say that it paused or changed its model; that nothing in it changed it
-    does not say.
-    """
-    same = record.identity is not None and record.identity == previous.identity
-    if same or record.append_only is True:
-        return True
-    return named and code in {"PC503", "PC802"} and record.append_only is None and record.identity is None
 
 
 def _first(record: CounterRecord) -> Diagnosis:

@@ -12,7 +12,13 @@ from typing import Any
 from promptcache.counters import CounterRecord
 from promptcache.providers import find_model
 from promptcache.usage import Usage
-from promptcache_gateway.diagnose.exchange import LoggedExchange, first_of, read_time, text_of
+from promptcache_gateway.diagnose.exchange import (
+    LoggedExchange,
+    NotUnderstoodError,
+    first_of,
+    read_time,
+    text_of,
+)
 from promptcache_gateway.observe.rules import rules_for
 
 _TIME = ("time", "timestamp", "received_at", "start_time", "startTime", "created_at", "created", "ts", "at")
@@ -27,15 +33,21 @@ def read_counts(entry: Mapping[str, Any], usage: Usage | None = None, **known: A
         entry: the line, with its labels; counts stand in it, or under ``usage``.
         usage: the counts, where a format has read them from elsewhere.
         known: what a format knows of the request (`LoggedExchange`'s attributes).
+
+    Raises:
+        NotUnderstoodError: one of its counts is negative, so that none of them is believed.
     """
     found = _with_usage(CounterRecord.from_mapping(_flat(entry)), usage)
     told = usage if usage is not None else Usage.from_response(entry)
     if found.total_input is None and found.read is None and found.write is None:
         return None
+    counts = (found.total_input, found.uncached, found.read, found.write, *told.raw.values())
+    if any(isinstance(count, int) and count < 0 for count in counts):
+        raise NotUnderstoodError("a count of tokens is negative; its usage is not believed")
     time = known.pop("time", None)
     time = read_time(first_of(entry, *_TIME)) if time is None else time
     model = text_of(known.pop("model", None)) or found.model or ""
-    found = _with_facts(found, model, time)
+    found = _with_facts(replace(found, ttl_s=_lifetime(told, found.ttl_s)), model, time)
     values: dict[str, Any] = {
         "template": text_of(entry.get("template")),
         "tenant": text_of(entry.get("tenant")) or "default",
@@ -77,6 +89,19 @@ def _with_facts(found: CounterRecord, model: str, time: float | None) -> Counter
         step=facts.step if found.step is None and facts is not None else found.step,
         min_tokens=facts.min_tokens if found.min_tokens is None and facts is not None else found.min_tokens,
     )
+
+
+def _lifetime(usage: Usage, labelled: float | None) -> float | None:
+    """Seconds that what was written is kept for: the longest of the lifetimes that the usage names."""
+    if labelled is not None:
+        return labelled
+    told = (
+        (usage.cache_write_12h, 43_200.0),
+        (usage.cache_write_1h, 3_600.0),
+        (usage.cache_write_30m, 1_800.0),
+        (usage.cache_write_5m, 300.0),
+    )
+    return next((lives for written, lives in told if written), None)
 
 
 def _whole(usage: Usage, found: CounterRecord) -> Usage:
