@@ -86,8 +86,8 @@ class DeviceSteps:
         longest = max(1, min(max_batch_tokens, self._max_length))
         decoded, chunk = Share(0, [0], 0, samples=True), Share(0, [0] * longest, 0, samples=True)
         short = replace(chunk, tokens=chunk.tokens[:2])
-        behind = replace(short, start=self._max_length - len(short.tokens))
-        for shares in ([chunk], [behind], [short, decoded], [decoded, short], [decoded]):
+        behind, far = (replace(one, start=self._max_length - len(one.tokens)) for one in (short, chunk))
+        for shares in ([chunk], [behind], [far], [short, decoded], [decoded, short], [decoded]):
             logits = self.compute(shares)[:1].expand(2, -1).contiguous()
         draw(logits, logits)
         slots = torch.arange(2, device=self.device)
