@@ -147,8 +147,10 @@ def _parse(number: int, text: bytes) -> Line:
 
 
 def _goes_on(first: bytes) -> bool:
-    """Whether a first line may be the beginning of a value that spreads over several."""
-    return first.startswith(b"[") or (first.startswith(b"{") and first.endswith(_OPEN))
+    """Whether a first line may begin a value that spreads over several: `[12:00] started` does not."""
+    if first.startswith(b"["):
+        return first[1:].lstrip()[:1] in {b"", b"{", b"[", b"]"}
+    return first.startswith(b"{") and first.endswith(_OPEN)
 
 
 def _is_json(text: bytes) -> bool:

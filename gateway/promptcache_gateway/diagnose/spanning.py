@@ -1,4 +1,4 @@
-"""Values of JSON that spread over lines: the items of an array, or objects one after the other.
+"""Values of JSON that spread over lines: the items of arrays, or objects one after the other.
 
 Only the value being read is held. One that is no JSON is told by the line on which it is wrong, and reading
 goes on with the next that is indented like it. Files whose lines are values are `lines`' business.
@@ -19,6 +19,8 @@ LONGEST = 256 << 20
 """Bytes of a line, characters of a value over several, that are read at once."""
 _CHUNK = 1 << 20
 _SPACE = re.compile(r"[ \t\r\n,]*")
+_OPENS = re.compile(r"\[[ \t\r\n]*(?:[\[{\]]|$)")
+"""An array of values that may be entries: `[12:00] started` is none."""
 _CUT_CHARS = 16  # so near the end of what was read, half a word or number looks like a mistake
 
 
@@ -50,14 +52,22 @@ class Spanning:
         self._number = number
         self._array = array
         self._indent = ""
+        self._between = False  # all that was read ends in the space before a value
         self._ended = False
 
     def __iter__(self) -> Iterator[Line]:
         while True:
             self._skip_space()
             if self._array and self._text.startswith("]", self._at):
-                return
-            if self._at < len(self._text):
+                self._go_to(self._at + 1)
+                self._array = False  # what stands behind it is read as well
+            elif not self._array and (opens := _OPENS.match(self._text, self._at)) is not None:
+                if opens.end() == len(self._text) and not self._ended:
+                    self._more()
+                else:
+                    self._go_to(self._at + 1)
+                    self._array = True
+            elif self._at < len(self._text):
                 line = self._take()
                 if line is not None:
                     yield line
@@ -103,9 +113,11 @@ class Spanning:
     def _pass_over(self, at: int, problem: str) -> Line:
         """The problem of the next value, which is wrong at some character; goes on behind the value."""
         begins, wrong = self._number, self._number + self._text.count("\n", self._at, at)
-        mark = f"\n{self._indent}{{"
+        mark, last = f"\n{self._indent}{{", ""
         while (found := self._text.find(mark, self._at)) < 0:
+            last = self._text[self._at :].rstrip()[-1:] or last
             if self._ended:
+                self._array = self._array and last != "]"
                 self._go_to(len(self._text))
                 return Line(wrong, problem=problem)
             self._go_to(max(self._at, len(self._text) - len(mark)))
@@ -117,6 +129,9 @@ class Spanning:
         space = _SPACE.match(self._text, self._at)
         if space is not None and "\n" in space[0]:
             self._indent = space[0].rpartition("\n")[2]
+        elif space is not None and self._between:
+            self._indent += space[0]
+        self._between = space is not None and space.end() == len(self._text)
         self._go_to(self._at if space is None else space.end())
 
     def _go_to(self, at: int) -> None:

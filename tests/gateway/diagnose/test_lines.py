@@ -166,8 +166,7 @@ def test_a_first_line_that_was_cut_costs_no_other(tmp_path: Path, first: str) ->
     path = tmp_path / "log.jsonl"
     path.write_text(f'{first}\n{{"b": 2}}\n{{"c": 3}}\n')
     found = entries(path)
-    assert found[:3] == [(1, "not JSON"), (2, {"b": 2}), (3, {"c": 3})]
-    assert found[3:] == ([(4, "not JSON (the array does not end)")] if first.startswith("[") else [])
+    assert found == [(1, "not JSON"), (2, {"b": 2}), (3, {"c": 3})]
 
 
 @pytest.mark.parametrize(
@@ -198,3 +197,52 @@ def test_a_value_of_any_length_is_no_reason_to_hold_all_of_the_log(
         (2, "not JSON (the value is longer than what is read at once)"),
         (3, {"b": 2}),
     ]
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 40, 1 << 20])
+@pytest.mark.parametrize("bad", range(4))
+def test_any_item_may_be_the_bad_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, bad: int
+) -> None:
+    monkeypatch.setattr(spanning, "_CHUNK", chunk)
+    items = [{"a": number, "b": {"c": [{"d": number}]}} for number in range(4)]
+    text = json.dumps(items, indent=2).replace(f'"a": {bad},', f'"a": {bad},,')
+    wrong = text[: text.index(",,")].count("\n") + 1
+    path = tmp_path / "log.json"
+    path.write_text(text + "\n\n")
+    values = [value for _, value in entries(path)]
+    assert values == [item if number != bad else "not JSON" for number, item in enumerate(items)]
+    assert entries(path)[bad][0] in {wrong, wrong + 1}
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 40, 1 << 20])
+@pytest.mark.parametrize("between", ["\n", "\n\n", " ", ""])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_what_stands_behind_an_array_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, between: str, indent: int | None
+) -> None:
+    monkeypatch.setattr(spanning, "_CHUNK", chunk)
+    path = tmp_path / "log.json"
+    second = json.dumps(VALUES[1:], indent=indent, ensure_ascii=False)
+    path.write_text(json.dumps(VALUES[:1], indent=2, ensure_ascii=False) + between + second, encoding="utf-8")
+    assert [value for _, value in entries(path)] == VALUES
+    third = json.dumps(VALUES[0], ensure_ascii=False)
+    path.write_text(f"[\n{third}\n]{between}{second} \n[\n]\n{third}\n", encoding="utf-8")
+    assert [value for _, value in entries(path)] == [*VALUES, VALUES[0]]
+
+
+@pytest.mark.parametrize("first", ["[12345] starting", "[2026-11-29 12:00:00] INFO", "[] x", '[{"z": 0}] x'])
+def test_a_first_line_in_brackets_costs_no_other(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "log.jsonl"
+    lines = "\n".join(json.dumps(one) for one in VALUES)
+    path.write_text(f"{first}\n{lines}\n")
+    found = [value for _, value in entries(path)]
+    assert [value for value in found if value in VALUES] == VALUES
+    assert found.count("not JSON") == 1
+    assert len(found) == len(VALUES) + 1 + first.startswith("[{")
+
+
+def test_words_in_brackets_between_objects_open_no_array(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text('{\n"a": 1\n}\n[INFO] x\n{\n"b": 2\n}\n')
+    assert [value for _, value in entries(path)] == [{"a": 1}, "not JSON", {"b": 2}]
