@@ -105,22 +105,25 @@ def _entries(
         return more
 
     number, line, told = 1, stream.readline(LONGEST).removeprefix(_BOM), 0
-    while line and not line.strip():
-        number, line = number + 1, stream.readline(LONGEST)
-    start = line.lstrip()
-    if _goes_on(line.strip()) and not _is_json(line):
-        array = start.startswith(b"[")
-        yield from Spanning(read, start[1:] if array else start, number, array=array)
-        return
     while line:
         text = line.strip()
         if text:
-            yield from _unpacked(_parse(number, text))
+            found = _parse(number, text)
+            if found.problem is not None and _goes_on(text):
+                yield from _spanning(read, line.lstrip(), number)
+                return
+            yield from _unpacked(found)
         number += 1
         line = stream.readline(LONGEST)
         if number % 256 == 0 and (done := _position(raw)) > told:
             told = done
             on_progress(done)
+
+
+def _spanning(read: Callable[[int], bytes], start: bytes, number: int) -> Spanning:
+    """The rest of a log, from a line on that begins a value which the line does not end."""
+    array = start.startswith(b"[")
+    return Spanning(read, start[1:] if array else start, number, array=array)
 
 
 def _unpacked(line: Line) -> Iterator[Line]:
@@ -147,14 +150,10 @@ def _parse(number: int, text: bytes) -> Line:
 
 
 def _goes_on(first: bytes) -> bool:
-    """Whether a first line may begin a value that spreads over several: `[12:00] started` does not."""
+    """Whether a line may begin a value that spreads over several: `[12:00] started` does not."""
     if first.startswith(b"["):
         return first[1:].lstrip()[:1] in {b"", b"{", b"[", b"]"}
     return first.startswith(b"{") and first.endswith(_OPEN)
-
-
-def _is_json(text: bytes) -> bool:
-    return _parse(1, text.strip()).problem is None
 
 
 def _position(raw: IO[bytes]) -> int:

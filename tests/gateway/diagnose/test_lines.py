@@ -246,3 +246,25 @@ def test_words_in_brackets_between_objects_open_no_array(tmp_path: Path) -> None
     path = tmp_path / "log.json"
     path.write_text('{\n"a": 1\n}\n[INFO] x\n{\n"b": 2\n}\n')
     assert [value for _, value in entries(path)] == [{"a": 1}, "not JSON", {"b": 2}]
+
+
+@pytest.mark.parametrize("chunk", [1, 40, 1 << 20])
+def test_objects_over_several_lines_may_follow_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(spanning, "_CHUNK", chunk)
+    path = tmp_path / "log.json"
+    parts = [json.dumps(value, ensure_ascii=False) for value in VALUES]
+    parts += [json.dumps(value, indent=2, ensure_ascii=False) for value in VALUES]
+    parts += [json.dumps(VALUES, indent=2, ensure_ascii=False), parts[0]]
+    path.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    found = entries(path)
+    assert [value for _, value in found] == [*VALUES * 3, VALUES[0]]
+    assert found[3][0] == 4
+
+
+@pytest.mark.parametrize("cut", ['{"a": {', '{"a": [1,', "[{", "[bad"])
+def test_a_line_in_the_middle_that_was_cut_costs_no_other(tmp_path: Path, cut: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(f'{{"x": 1}}\n{cut}\n{{"b": 2}}\n{{"c": 3}}\n')
+    assert entries(path)[:4] == [(1, {"x": 1}), (2, "not JSON"), (3, {"b": 2}), (4, {"c": 3})]
