@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import json
 import sys
 import zlib
@@ -22,8 +23,11 @@ from promptcache_gateway.diagnose.spanning import LONGEST, Line, Spanning
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from _typeshed import WriteableBuffer
+
 _GZIP = b"\x1f\x8b"
 _BOM = codecs.BOM_UTF8
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OPEN = (b"{", b"[", b",")
 """What the first line of an object ends with that goes on in the next."""
 
@@ -62,6 +66,38 @@ class _Unpacking(gzip.GzipFile):
             return b""
 
 
+class _Recoding(io.RawIOBase):
+    """A log of UTF-16 as one of UTF-8."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        super().__init__()
+        self._raw = raw
+        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        self._held = b""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to so many bytes, none at the end."""
+        ended = False
+        while not self._held and not ended:
+            more = self._raw.read(1 << 16)
+            ended = not more
+            self._held = self._decoder.decode(more, final=ended).encode("utf-8", "surrogatepass")
+        size = len(self._held) if size < 0 else size
+        given, self._held = self._held[:size], self._held[size:]
+        return given
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """As of any file."""
+        view = memoryview(buffer)
+        given = self.read(len(view))
+        view[: len(given)] = given
+        return len(given)
+
+
 def read_log(path: str, on_progress: Callable[[int], None] = lambda _: None) -> Iterator[Line]:
     """Yield a log's entries.
 
@@ -78,6 +114,9 @@ def read_log(path: str, on_progress: Callable[[int], None] = lambda _: None) -> 
         raise UnreadableLogError(path, error.strerror or "cannot be opened") from error
     try:
         start = raw.peek(2)[:2] if hasattr(raw, "peek") else b""
+        if start in _UTF16:
+            yield from _entries(io.BufferedReader(_Recoding(raw)), raw, on_progress)
+            return
         if start != _GZIP:
             yield from _entries(raw, raw, on_progress)
             return

@@ -268,3 +268,12 @@ def test_a_line_in_the_middle_that_was_cut_costs_no_other(tmp_path: Path, cut: s
     path = tmp_path / "log.jsonl"
     path.write_text(f'{{"x": 1}}\n{cut}\n{{"b": 2}}\n{{"c": 3}}\n')
     assert entries(path)[:4] == [(1, {"x": 1}), (2, "not JSON"), (3, {"b": 2}), (4, {"c": 3})]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_logs_of_utf_16_with_a_mark_of_order(tmp_path: Path, encoding: str, indent: int | None) -> None:
+    path = tmp_path / "log.json"
+    text = "\n".join(json.dumps(value, indent=indent, ensure_ascii=False) for value in VALUES * 2_000)
+    path.write_bytes(f"\ufeff{text}\n".encode(encoding))
+    assert [value for _, value in entries(path)] == VALUES * 2_000
