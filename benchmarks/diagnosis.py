@@ -10,7 +10,8 @@ the label must be named. A fifth changes prompts in several places or all over: 
 is new in every request, tools and instructions together, other white space everywhere. A sixth has values far
 apart in one long text, JSON that is written anew, histories changed twice, conversations on two models in
 turn. A seventh has messages that stand before every question, with values in them and without. An eighth has
-texts that are lists now and strings then, as marks move along, and providers whose step nobody knows. A ninth
+texts that are lists now and strings then, as marks move along, and providers whose step nobody knows, and
+histories that are written anew one turn after they were sent. A ninth
 has instructions that were changed once, and such as change with who is asking. A last one has no prompts at
 all: what counters in a row prove by themselves.
 """
@@ -33,6 +34,7 @@ from tests.gateway.observe.deploy_traffic import DEPLOYS, DYNAMIC
 from tests.gateway.observe.marked_traffic import MARKED_FAULTS, MARKED_SCENES, play
 from tests.gateway.observe.preamble_traffic import PREAMBLE_FAULTS, PREAMBLE_SCENES
 from tests.gateway.observe.rare_traffic import RARE_FAULTS, RARE_SCENES
+from tests.gateway.observe.resent_traffic import RESENT_FAULTS, RESENT_SCENES
 from tests.gateway.observe.scattered_traffic import SCATTERED_FAULTS, SCATTERED_SCENES
 from tests.gateway.observe.scenes import Stage
 from tests.gateway.observe.shaped_traffic import SHAPED_FAULTS, SHAPED_SCENES
@@ -51,7 +53,7 @@ CHANGING = (*CHANGING_SCENES, *CHANGING_FAULTS)
 SCATTERED = (*SCATTERED_SCENES, *SCATTERED_FAULTS)
 PREAMBLE = (*PREAMBLE_SCENES, *PREAMBLE_FAULTS)
 VERSIONED = (*DEPLOYS, *DYNAMIC)
-SHAPED = (*SHAPED_SCENES, *SHAPED_FAULTS)
+SHAPED = (*SHAPED_SCENES, *SHAPED_FAULTS, *RESENT_SCENES, *RESENT_FAULTS)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}
 """What a fault brings with it: static text behind it, a breakpoint on it."""

@@ -40,6 +40,7 @@ from promptcache_gateway.observe.likeness import (
 from promptcache_gateway.observe.lookup import common_depth
 from promptcache_gateway.observe.pieces import byte_length
 from promptcache_gateway.observe.preamble import is_preamble_again
+from promptcache_gateway.observe.resent import is_resent
 from promptcache_gateway.observe.texts import common_prefix
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ def _is_meant(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
         is_same_picture(one, other)
         or _is_replay(earlier, later, at, masker)
         or is_preamble_again(earlier, later, masker)
+        or is_resent(earlier, later, at, masker)
     )
 
 

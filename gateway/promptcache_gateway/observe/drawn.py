@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.likeness import stands_whole
 from promptcache_gateway.observe.preamble import is_preamble_again
+from promptcache_gateway.observe.resent import is_resent
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
@@ -30,6 +31,8 @@ def unless_drawn_anew(comparison: Comparison, masker: Masker, *, shuffled: bool 
     if not comparison.broken or depth < later.head or goes_on(earlier, later, masker):
         return comparison
     if shuffled or (comparison.living_full is None and is_preamble_again(earlier, later, masker)):
+        return comparison
+    if is_resent(earlier, later, depth, masker):
         return comparison
     matching = min(comparison.shared_bytes, later.offsets[depth])
     return replace(comparison, broken=False, matching_bytes=matching, matching_full=None)

@@ -93,6 +93,20 @@ def section_of_a_talk(author: Author) -> Scene:
     return scene(bodies, "PC404")
 
 
+def a_mode_that_each_talk_changes(author: Author) -> Scene:
+    """Each conversation begins in one mode and goes over to the other; later ones know both."""
+    rules = author.instructions()
+    bodies = []
+    for _ in range(author.random.randrange(2, 4)):
+        body = asked(author, f"You are in plan mode.\n{rules}")
+        for _ in range(author.random.randrange(3, 6)):
+            bodies.append(body)
+            body = author.continued(body)
+        system = {"role": "system", "content": f"You are in act mode.\n{rules}"}
+        bodies.append({**body, "messages": [system, *body["messages"][1:]]})
+    return scene(bodies, "PC401")
+
+
 def _named(make: Callable[[Author], Scene], label: str) -> Callable[[Author], Scene]:
     make.__name__ = label
     return make
@@ -104,5 +118,10 @@ DEPLOYS: tuple[Callable[[Author], Scene], ...] = (
 )
 """What is paid once, and is nobody's fault."""
 
-DYNAMIC: tuple[Callable[[Author], Scene], ...] = (one_user_after_another, users_in_turn, section_of_a_talk)
+DYNAMIC: tuple[Callable[[Author], Scene], ...] = (
+    one_user_after_another,
+    users_in_turn,
+    section_of_a_talk,
+    a_mode_that_each_talk_changes,
+)
 """Faults that look like it at first."""

@@ -63,3 +63,31 @@ def test_a_clock_beside_the_change_is_known_for_itself() -> None:
     found = stage.records[-1].diagnosis
     assert found.cause == "PC101"
     assert found.attribution == "caller"
+
+
+def talk_of(name: str, turns: int) -> list[str]:
+    return [f"{name} says at turn {turn} that the parcel is late." for turn in range(2 * turns - 1)]
+
+
+def test_a_talk_that_was_under_way_pays_for_a_new_version_once() -> None:
+    stage = Stage()
+    for turns in (1, 2, 3):
+        stage.send(chat(OLD, *talk_of("Ann", turns)))
+        stage.send(chat(OLD, *talk_of("Bob", turns)))
+    stage.send(chat(NEW, *talk_of("Ann", 4)))
+    known = stage.send(chat(NEW, *talk_of("Bob", 4))).diagnosis
+    assert (known.cause, known.attribution) == ("PC403", "expected")
+    back = stage.send(chat(OLD, *talk_of("Bob", 5))).diagnosis
+    again = stage.send(chat(NEW, *talk_of("Bob", 6))).diagnosis
+    for found in (back, again):
+        assert found.attribution == "caller" or found.hit, found
+
+
+def test_a_talk_begun_with_the_old_text_beside_the_new_one_is_changed_by_its_caller_each_time() -> None:
+    stage = Stage()
+    for name in ("Ann", "Bob", "Eve", "Ian"):
+        for turns in (1, 2, 3):
+            stage.send(chat(OLD, *talk_of(name, turns)))
+        found = stage.send(chat(NEW, *talk_of(name, 4))).diagnosis
+        assert found.attribution == "caller", (name, found)
+        assert (found.path, bool(found.remedy), bool(found.lost_tokens)) == ("messages[0]", True, True)
