@@ -52,6 +52,8 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
         return AttentionTiles(64, 16 if coded else 32, Options(8, 2))
     if padded <= 64 and target.arch >= 100 and not coded:
         return AttentionTiles(128, 32, Options(8, 3))
+    if coded and padded <= 64 and target.arch < 90:
+        return AttentionTiles(128, 32, Options(8, 2))
     if padded <= 64 or target.arch >= 90:
         return AttentionTiles(128, 64, Options(8, 2 if coded else 3))
     return AttentionTiles(64, 32, Options(8, 2)) if coded else AttentionTiles(128, 16, Options(8, 3, 255))
@@ -77,7 +79,7 @@ def decode_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
     if target.kind == "hip":
         return AttentionTiles(16, 32 if coded and padded > 64 else keys, Options(4))
     if coded:
-        return AttentionTiles(16, keys, Options(8, 2, None if padded <= 128 else 192))
+        return AttentionTiles(16, keys, Options(8, 2, None if padded <= 64 else 192))
     return AttentionTiles(16, keys, Options(4, 3))
 
 
