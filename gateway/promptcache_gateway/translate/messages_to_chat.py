@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, refuse, untranslatable, wrong
-from promptcache_gateway.translate.places import call_origin, caller_place, message_at
+from promptcache_gateway.translate.places import call_origin, caller_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,11 +74,7 @@ def message_path(path: str, payload: Mapping[str, Any], flavor: Flavor) -> str:
         payload: the request, which could be translated.
         flavor: what the upstream takes.
     """
-    if message_at(path) is not None:
-        return caller_place(path, _origins(payload, flavor)) or "messages"
-    for pattern, put in _PLACES:
-        path = pattern.sub(put, path)
-    return path
+    return caller_place(path, lambda: _origins(payload, flavor), "messages", _PLACES)
 
 
 def _origins(payload: Mapping[str, Any], flavor: Flavor) -> list[Origin]:

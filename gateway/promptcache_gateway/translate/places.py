@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Origin: TypeAlias = "Mapping[str, str]"
 """Of one chat message: the caller's place by what follows the message in a path; "" is the message."""
@@ -20,26 +20,34 @@ _ITEM = re.compile(r"input\[(\d+)\]")
 _STEP = re.compile(r"\.[^.\[]+|\[\d+\]")
 
 
-def message_at(path: str) -> tuple[int, str] | None:
-    """Which chat message a path leads into, and what follows it there; None where it leads elsewhere."""
-    found = _MESSAGE.match(path)
-    return None if found is None else (int(found[1]), path[found.end() :])
+def caller_place(
+    path: str,
+    origins: Callable[[], Sequence[Origin]],
+    around: str,
+    renamed: Iterable[tuple[re.Pattern[str], str]],
+) -> str:
+    """The caller's place of what a chat completion has at ``path``, or of what is nearest around it.
 
-
-def caller_place(path: str, origins: Sequence[Origin]) -> str | None:
-    """The caller's place of a path into chat messages, or of the nearest around it that is known.
-
-    None where the path leads elsewhere, or into no message of the caller's.
+    Args:
+        path: in the chat completion.
+        origins: tells where each of its messages comes from; asked for paths into messages only.
+        around: the caller's name of all messages.
+        renamed: for other paths, what is called otherwise: a pattern, and what takes its place.
     """
-    at = message_at(path)
-    if at is None or at[0] >= len(origins):
-        return None
-    origin, steps = origins[at[0]], _STEP.findall(at[1])
+    found = _MESSAGE.match(path)
+    if found is None:
+        for pattern, put in renamed:
+            path = pattern.sub(put, path)
+        return path
+    number, known = int(found[1]), origins()
+    if number >= len(known):
+        return around
+    steps = _STEP.findall(path[found.end() :])
     for kept in range(len(steps), -1, -1):
-        place = origin.get("".join(steps[:kept]))
+        place = known[number].get("".join(steps[:kept]))
         if place is not None:
             return f"{place}.text" if kept and steps[kept:] == [".text"] else place
-    return None
+    return around
 
 
 def own_place(path: str, kept: int) -> str:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, refuse, untranslatable, wrong
-from promptcache_gateway.translate.places import call_origin, caller_place, message_at
+from promptcache_gateway.translate.places import call_origin, caller_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,11 +83,7 @@ def response_path(path: str, payload: Mapping[str, Any], flavor: Flavor) -> str:
         payload: the request, which could be translated.
         flavor: what the upstream takes.
     """
-    if message_at(path) is not None:
-        return caller_place(path, _origins(payload, flavor)) or "input"
-    for pattern, put in _PLACES:
-        path = pattern.sub(put, path)
-    return path
+    return caller_place(path, lambda: _origins(payload, flavor), "input", _PLACES)
 
 
 def _origins(payload: Mapping[str, Any], flavor: Flavor) -> list[dict[str, str]]:
