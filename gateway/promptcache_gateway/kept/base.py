@@ -8,10 +8,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from promptcache_gateway.kept.response import Kept
+    from promptcache_gateway.shared.through_parent import ThroughParent
 
 
 class Place(Protocol):
     """A place for kept responses. What it cannot answer now it says with `ApiError` 503."""
+
+    def share(self, peers: ThroughParent) -> None:
+        """Know of the other workers of this machine. Call it before `start`."""
+        ...
 
     async def start(self) -> None:
         """Begin; raises `StartupError` where it cannot be used."""

@@ -1,8 +1,9 @@
 """Kept responses in the gateway's database: they outlive the process, and all who share it know them.
 
 Prompts and answers are on disk then, which is why it must be asked for. One thread does all of it in order,
-so that what was kept is found by the next turn, and a database that is slow holds up nobody but those who go
-on from a kept response. What waits is bounded; beyond that nothing is kept.
+so that what was kept is found by the next turn, and a database that is slow holds up nobody but those who ask
+for a kept response. What waits is bounded; beyond that nothing is kept. What another process keeps may be
+written a moment after its answer is read: who asks for it here waits for it (`patience`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.kept.patience import patiently
 from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.kept import KeptRows
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.kept.response import Kept
     from promptcache_gateway.kept.settings import KeptSettings
+    from promptcache_gateway.shared.through_parent import ThroughParent
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ _MOST_WAITING = 16 * 1024 * 1024
 _PATIENCE_S = 5.0
 _SWEEP_S = 60.0
 """Between two looks for what is too old to stay on disk."""
-_PAUSES_S = (0.05, 0.2, 0.5)  # another process may be about to write it
+_PAUSES_S = (0.05, 0.2, 0.5, 1.0)  # another process may be about to write it
 
 T = TypeVar("T")
 
@@ -55,6 +58,13 @@ class InDatabase:
         self._lock = Lock()
         self._waiting = 0
         self._sweeping: asyncio.Task[None] | None = None
+        # Of this process's own everything is found: one thread writes and reads in order. A file is one
+        # gateway's, a PostgreSQL may be several machines'.
+        self._pauses_s = _PAUSES_S if isinstance(address, str) else ()
+
+    def share(self, peers: ThroughParent) -> None:  # noqa: ARG002 - what they write is read
+        """Reckon with the other workers of this machine, who write to the same file."""
+        self._pauses_s = _PAUSES_S
 
     async def start(self) -> None:
         """Open the database; raises `StartupError`."""
@@ -91,20 +101,15 @@ class InDatabase:
 
     async def chain(self, tenant: str, name: str, take: Callable[[int], None]) -> tuple[Kept, ...] | None:
         """A response and all before it; raises `ApiError` 503 where the database does not answer."""
-        found = await self._ask(lambda rows: rows.chain(tenant, name, take))
-        for pause in _PAUSES_S if found is None else ():
-            await asyncio.sleep(pause)
-            if (found := await self._ask(lambda rows: rows.chain(tenant, name, take))) is not None:
-                break
-        return found
+        return await self._found(lambda rows: rows.chain(tenant, name, take))
 
     async def get(self, tenant: str, name: str) -> Kept | None:
         """One response; raises `ApiError` 503 where the database does not answer."""
-        return await self._ask(lambda rows: rows.get(tenant, name))
+        return await self._found(lambda rows: rows.get(tenant, name))
 
     async def remove(self, tenant: str, name: str) -> bool:
         """Delete a response; raises `ApiError` 503 where the database does not answer."""
-        return await self._ask(lambda rows: rows.remove(tenant, name))
+        return await self._found(lambda rows: rows.remove(tenant, name))
 
     def forget(self, tenant: str) -> None:
         """Delete all of a tenant's, behind what waits to be written."""
@@ -115,6 +120,9 @@ class InDatabase:
         while True:
             thread.submit(rows.sweep).add_done_callback(_told)
             await asyncio.sleep(_SWEEP_S)
+
+    async def _found(self, question: Callable[[KeptRows], T]) -> T:
+        return await patiently(lambda: self._ask(question), self._pauses_s)
 
     async def _ask(self, question: Callable[[KeptRows], T]) -> T:
         assert self._rows is not None, "start() comes first"

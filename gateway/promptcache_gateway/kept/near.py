@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import astuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from promptcache_gateway.kept.memory import Memory
+from promptcache_gateway.kept.patience import patiently
 from promptcache_gateway.kept.response import Kept
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 _TOPIC = "kept-responses"
 _LOOK_S = 60.0
-_PAUSES_S = (0.01, 0.05, 0.2)  # what a peer tells may come a moment after its caller's next request
+_PAUSES_S = (0.01, 0.05, 0.2, 0.5)  # what a peer tells may come a moment after its caller's next request
+
+T = TypeVar("T")
 
 
 class InMemory:
@@ -62,27 +65,30 @@ class InMemory:
 
     async def chain(self, tenant: str, name: str, take: Callable[[int], None]) -> tuple[Kept, ...] | None:
         """A response and all before it; ``take`` is told how many bytes that is, and may refuse it."""
-        found = self._memory.chain(tenant, name, take)
-        for pause in _PAUSES_S if found is None and self._peers is not None else ():
-            await asyncio.sleep(pause)
-            if (found := self._memory.chain(tenant, name, take)) is not None:
-                break
+        found = await self._found(lambda: self._memory.chain(tenant, name, take))
         if found is not None:
             self._tell("use", (tenant, name))
         return found
 
     async def get(self, tenant: str, name: str) -> Kept | None:
         """One response."""
-        return self._memory.get(tenant, name)
+        return await self._found(lambda: self._memory.get(tenant, name))
 
     async def remove(self, tenant: str, name: str) -> bool:
         """Forget a response, here and at the peers."""
+        there = await self._found(lambda: self._memory.remove(tenant, name))
         self._tell("remove", (tenant, name))
-        return self._memory.remove(tenant, name)
+        return there
 
     def forget(self, tenant: str) -> None:
         """Forget all of a tenant's here; the peers are told by whoever told this process."""
         self._memory.forget(tenant)
+
+    async def _found(self, question: Callable[[], T]) -> T:
+        async def ask() -> T:
+            return question()
+
+        return await patiently(ask, _PAUSES_S if self._peers is not None else ())
 
     def _tell(self, what: str, value: Any) -> None:
         if self._peers is not None:

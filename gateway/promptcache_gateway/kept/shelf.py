@@ -46,8 +46,8 @@ class Shelf:
         return self._place is not None
 
     def share(self, peers: ThroughParent) -> None:
-        """Have the workers of this machine know what is in each other's memory."""
-        if isinstance(self._place, InMemory):
+        """Have the workers of this machine know what the others keep."""
+        if self._place is not None:
             self._place.share(peers)
 
     async def start(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -26,6 +27,12 @@ def respond(served: Crewed, text: str, previous: str | None = None) -> dict[str,
     return told
 
 
+def statuses(served: Crewed, name: str) -> set[int]:
+    """What asking for a response is answered, at once and at any worker."""
+    with ThreadPoolExecutor(6) as at_once:
+        return set(at_once.map(lambda _: served.get(f"/v1/responses/{name}").status_code, range(6)))
+
+
 @pytest.mark.parametrize("place", ["memory", "database"])
 def test_a_conversation_goes_on_at_any_worker(tmp_path: Path, place: str) -> None:
     config = tmp_path / "promptcache.toml"
@@ -39,12 +46,11 @@ def test_a_conversation_goes_on_at_any_worker(tmp_path: Path, place: str) -> Non
                 name = respond(served, f"turn {turn}", name)["id"]
             said = [one["content"] for one in json.loads(mock.last.body)["messages"] if one["role"] == "user"]
             assert said == [SECRET, *(f"turn {turn}" for turn in range(12))]
-            for _ in range(6):
-                assert served.get(f"/v1/responses/{name}").json()["id"] == name
+            assert statuses(served, name) == {200}
             assert httpx.delete(f"{served.url}/v1/responses/{root}").json()["deleted"] is True
-            wait_until(lambda: {served.get(f"/v1/responses/{root}").status_code for _ in range(6)} == {404})
+            wait_until(lambda: statuses(served, root) == {404})
             httpx.delete(f"{served.url}/promptcache/v1/tenants/default", timeout=30).raise_for_status()
-            wait_until(lambda: {served.get(f"/v1/responses/{name}").status_code for _ in range(6)} == {404})
+            wait_until(lambda: statuses(served, name) == {404})
     files = [file.read_bytes() for file in (tmp_path / "data").rglob("*") if file.is_file()]
     assert files
     assert not any(SECRET.encode() in data for data in files)
