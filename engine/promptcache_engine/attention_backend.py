@@ -1,18 +1,20 @@
 """Which backend computes a model's operations: Triton's kernels on a GPU where they can be, else torch.
 
-Where ``auto`` finds that they cannot be, one line in the log says why; asked for by name that is an error.
+Where ``auto`` finds that they cannot be, one line in the log and ``EngineInfo`` say why; asked for by name
+that is an error. It is found out three times: by a small launch before the model is loaded
+(``device.trial``), by the model's shape once that is known, and by the first steps (``device.setup``).
 Under ``TRITON_INTERPRET=1`` Triton interprets its kernels on a CPU, which is for tests: it must be asked for.
 """
 
-import importlib.util
 import logging
-import os
 
 import torch
 
 from promptcache_engine.config import CODED_DTYPES, EngineConfig
+from promptcache_engine.device import trial
 from promptcache_engine.errors import ConfigError
 from promptcache_engine.kernels import coded
+from promptcache_engine.kernels.tables import LARGEST_HEAD
 from promptcache_engine.models import DecoderModel
 from promptcache_engine.models.operations import Operations
 from promptcache_engine.models.torch_operations import TorchOperations
@@ -20,26 +22,45 @@ from promptcache_engine.models.torch_operations import TorchOperations
 _log = logging.getLogger(__name__)
 
 
-def find(config: EngineConfig, device: torch.device) -> Operations:
-    """Return the operations to compute with on ``device``.
+def find(
+    config: EngineConfig, device: torch.device, *, hindrance: trial.Trial = trial.hindrance
+) -> Operations:
+    """Return the operations to compute with on ``device``; ``hindrance`` tries whether Triton's can be.
 
     Raises:
         ConfigError: ``triton`` is configured and cannot be; says why and what to do.
     """
     if config.attention_backend == "torch" or (config.attention_backend == "auto" and device.type != "cuda"):
         return TorchOperations()
-    reason = _hindrance(config, device)
-    if reason is None:
-        try:
-            from promptcache_engine.models.triton_operations import TritonOperations  # noqa: PLC0415
+    reason = _unread(config) or hindrance(device)
+    if reason is not None:
+        return instead(config, reason, device)
+    from promptcache_engine.models.triton_operations import TritonOperations  # noqa: PLC0415
 
-            return TritonOperations()
-        except Exception as error:  # noqa: BLE001 - whatever a broken installation raises is the reason
-            reason = f"Triton cannot be imported ({type(error).__name__}: {error})".partition("\n")[0]
+    return TritonOperations()
+
+
+def settle(config: EngineConfig, model: DecoderModel) -> None:
+    """Let torch compute a model that Triton's kernels are not made for.
+
+    Raises:
+        ConfigError: ``triton`` is configured.
+    """
+    if model.operations.name != "triton" or not (reason := _unfit(model.config.head_dim)):
+        return
+    model.use(instead(config, reason, model.device))
+
+
+def instead(config: EngineConfig, reason: str, device: torch.device) -> Operations:
+    """Torch's operations in place of Triton's, with the reason; it is logged.
+
+    Raises:
+        ConfigError: ``triton`` is configured.
+    """
     if config.attention_backend == "triton":
         raise ConfigError("attention_backend", "triton", f"Use auto or torch: {reason}")
-    _log.info("%s; torch computes on %s", reason, device)
-    return TorchOperations()
+    _log.warning("%s; torch computes on %s", reason, device)
+    return TorchOperations(because=reason)
 
 
 def kept_dtype(config: EngineConfig, model: DecoderModel) -> torch.dtype:
@@ -63,32 +84,18 @@ def kept_dtype(config: EngineConfig, model: DecoderModel) -> torch.dtype:
     return model.dtype
 
 
-_LEAST_CAPABILITY = (8, 0)
-"""Before it there are no matrix products of bfloat16 and less memory to share than tiles take."""
-
 _OWN_DTYPE = "Triton's kernels read keys and values of the weights' dtype or of eight bits"
 
 
-def _hindrance(config: EngineConfig, device: torch.device) -> str | None:
-    """Why Triton's kernels cannot be used, if so."""
-    if importlib.util.find_spec("triton") is None:
-        return "Triton is not installed; it comes with torch for CUDA and ROCm"
-    if reason := _hindrance_of(device):
-        return reason
-    if config.kv_dtype not in ("auto", config.dtype, *CODED_DTYPES):
-        return f"{_OWN_DTYPE}: leave kv_dtype at auto or give it the value of dtype, fp8 or int8"
-    return None
+def _unread(config: EngineConfig) -> str | None:
+    """Why the configured dtype of keys and values is not for Triton's kernels, if so."""
+    if config.kv_dtype in ("auto", config.dtype, *CODED_DTYPES):
+        return None
+    return f"{_OWN_DTYPE}: leave kv_dtype at auto or give it the value of dtype, fp8 or int8"
 
 
-def _hindrance_of(device: torch.device) -> str | None:
-    """Why Triton's kernels do not run on a device, if so."""
-    if device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
+def _unfit(head_dim: int) -> str | None:
+    """Why heads of ``head_dim`` values are not for Triton's kernels, if so."""
+    if head_dim <= LARGEST_HEAD:
         return None
-    if device.type != "cuda":
-        return f"Triton's kernels run on a GPU and the device is {device.type}"
-    if torch.version.hip is not None or not torch.cuda.is_available():
-        return None
-    major, minor = torch.cuda.get_device_capability(device)
-    if (major, minor) >= _LEAST_CAPABILITY:
-        return None
-    return f"Triton's kernels are for compute capability 8.0 and later, this GPU has {major}.{minor}"
+    return f"Triton's kernels take heads of up to {LARGEST_HEAD} values, this model's have {head_dim}"

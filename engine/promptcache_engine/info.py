@@ -3,7 +3,7 @@
 Counters only grow until the engine is started again; the rest describes one moment between two steps.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,7 @@ class EngineInfo:
         num_pages: pages of the KV pool.
         page_size: tokens a page holds.
         attention_backend: what computes all but matrix products: ``torch`` or ``triton``.
+        attention_fallback: why torch computes where ``triton`` was to; empty where it was not.
         decode_kernel: what computes the tokens of answers: ``torch``, which may keep ``weights in float16``,
             or ``native`` and its instructions.
         window_pools: (window in tokens, pages) of the layers with a sliding window that have pages of their
@@ -61,9 +62,20 @@ class EngineInfo:
     num_pages: int
     page_size: int
     attention_backend: str = "torch"
+    attention_fallback: str = ""
     decode_kernel: str = "torch"
     window_pools: tuple[tuple[int, int], ...] = ()
     warm_up: WarmUp | None = None
+
+    def for_health(self) -> dict[str, object]:
+        """What computes, why not what was to, and what was done before the first request, by these fields'
+        names; what there is not is left out."""
+        told: dict[str, object] = {"attention_backend": self.attention_backend}
+        if self.attention_fallback:
+            told["attention_fallback"] = self.attention_fallback
+        if self.warm_up is not None:
+            told["warm_up"] = asdict(self.warm_up)
+        return told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,7 @@ def load(config: EngineConfig, on_progress: Progress) -> LoadedModel:
         library=library,
         operations=operations,
     )
+    attention_backend.settle(config, loaded.model)
     decode_kernel.add(config, loaded.model, library)
     return loaded
 
@@ -128,6 +129,7 @@ def make_pool(config: EngineConfig, loaded: LoadedModel) -> tuple[KVPool, Engine
         num_pages=num_pages,
         page_size=config.page_size,
         attention_backend=model.operations.name,
+        attention_fallback=model.operations.because,
         decode_kernel=decode_kernel.name(model),
         window_pools=tuple(zip(loaded.config.windows, windowed, strict=True)) if windowed else (),
     )

@@ -16,6 +16,7 @@ import torch
 
 from promptcache_engine import ConfigError, EngineConfig, attention_backend
 from promptcache_engine.models.testing import tiny_model
+from promptcache_engine.models.torch_operations import TorchOperations
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).with_name("interpreted")
@@ -47,10 +48,19 @@ def test_a_cpu_has_torch_in_silence(name: str, caplog: pytest.LogCaptureFixture)
     assert caplog.records == []
 
 
+def able(_device: torch.device) -> None:
+    """A trial that finds nothing in the way."""
+
+
+def broken(device: torch.device) -> str:
+    return f"no compiler for {device}; install one"
+
+
 @with_triton
 def test_a_gpu_has_triton() -> None:
-    assert attention_backend.find(EngineConfig(), GPU).name == "triton"
-    assert attention_backend.find(EngineConfig(attention_backend="torch"), GPU).name == "torch"
+    assert attention_backend.find(EngineConfig(), GPU, hindrance=able).name == "triton"
+    asked = EngineConfig(attention_backend="torch")
+    assert attention_backend.find(asked, GPU, hindrance=able).name == "torch"
 
 
 @with_triton
@@ -63,62 +73,57 @@ def test_triton_by_name_says_why_it_cannot_be() -> None:
 @with_triton
 def test_the_interpreter_is_not_taken_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    assert attention_backend.find(EngineConfig(), CPU).name == "torch"
-    assert attention_backend.find(EngineConfig(attention_backend="triton"), CPU).name == "triton"
+    assert attention_backend.find(EngineConfig(), CPU, hindrance=able).name == "torch"
+    named = EngineConfig(attention_backend="triton")
+    assert attention_backend.find(named, CPU, hindrance=able).name == "triton"
 
 
-@pytest.mark.parametrize("missing", ["not installed", "broken"])
-def test_a_gpu_without_triton(
-    missing: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "promptcache_engine.attention_backend")
-    if missing == "broken":
-        monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
-        monkeypatch.setitem(sys.modules, "promptcache_engine.models.triton_operations", None)
-        said = "cannot be imported"
-    else:
-        monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-        said = "not installed"
-    assert attention_backend.find(EngineConfig(), GPU).name == "torch"
-    (line,) = caplog.records
-    assert said in line.getMessage()
-    assert "torch computes on cuda" in line.getMessage()
-    with pytest.raises(ConfigError, match=said):
-        attention_backend.find(EngineConfig(attention_backend="triton"), GPU)
+def test_a_gpu_on_which_triton_cannot_compute(caplog: pytest.LogCaptureFixture) -> None:
+    found = attention_backend.find(EngineConfig(), GPU, hindrance=broken)
+    assert (found.name, found.because) == ("torch", "no compiler for cuda; install one")
+    assert [each.getMessage() for each in caplog.records] == [f"{found.because}; torch computes on cuda"]
+    with pytest.raises(ConfigError, match="Use auto or torch: no compiler for cuda; install one") as caught:
+        attention_backend.find(EngineConfig(attention_backend="triton"), GPU, hindrance=broken)
+    assert (caught.value.field, caught.value.value) == ("attention_backend", "triton")
 
 
 @with_triton
 def test_pages_of_another_dtype(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "promptcache_engine.attention_backend")
-    assert attention_backend.find(EngineConfig(kv_dtype="float16"), GPU).name == "torch"
+    def found(**options: str) -> str:
+        return attention_backend.find(EngineConfig(**options), GPU, hindrance=able).name  # type: ignore[arg-type]
+
+    assert found(kv_dtype="float16") == "torch"
     assert "leave kv_dtype at auto" in caplog.text
     with pytest.raises(ConfigError, match="leave kv_dtype at auto"):
-        attention_backend.find(EngineConfig(kv_dtype="float16", attention_backend="triton"), GPU)
-    assert attention_backend.find(EngineConfig(kv_dtype="float32"), GPU).name == "triton"
-    assert attention_backend.find(EngineConfig(kv_dtype="fp8"), GPU).name == "triton"
+        found(kv_dtype="float16", attention_backend="triton")
+    assert found(kv_dtype="float32") == "triton"
+    assert found(kv_dtype="fp8") == "triton"
 
 
-@with_triton
-def test_a_gpu_that_is_too_old(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "promptcache_engine.attention_backend")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (7, 5))
-    assert attention_backend.find(EngineConfig(), GPU).name == "torch"
-    assert "this GPU has 7.5" in caplog.text
-    with pytest.raises(ConfigError, match=r"capability 8\.0 and later"):
-        attention_backend.find(EngineConfig(attention_backend="triton"), GPU)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (8, 0))
-    assert attention_backend.find(EngineConfig(), GPU).name == "triton"
+class Claimed(TorchOperations):
+    """Torch's operations by the name of Triton's, which no GPU is needed for."""
 
-
-class _Triton:
     name = "triton"
+
+
+def test_heads_that_the_kernels_do_not_take(caplog: pytest.LogCaptureFixture) -> None:
+    said = "up to 256 values, this model's have 258"
+    model = tiny_model(hidden_size=256, num_heads=1, num_kv_heads=1, num_layers=1, operations=Claimed()).model
+    attention_backend.settle(EngineConfig(), model)
+    assert model.operations.name == "triton"
+    model = tiny_model(hidden_size=258, num_heads=1, num_kv_heads=1, num_layers=1, operations=Claimed()).model
+    with pytest.raises(ConfigError, match=said):
+        attention_backend.settle(EngineConfig(attention_backend="triton"), model)
+    attention_backend.settle(EngineConfig(), model)
+    assert model.operations.name == "torch"
+    assert said in model.operations.because
+    assert said in caplog.text
 
 
 def test_what_keys_and_values_are_kept_in() -> None:
     model = tiny_model().model
     assert attention_backend.kept_dtype(EngineConfig(), model) == torch.bfloat16
-    model.operations = _Triton()  # type: ignore[assignment]
+    model.use(Claimed())
     assert attention_backend.kept_dtype(EngineConfig(), model) == torch.float32
     with pytest.raises(ConfigError, match="Use auto, float32, fp8 or int8"):
         attention_backend.kept_dtype(EngineConfig(kv_dtype="float16"), model)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+LARGEST_HEAD = 256
+"""Values of a head that the tiles of Triton's kernels hold."""
+
 
 @dataclass(frozen=True, eq=False)
 class PageTable:

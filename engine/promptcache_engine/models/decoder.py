@@ -46,7 +46,7 @@ class DecoderModel:
         self.config = config
         self.weights = weights
         self.deterministic = deterministic
-        self.operations: Operations = operations or TorchOperations()
+        self.use(operations or TorchOperations())
         self.native: NativeDecoder | None = None
         self._rule = RowRule()
         if deterministic:
@@ -55,8 +55,6 @@ class DecoderModel:
             Attention(config, index, layer, deterministic=deterministic)
             for index, layer in enumerate(weights.layers)
         ]
-        gates = {"silu": self.operations.silu_mul, "gelu_tanh": self.operations.gelu_mul}
-        self._gate = gates[config.activation]
         own = config.window_rope or config.rope
         by_layer = [config.rope if group is None else own for group in config.layer_groups]
         tables = {
@@ -64,6 +62,12 @@ class DecoderModel:
         }
         self._tables = list(tables.values())
         self._table_of = [list(tables).index(rope) for rope in by_layer]
+
+    def use(self, operations: Operations) -> None:
+        """Compute with a backend, from the next step on."""
+        self.operations = operations
+        gates = {"silu": operations.silu_mul, "gelu_tanh": operations.gelu_mul}
+        self._gate = gates[self.config.activation]
 
     @property
     def dtype(self) -> torch.dtype:

@@ -57,6 +57,10 @@ class KVPool:
             (allocate(i, slots), allocate(i, slots)) for i, slots in enumerate(window_slots)
         )
 
+    def use_copy(self, copy: Callable[[Tensor, Tensor, Tensor], None]) -> None:
+        """Copy slots with another backend's ``copy_slots`` from now on."""
+        self._copy = copy
+
     @property
     def num_slots(self) -> int:
         """Tokens that fit."""

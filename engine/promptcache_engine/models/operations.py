@@ -83,6 +83,10 @@ class Operations(Protocol):
     def name(self) -> str:
         """``torch`` or ``triton``."""
 
+    @property
+    def because(self) -> str:
+        """Why another backend, which was to compute, does not; empty where none was."""
+
     def begin(self, batch: ForwardBatch) -> Step:
         """Lay a step's metadata out on the batch's device."""
 

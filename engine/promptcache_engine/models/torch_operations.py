@@ -118,7 +118,11 @@ class HostStep:
 
 
 class TorchOperations:
-    """Runs on any device torch knows."""
+    """Runs on any device torch knows.
+
+    Args:
+        because: why another backend, which was to compute, does not.
+    """
 
     name = "torch"
     rms_norm = staticmethod(host.rms_norm)
@@ -126,6 +130,9 @@ class TorchOperations:
     silu_mul = staticmethod(reference.silu_mul)
     gelu_mul = staticmethod(reference.gelu_mul)
     copy_slots = staticmethod(reference.copy_slots)
+
+    def __init__(self, because: str = "") -> None:
+        self.because = because
 
     def begin(self, batch: ForwardBatch) -> Step:
         """As ``operations.Operations.begin``."""

@@ -73,6 +73,7 @@ class TritonOperations:
     """Runs on a GPU; on a CPU only where Triton interprets its kernels."""
 
     name = "triton"
+    because = ""
     rms_norm = staticmethod(kernels.rms_norm)
     add_rms_norm = staticmethod(kernels.add_rms_norm)
     silu_mul = staticmethod(kernels.silu_mul)

@@ -178,9 +178,8 @@ class LocalUpstream:
         engine = self._engine
         if engine is None:
             return {"ok": False, "model": self._settings.model}
-        stats, warm_up = dataclasses.asdict(engine.stats()), engine.info.warm_up
-        health = {"ok": engine.healthy, "model": engine.info.model_name, "stats": stats}
-        return health if warm_up is None else {**health, "warm_up": dataclasses.asdict(warm_up)}
+        told = {"ok": engine.healthy, "model": engine.info.model_name}
+        return {**told, "stats": dataclasses.asdict(engine.stats()), **engine.info.for_health()}
 
     def _check_model(self, model: str) -> None:
         known = self.engine.info.model_name

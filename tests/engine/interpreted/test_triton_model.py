@@ -7,7 +7,8 @@ copied in part and, in windowed layers, freed. Pools begin full of NaN.
 import pytest
 import torch
 
-from promptcache_engine import Engine, EngineConfig, SamplingParams
+from promptcache_engine import ConfigError, Engine, EngineConfig, SamplingParams, attention_backend
+from promptcache_engine.kernels import triton as kernels
 from promptcache_engine.kernels.triton import tiles
 from promptcache_engine.models import LoadedModel
 from promptcache_engine.models.testing import tiny_model
@@ -116,3 +117,11 @@ def test_copies_read_before_they_write() -> None:
     expected[:, dst] = pool[:, src]
     TritonOperations().copy_slots(pool, src, dst)
     assert torch.equal(pool, expected)
+
+
+def test_the_trial_before_a_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, named = torch.device("cpu"), EngineConfig(attention_backend="triton")
+    assert attention_backend.find(named, cpu).name == "triton"
+    monkeypatch.setattr(kernels, "silu_mul", lambda gate_up: gate_up[:, :32])
+    with pytest.raises(ConfigError, match="computed something else on cpu than torch"):
+        attention_backend.find(named, cpu)

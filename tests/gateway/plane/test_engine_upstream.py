@@ -11,6 +11,7 @@ import pytest
 from promptcache.causes import get_cause
 from promptcache_engine import Engine, EngineConfig
 from promptcache_engine.models.testing import tiny_model
+from promptcache_engine.models.torch_operations import TorchOperations
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.settings import EngineSettings, Settings
 from promptcache_gateway.upstreams.local import LocalUpstream
@@ -390,6 +391,15 @@ def test_a_dead_engine_is_a_503_and_health_says_so(loaded, tmp_path) -> None:
         assert (health.status_code, health.json()["status"]) == (503, "unavailable")
         reset = served.post({}, path="/promptcache/v1/cache/reset")
         assert (reset.status_code, reset.json()["error"]["code"]) == (503, "engine_unavailable")
+
+
+def test_health_says_what_computes_and_what_was_to() -> None:
+    for because, told in (("", None), ("no C compiler", "no C compiler")):
+        made = tiny_model(operations=TorchOperations(because))
+        with Engine.from_loaded(made, EngineConfig(model=MODEL, kv_cache_tokens=64)) as engine:
+            health = LocalUpstream(EngineSettings(model=MODEL), engine).health()
+        assert health["attention_backend"] == "torch"
+        assert health.get("attention_fallback") == told
 
 
 def test_health_recovers_when_a_dead_worker_is_replaced(

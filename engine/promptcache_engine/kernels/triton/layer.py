@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from promptcache_engine.kernels import coded as coding
+from promptcache_engine.kernels.tables import LARGEST_HEAD
 from promptcache_engine.kernels.triton.launch import Constant, Target, next_power_of_two
 
 _CODES = {torch.float8_e4m3fn: 1, torch.int8: 2}
@@ -97,6 +98,8 @@ def layer_of(
         ValueError: they do not fit together.
     """
     heads, dim = query.shape[-2:]
+    if dim > LARGEST_HEAD:
+        raise ValueError(f"heads of {dim} values do not fit the tiles, which hold up to {LARGEST_HEAD}")
     parts = pool_parts(key_pool, value_pool, dim)
     if heads % parts.kv_heads or query.stride(-1) != 1:
         raise ValueError(f"{heads} query heads do not share {parts.kv_heads} key/value heads evenly")

@@ -193,6 +193,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
         (queries(1, 4, 16), case.keys[:, :-1], "differ"),
         (queries(1, 4, 16, torch.float16), case.keys, "float16"),
         (queries(1, 4, 24), case.keys, "do not hold heads of 24"),
+        (queries(1, 4, 258), case.keys, "hold up to 256"),
     ):
         with pytest.raises(ValueError, match=message):
             triton.decode_attention(query, keys, case.values, case.table, scale=0.3)
