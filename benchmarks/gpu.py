@@ -11,7 +11,6 @@ of time; what is not run, and why, stands in the report.
 """
 
 import argparse
-import json
 import os
 import platform
 import sys
@@ -64,7 +63,7 @@ def main() -> int:
         print(f"not run: {reason}")
     print(f"{report['machine']}: {len(wrong)} wrong, {len(missed)} targets missed, {report['seconds']} s")
     if args.out is not None:
-        args.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        args.out.write_text(gpu_parts.text_of(report, indent=1) + "\n", encoding="utf-8")
     return 1 if wrong else 0
 
 

@@ -5,6 +5,7 @@ A part writes a row as soon as it has it, one line of JSON; what the rows say is
 """
 
 import json
+import math
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -30,10 +31,23 @@ def collect(command: Command, limit: float) -> tuple[list[Row], str]:
     return [json.loads(line) for line in lines if line.endswith("\n")], fault
 
 
+def text_of(value: object, indent: int | None = None) -> str:
+    """As JSON, in which no number is NaN or infinite: such a one is null."""
+    return json.dumps(_finite(value), indent=indent, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def write(rows: Iterator[Row], file: TextIO) -> None:
     """Write a part's rows as they come, and show them."""
     for row in rows:
-        file.write(json.dumps(row) + "\n")
+        file.write(text_of(row) + "\n")
         file.flush()
         print("  ".join(f"{key}={shown(value)}" for key, value in row.items()), flush=True)
 

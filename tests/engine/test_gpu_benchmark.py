@@ -1,7 +1,9 @@
 """The GPU benchmark in small and interpreted: what it computes is right, what is wrong it says."""
 
 import importlib.util
+import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -84,6 +86,16 @@ def test_an_error_is_a_row_among_others() -> None:
         {"us": 2},
         {"us": 3},
     ]
+
+
+def test_what_is_no_number_is_null() -> None:
+    from benchmarks import gpu_parts
+
+    file, nan = io.StringIO(), float("nan")
+    gpu_parts.write(iter([{"error": nan, "of": [1.5, -math.inf], "more": {"us": nan, "n": 3}}]), file)
+    row = json.loads(file.getvalue(), parse_constant=pytest.fail)
+    assert row == {"error": None, "of": [1.5, None], "more": {"us": None, "n": 3}}
+    assert json.loads(gpu_parts.text_of({"rows": [row]}, indent=1)) == {"rows": [row]}
 
 
 def test_it_says_what_is_wrong() -> None:

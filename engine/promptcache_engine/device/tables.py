@@ -75,10 +75,14 @@ class DeviceTables:
         self._pages += new
 
     def flush(self) -> None:
-        """Send what was noted and differs from what is there, in one copy."""
+        """Send what was noted and differs from what is there, in one copy; of an entry what was noted last.
+
+        Each entry is sent once: a device writes those of one copy in no order.
+        """
         if not self._pages:
             return
-        changes = np.stack((np.concatenate(self._places), np.array(self._pages, dtype=np.int64)))
+        noted = np.stack((np.concatenate(self._places), np.array(self._pages, dtype=np.int64)))[:, ::-1]
+        changes = noted[:, np.unique(noted[0], return_index=True)[1]]
         try:
             places, pages = to_device(changes, self.tables.device)
             self.tables.view(-1).index_copy_(0, places, pages.to(torch.int32))

@@ -1,5 +1,7 @@
 """The tables of pages on the device: they say what was noted, and only what is new is sent."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -88,3 +90,28 @@ def test_every_entry_is_the_latest_noted(notes: list[tuple[int, int, int, list[i
         made.flush()
         assert made.tables[group, seat, first : first + len(pages)].tolist() == pages
     assert made.tables.shape == (2, 3, 20)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(NOTES, max_size=12))
+def test_an_entry_noted_twice_before_it_is_sent_is_sent_once(
+    notes: list[tuple[int, int, int, list[int]]],
+) -> None:
+    """As when a seat passes to another sequence between two steps, or pages are taken back."""
+    made, expected = tables(seats=3, groups=2), torch.zeros(2, 3, 20, dtype=torch.int32)
+    copies: list[np.ndarray[Any, Any]] = []
+    plain = module.to_device
+
+    def kept(values: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
+        copies.append(values.copy())
+        return plain(values, device)
+
+    for group, seat, first, pages in notes:
+        made.note(group, seat, first, pages)
+        expected[group, seat, first : first + len(pages)] = torch.tensor(pages, dtype=torch.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "to_device", kept)
+        made.flush()
+    assert torch.equal(made.tables, expected)
+    for values in copies:
+        assert len(set(values[0].tolist())) == values.shape[1]
