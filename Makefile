@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# A file of tests to a process; in order, since the kernels' take longest and come early. PARALLEL= for one process.
+PARALLEL ?= --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 PACKAGES := sdk lint gateway engine
 
 .DEFAULT_GOAL := help
@@ -34,7 +36,7 @@ contracts: setup-dev
 	@$(BIN)/lint-imports
 
 unit: setup-dev
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 setup:
 	@$(PYTHON) scripts/setup_venv.py --venv $(VENV) --extras gateway,engine
