@@ -344,3 +344,28 @@ def test_a_cut_after_something_has_failed_is_no_error():
     """
     found = [str(finding.severity) for finding in lint_text(dedent(text), "chat.py", Settings()).findings]
     assert found == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("given", "written", "severity"),
+    [
+        ("question", 'f"You are a clerk. It is about {question}."', "error"),
+        ("question", 'self.messages[0]["content"] + NOTE', "error"),
+        ("question", "self.rendered(question)", "error"),
+        ("question, values=None", "self.rendered(values)", "warning"),
+        ("question", "self.rendered()", "warning"),
+    ],
+)
+def test_a_system_prompt_that_is_written_anew_must_be_seen_to_change(given, written, severity):
+    text = f"""
+    from openai import OpenAI
+    NOTE = "Be brief."
+    class Chat:
+        def ask(self, {given}):
+            if self.messages:
+                self.messages[0]["content"] = {written}
+            self.messages.append({{"role": "user", "content": question}})
+            return OpenAI().chat.completions.create(model="m", messages=self.messages)
+    """
+    found = lint_text(dedent(text), "chat.py", Settings()).findings
+    assert [(finding.code, str(finding.severity)) for finding in found] == [("PC403", severity)]

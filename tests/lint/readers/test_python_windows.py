@@ -39,3 +39,56 @@ def ask(question):
 def test_a_bounded_queue_of_the_module(codes, name, made, function, expected):
     text = WINDOW.format(name=name, made=made, function=function)
     assert [code for code, _ in codes(text)] == expected
+
+
+HANDED_OUT = {
+    "gone through": "        for turn in session.get_history(max_messages=16):\n            messages.append(turn)\n",
+    "added": "        messages.extend(session.load_recent_messages(user, 10))\n",
+    "put in front": "        messages = [*session.get_chat_history(limit=12), *messages]\n",
+}
+NOT_HANDED_OUT = {
+    "the whole of it": HANDED_OUT["gone through"].replace("max_messages=16", ""),
+    "longer than talks are": HANDED_OUT["added"].replace("10", "200"),
+    "as long as the caller says": HANDED_OUT["put in front"].replace("12", "self.most"),
+    "looked at": "        for turn in session.get_history(max_messages=16):\n            print(turn)\n",
+    "the last one": HANDED_OUT["added"].replace("10", "1"),
+    "of something else": HANDED_OUT["added"].replace("recent_messages", "prices"),
+}
+
+
+def _told(lines: str) -> str:
+    return (
+        "from openai import OpenAI\nclass Chat:\n    def ask(self, session, user, text):\n"
+        f'        messages = [{{"role": "system", "content": "You are a clerk."}}]\n{lines}'
+        '        messages.append({"role": "user", "content": text})\n'
+        '        return OpenAI().chat.completions.create(model="m", messages=messages)\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        *(pytest.param(lines, ["PC501"], id=name) for name, lines in HANDED_OUT.items()),
+        *(pytest.param(lines, [], id=name) for name, lines in NOT_HANDED_OUT.items()),
+    ],
+)
+def test_a_window_that_a_store_hands_out(codes, lines, expected):
+    assert [code for code, _ in codes(_told(lines))] == expected
+
+
+@pytest.mark.parametrize(
+    ("older", "expected"),
+    [
+        ("older = messages[1:-keep]\n    gist = summarize(older)", []),
+        ("older = messages[1:-keep]\n    gist = count(older)", ["PC501"]),
+        ("gist = summarize(messages)", ["PC501"]),
+    ],
+)
+def test_what_is_summed_up_is_not_dropped(codes, older, expected):
+    text = (
+        "from openai import OpenAI\ndef shortened(messages, keep):\n"
+        f"    recent: list[Message] = messages[-keep:]\n    {older}\n"
+        '    kept = [{"role": "user", "content": gist}, *recent]\n'
+        '    return OpenAI().chat.completions.create(model="m", messages=kept)\n'
+    )
+    assert [code for code, _ in codes(text)] == expected

@@ -217,11 +217,12 @@ class Cutter:
 def _of_the_turn(roles: list[Role | None]) -> int:
     """From where on messages of the user are new in each turn: behind the history, or the last one.
 
-    A message of which nothing is known stands for a history, which grows in front of those.
+    A message of which nothing is known stands for a history, which grows in front of those; a hint to the
+    model among them changes nothing.
     """
     last = max((index for index, role in enumerate(roles) if role == "user"), default=0)
     history = max((index for index, role in enumerate(roles) if role is None), default=last)
-    return history + 1 if history < last and set(roles[history + 1 :]) == {"user"} else last
+    return history + 1 if history < last and set(roles[history + 1 :]) <= {"user", "system"} else last
 
 
 def _hole(traits: tuple[Trait, ...]) -> Hole:

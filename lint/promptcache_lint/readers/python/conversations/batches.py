@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.conversations.facts import constant, spell
+from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["in_batches"]
+__all__ = ["in_batches", "is_summed_up"]
 
 _FAR = 0.75
 """What is kept, as a share of the length at which a list is cut."""
+_SUMS_UP = re.compile(r"summar|compact|condens|digest", re.IGNORECASE)
 
 
 def in_batches(window: ast.Subscript, lower: ast.expr, facts: Facts) -> bool:
@@ -31,6 +33,21 @@ def in_batches(window: ast.Subscript, lower: ast.expr, facts: Facts) -> bool:
             if bound is not None:
                 return _is_part(kept, bound, facts)
     return False
+
+
+def is_summed_up(owner: ast.expr, lower: ast.expr, facts: Facts) -> bool:
+    """Whether what stands in front of ``messages[-n:]`` is taken too, and something there is summed up."""
+    cut, name = ast.unparse(lower), spell(owner)
+    older = any(
+        isinstance(node.slice, ast.Slice)
+        and node.slice.upper is not None
+        and ast.unparse(node.slice.upper) == cut
+        and spell(node.value) == name
+        for node in facts.of(ast.Subscript)
+        if isinstance(node, ast.Subscript)
+    )
+    calls = (called_name(node) for node in facts.of(ast.Call) if isinstance(node, ast.Call))
+    return older and any(map(_SUMS_UP.search, calls))
 
 
 def _is_kept(window: ast.Subscript, owner: str, facts: Facts) -> bool:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.changing import as_far_as_seen
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
     constant,
@@ -101,12 +102,11 @@ def _by_index(
         if message is target and role_of(value) not in {"system", "developer"}:
             return
         if not (_is_fresh(message.value, target, facts) or is_fixed(value) or is_cleaned(target, value)):
-            severity = _weight(message.value, target, sure, facts)
+            severity = as_far_as_seen(_weight(message.value, target, sure, facts), target, value, facts)
             is_setter = facts.name.startswith(_SETS) and not facts.calls  # it is wanted by who calls it
             severity = Severity.INFO if is_setter else severity
-            code, says = (
-                ("PC502", _EARLIER) if _begins_with_another(message.value, facts) else ("PC403", _SYSTEM)
-            )
+            another = _begins_with_another(message.value, facts)
+            code, says = ("PC502", _EARLIER) if another else ("PC403", _SYSTEM)
             yield facts.practice(code, severity, target, says.format(facts.label(target)))
         return
     if _is_fresh(message.value, target, facts):
@@ -204,6 +204,7 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
             return
         if not is_fixed(value) and not ast.unparse(target).endswith(("['role']", ".role")):
             severity = sure if facts.turns(target) else Severity.WARNING
+            severity = as_far_as_seen(severity, target, value, facts)
             yield facts.practice("PC403", severity, target, _SYSTEM.format(facts.label(target)))
         return
     if isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "reversed" and _breaks(loop):

@@ -8,15 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.batches import in_batches
+from promptcache_lint.readers.python.conversations.batches import in_batches, is_summed_up
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
     constant,
     converts,
     is_model_call,
-    role_of,
     spell,
 )
+from promptcache_lint.readers.python.conversations.uses import use_of
+from promptcache_lint.readers.python.conversations.windows import MANY_RUNS, is_handed_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,9 +41,6 @@ _MESSAGES = re.compile(
     r"message|msg|turn|content|dict|map|exchange|\b(?:any|str|tuple|object)\b", re.IGNORECASE
 )
 """What the items of a conversation are declared to be; a queue of ``Snapshot`` holds something else."""
-_TRIM_NAME = re.compile(
-    r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
-)
 _LOOK = re.compile(r"(?:.*\W)?(?:get_|read_|load_|fetch_|list_)?(?:last_|all_)?(?:messages|history)")
 _ORPHAN = re.compile(r"isinstance\(\w+\[0\]|\[0\]\S*role.*(?:tool|assistant|function)", re.IGNORECASE)
 _QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
@@ -50,8 +48,6 @@ _SYSTEM_TEST = re.compile(
     r"\[0\].*(?<![!])={2}.*(?:system|developer)|isinstance\(.*\[0\].*(?:System|Developer)", re.IGNORECASE
 )
 _AT_TIMES = "{} drops the oldest messages: each time it does, the whole conversation is new to the cache."
-_MANY_RUNS = 50
-"""As many exchanges few conversations ever reach."""
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
 
 
@@ -93,7 +89,7 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
     sure = facts.conviction(node.value)
     if sure is None or not _is_from_end(lower, node.value):
         return
-    severity = _use(node, sure, facts)
+    severity = use_of(node, sure, facts)
     if severity is not None:
         severity = Severity.INFO if _is_long(lower) else severity
         if not facts.calls and _is_given(lower, facts):
@@ -101,7 +97,9 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
                 return  # a look at the history, as long as its caller wants
             severity = Severity.WARNING
         says = _SAYS
-        if in_batches(node, lower, facts) or _is_last_resort(node, facts):
+        if is_summed_up(node.value, lower, facts):
+            severity, says = Severity.INFO, _AT_TIMES
+        elif in_batches(node, lower, facts) or _is_last_resort(node, facts):
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
 
@@ -109,7 +107,7 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
 def _is_long(lower: ast.expr) -> bool:
     """Whether a window is so long that few conversations ever reach its end."""
     length = constant(lower.right if isinstance(lower, ast.BinOp) else lower)
-    return isinstance(length, int) and abs(length) >= _MANY_RUNS
+    return isinstance(length, int) and abs(length) >= MANY_RUNS
 
 
 def _is_last_resort(node: ast.AST, facts: Facts) -> bool:
@@ -121,80 +119,6 @@ def _is_given(lower: ast.expr, facts: Facts) -> bool:
     """Whether the length of a window is a parameter of the function."""
     given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)}
     return any(isinstance(inner, ast.Name) and inner.id in given for inner in ast.walk(lower))
-
-
-def _use(node: ast.AST, sure: Severity, facts: Facts) -> Severity | None:
-    """What becomes of a window: sent or kept, it costs; looked at, it does not."""
-    inner = node
-    for outer in facts.around(node):
-        match outer:
-            case (
-                ast.List() | ast.Starred() | ast.BinOp(op=ast.Add()) | ast.Await() | ast.IfExp() | ast.Tuple()
-            ):
-                inner = outer
-            case ast.Call(func=ast.Name(id="list" | "deque" | "tuple")):
-                inner = outer
-            case ast.Call(func=ast.Attribute(attr="extend")) if facts.conviction(outer.func.value):  # type: ignore[attr-defined]
-                return sure
-            case ast.keyword(arg="messages" | "contents" | "message_history" | "input"):
-                return sure
-            case ast.keyword():
-                return None
-            case ast.Call():
-                return sure if is_model_call(outer) else None
-            case ast.Dict():
-                keys = [constant(k) for k, v in zip(outer.keys, outer.values, strict=True) if v is inner]
-                return sure if keys and keys[0] in {"messages", "contents"} else None
-            case ast.Assign(targets=[target]):
-                return _assigned(target, sure, facts)
-            case ast.AnnAssign():
-                return _assigned(outer.target, sure, facts)
-            case ast.Return():
-                return Severity.WARNING if _TRIM_NAME.search(facts.name) else None
-            case ast.For(iter=it) | ast.comprehension(iter=it) if it is inner:
-                return _gone_through(outer, sure, facts)
-            case _:
-                return None
-    return None
-
-
-def _assigned(target: ast.expr, sure: Severity, facts: Facts) -> Severity | None:
-    """A window that gets a name costs where the name is a list of messages that is sent or kept."""
-    if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
-        return sure if facts.conviction(target.value) else None
-    name = spell(target)
-    if name in facts.sure or _is_sent(name, facts):
-        return sure
-    return sure if "." in name and facts.conviction(target) else None
-
-
-def _is_sent(name: str, facts: Facts) -> bool:
-    """Whether a name is an argument of a call that asks a model."""
-    given = (argument for call in facts.calls for argument in [*call.args, *(k.value for k in call.keywords)])
-    return bool(name) and any(spell(argument) == name for argument in given)
-
-
-def _gone_through(outer: ast.AST, sure: Severity, facts: Facts) -> Severity | None:
-    """A loop over a window: it costs when messages are made of it."""
-    if isinstance(outer, ast.comprehension):
-        made = facts.parents[outer]
-        element = getattr(made, "elt", None)
-        if role_of(element) or isinstance(element, ast.Name):
-            return _use(made, sure, facts)
-        return None
-    assert isinstance(outer, ast.For)
-    for inner in ast.walk(outer):
-        if (
-            (
-                isinstance(inner, ast.Call)
-                and isinstance(inner.func, ast.Attribute)
-                and inner.func.attr == "append"
-            )
-            and spell(inner.func.value) in facts.sure
-            and inner.args
-        ):
-            return sure
-    return None
 
 
 def _call(node: ast.Call, facts: Facts) -> Iterator[Practice]:
@@ -212,8 +136,16 @@ def _call(node: ast.Call, facts: Facts) -> Iterator[Practice]:
         yield from _popped(node, node.func.value, facts)
     elif last == "RemoveMessage":
         yield from _removed(node, facts)
+    elif is_handed_out(node):
+        yield from _handed_out(node, facts)
     else:
         yield from _settings(node, facts)
+
+
+def _handed_out(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """``session.get_history(limit=10)``: what the method does only its name says, so this is a warning."""
+    if use_of(node, Severity.WARNING, facts) is not None:
+        yield facts.practice("PC501", Severity.WARNING, node, _SAYS.format(f"`{facts.label(node)}`"))
 
 
 def _bounded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
@@ -314,7 +246,7 @@ def _settings(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     for keyword in node.keywords:
         length = constant(keyword.value)
         if keyword.arg in _WINDOW_SETTINGS and isinstance(length, int):
-            often = Severity.WARNING if length < _MANY_RUNS else Severity.INFO
+            often = Severity.WARNING if length < MANY_RUNS else Severity.INFO
             yield facts.practice("PC501", often, keyword.value, _SAYS.format(f"`{keyword.arg}`"))
         if keyword.arg == "truncation" and constant(keyword.value) == "auto" and is_model_call(node):
             yield facts.practice("PC501", Severity.WARNING, keyword.value, _SAYS.format("`truncation`"))
