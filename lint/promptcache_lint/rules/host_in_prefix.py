@@ -6,7 +6,8 @@ directories, login name, the environment) in the part of a prompt that should st
 
 ## Why is this bad?
 Replicas of one service stop sharing a cache, and each restart or each folder begins a new prefix. A
-process that runs alone keeps hitting, so this is a warning.
+process that runs alone keeps hitting, so this is a warning. Where nothing static stands behind it, or a
+clock in front of it and little behind, it costs nothing more: that is information.
 
 ## Example
 ```python
@@ -35,17 +36,21 @@ def first_turn(task):
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Mark, Stability
 from promptcache_lint.rule import Sign, SignRule
 
 if TYPE_CHECKING:
     from promptcache_lint.exposure import Exposed
-    from promptcache_lint.prompts import Trait
+    from promptcache_lint.findings import Finding
+    from promptcache_lint.prompts import Prompt, Trait
 
 _NAME_OF_THING = re.compile(r"\W*(?:\w+\.)*(?:node|container|instance|pod)\.name\W*")
+_ENOUGH_TOKENS = 100
 _ELSEWHERE = re.compile(r"container|docker|sandbox", re.IGNORECASE)
 
 
@@ -62,23 +67,16 @@ class HostInPrefix(SignRule):
                 "socket.getfqdn",
                 "platform.node",
                 "platform.uname",
-                "platform.platform",
                 "os.uname",
                 "os.getpid",
                 "os.getppid",
                 "os.getcwd",
                 "os.getlogin",
                 "pathlib.Path.cwd",
-                "pathlib.Path.home",
-                "pathlib.Path.absolute",
-                "os.path.abspath",
-                "os.path.realpath",
-                "os.path.expanduser",
                 "getpass.getuser",
                 "threading.get_ident",
                 "threading.current_thread",
                 "uuid.getnode",
-                "os.cpu_count",
                 "psutil.virtual_memory",
                 "psutil.cpu_percent",
                 "psutil.disk_usage",
@@ -112,6 +110,13 @@ class HostInPrefix(SignRule):
         Sign(
             Mark("PC105", Severity.INFO, Stability.DEPLOYMENT),
             python=(
+                "platform.platform",
+                "os.cpu_count",
+                "pathlib.Path.home",
+                "pathlib.Path.absolute",
+                "os.path.abspath",
+                "os.path.realpath",
+                "os.path.expanduser",
                 "platform.system",
                 "platform.machine",
                 "platform.release",
@@ -134,3 +139,23 @@ class HostInPrefix(SignRule):
         if trait.guessed and _ELSEWHERE.search(trait.label):
             return False
         return _NAME_OF_THING.fullmatch(trait.label) is None
+
+    def finding(self, prompt: Prompt, exposed: Exposed, trait: Trait) -> Finding:
+        """At the end of a prompt, or behind what is new in each turn, a fact of the machine costs nothing."""
+        found = super().finding(prompt, exposed, trait)
+        if trait.mark.stability != Stability.PROCESS:
+            return found
+        little = exposed.stranded_tokens < _ENOUGH_TOKENS and _is_behind_a_clock(prompt, exposed)
+        if little or not exposed.words_behind:
+            return replace(found, severity=min(found.severity, Severity.INFO))
+        return found
+
+
+def _is_behind_a_clock(prompt: Prompt, exposed: Exposed) -> bool:
+    """Whether a value that is seen to be new in each turn stands in front."""
+    for other in exposed_holes(prompt):
+        if other.part is exposed.part:
+            return False
+        if any(trait.mark.severity == Severity.ERROR and not trait.once for trait in other.hole.traits):
+            return True
+    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.items import is_listed, settle_items
 from promptcache_lint.readers.python.known import as_set, environment
 from promptcache_lint.readers.python.values import (
     MOST_ITEMS,
@@ -89,6 +90,8 @@ def comprehension(
         iterable = machine.evaluate(generator.iter, frame)
         traits += order_traits(iterable) if not isinstance(iterable, Seq | Map) else iterable.traits
         machine.assign(generator.target, element_of(iterable), frame)
+        if not isinstance(node, ast.DictComp) and is_listed(node.elt):
+            settle_items(generator.target, frame)
         for condition in generator.ifs:
             machine.run_for_effect(condition, frame)
     traits = tuple(dict.fromkeys(traits))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 from promptcache_lint.prompts import Hole, Segment, Text
 from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, map_traits, traits_of
 from promptcache_lint.wording import role_of_speaker
 
@@ -109,7 +110,9 @@ class Cutter:
 
     def tools(self, made: Call) -> list[Segment]:
         """The tools of a call: their definitions, then their order."""
-        pair = made.named.get("tools") or made.named.get("functions")
+        pair = made.named.get("tools")
+        if pair is None and kind_of_call(made.path) == "request":
+            pair = made.named.get("functions")  # of another call they may be the functions of a file
         if pair is None and made.path.endswith(".bind_tools") and made.arguments:
             pair = made.arguments[0]
         return self.tool_list(*pair) if pair is not None and isinstance(pair[0], Seq) else []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.assigning import assign
+from promptcache_lint.readers.python.items import adds_up, settle_items
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
 from promptcache_lint.readers.python.singletons import is_made_once, returns_what_is_there
@@ -88,6 +89,8 @@ def _loop(machine: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> b
     iterable = machine.evaluate(node.iter, frame)
     each = _counter(machine, node, frame) or element_of(iterable)
     assign(machine, node.target, without_order(each) if _looks_up(node) else each, frame)
+    if adds_up(node.body):
+        settle_items(node.target, frame)
     order = order_traits(iterable)
     before = dict(frame.names) if order else {}
     run(machine, node.body, frame)
