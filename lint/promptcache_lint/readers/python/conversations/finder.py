@@ -92,7 +92,20 @@ _HINTS = (
         "ummar",
         "ompact",
     ),
-    *("ondens", "sign", ".save(", "detail", "cache_control", "cachePoint", "sort", "canonical", "assistant"),
+    *(
+        "_history(",
+        "_messages(",
+        "_turns(",
+        "ondens",
+        "sign",
+        ".save(",
+        "detail",
+        "cache_control",
+        "cachePoint",
+        "sort",
+        "canonical",
+        "assistant",
+    ),
 )
 _RECOGNISERS = (
     (trims, ()),

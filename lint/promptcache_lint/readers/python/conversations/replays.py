@@ -26,6 +26,7 @@ _REASONING = re.compile(
 _FIELDS = {"thinking", "reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"}
 _SPACES = re.compile(r"(?:\\[snrt]|[ +*?{},\d()\[\]|])+")
 _THINK_TAG = re.compile(r"</?think", re.IGNORECASE)
+_ADDS_ANSWER = re.compile(r"(?:add|append|push|record|store)_(?:assistant|ai|model)(?:_\w+)?")
 _DROPPED = (
     "`{}` leaves the reasoning out when the answer is sent back, so it is not what the model has written."
 )
@@ -43,6 +44,7 @@ def replays(facts: Facts) -> Iterator[Practice]:
                 yield from _popped(node, facts)
                 yield from _tags(node, facts)
                 yield from _reserialized(node, facts)
+                yield from _handed_on(node, facts)
                 if role_of(node) == "assistant":
                     for value in [*node.args[:1], *(k.value for k in node.keywords if k.arg == "content")]:
                         yield from _respaced(value, facts)
@@ -191,6 +193,16 @@ def _assistant(node: ast.Dict, facts: Facts) -> Iterator[Practice]:
             yield from _respaced(value, facts)
         if constant(key) == "tool_calls":
             named = _assigned(value.id, facts) if isinstance(value, ast.Name) else None
+            yield from _tool_calls(named or value, facts)
+
+
+def _handed_on(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """``add_assistant_message(messages, text, calls)``: the calls of a message that a helper writes."""
+    if _ADDS_ANSWER.fullmatch(called_name(node).rpartition(".")[2]) is None:
+        return
+    for value in [*node.args, *(keyword.value for keyword in node.keywords)]:
+        named = _assigned(value.id, facts) if isinstance(value, ast.Name) else None
+        if isinstance(named or value, ast.List | ast.ListComp):
             yield from _tool_calls(named or value, facts)
 
 

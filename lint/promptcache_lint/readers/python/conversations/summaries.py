@@ -32,13 +32,25 @@ def summaries(facts: Facts) -> Iterator[Practice]:
     for node in facts.of(ast.Call):
         if isinstance(node, ast.Call):
             last = called_name(node).rpartition(".")[2]
-            if last in _CLASSES:
+            if last in _CLASSES and not _is_tool_box(node, facts):
                 yield facts.practice("PC506", Severity.WARNING, node, _SAYS.format(last, _CURE))
     for call in facts.calls:
         history = _history(call, facts)
         system = _own_system(call, facts)
         if history is not None and system is not None:
             yield facts.practice("PC506", Severity.WARNING, call, _SAYS.format(facts.label(system), _CURE))
+
+
+def _is_tool_box(node: ast.Call, facts: Facts) -> bool:
+    """Whether what is made is given to nobody, and only its own methods are called here."""
+    statement = facts.parents.get(node)
+    name = spell(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    used = [
+        facts.parents.get(inner)
+        for inner in facts.of(ast.Name)
+        if isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Load)
+    ]
+    return bool(used) and all(isinstance(outer, ast.Attribute) for outer in used)
 
 
 def _arguments(call: ast.Call, facts: Facts) -> dict[str, ast.expr]:
