@@ -23,7 +23,7 @@ from promptcache_gateway.mutations import Mutator
 from promptcache_gateway.observe import Journal, Observer
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.origins import Origins
-from promptcache_gateway.plane import DataPlane, bodies_under_way
+from promptcache_gateway.plane import DataPlane, Room
 from promptcache_gateway.plane.responses import JSON_TYPE, send_error, send_whole
 from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.reload import Retirement, merge, start_all
@@ -58,7 +58,7 @@ class Gateway:
         upstreams: where requests go, as configured now.
         observer: what requests are looked at by.
         shelf: the responses that are kept.
-        bodies: the memory that bodies of requests take.
+        room: the memory that bodies of requests and answers to them take.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Gateway:
         self._mutator = Mutator(settings.mutations)
         self._ledger = open_ledger(settings, observer)
         self.shelf = Shelf(settings.responses, settings.database_address)
-        self.bodies = bodies_under_way(settings.bodies_bytes)
+        self.room = Room(settings)
         observer.forgetters += [self._mutator.forget, self._ledger.forget, self.shelf.forget]
         self._retirement = Retirement()
         self._reloading = asyncio.Lock()
@@ -103,8 +103,8 @@ class Gateway:
     def traffic(self) -> Traffic:
         """How its requests, upstreams and limits stand."""
         lines = tuple(map(LineFigures.of, self._switchboard.lines))
-        talks, bodies = self.shelf.under_way.refused, self.bodies.refused
-        by_limit = {"budget": self._ledger.refused, "conversations": talks, "bodies": bodies}
+        talks = self.shelf.under_way.refused
+        by_limit = {"budget": self._ledger.refused, "conversations": talks, **self.room.refused}
         beyond = {(who, limit): count for limit, one in by_limit.items() for who, count in one.items()}
         refused = {**self._limits.refused, **beyond}
         return Traffic(len(self._plane_tasks), lines, refused, stalled=self._stalled)
@@ -193,10 +193,10 @@ class Gateway:
             mutator=self._mutator,
             ledger=self._ledger,
             shelf=self.shelf,
-            bodies=self.bodies,
+            room=self.room,
         )
         self._origins, self._cors = Origins(settings), Cors(settings)
-        self._max_requests, self.bodies.most = settings.max_requests, settings.bodies_bytes
+        self.room.renew(settings)
 
     def end_feeds(self) -> None:
         """End the control plane's endless responses, so that a graceful stop need not wait for them."""
@@ -230,9 +230,9 @@ class Gateway:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _answer_plane(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(self._plane_tasks) >= self._max_requests:
+        if len(self._plane_tasks) >= self._settings.max_requests:
             await send_error(
-                send, errors.too_many_requests(self._max_requests), dialect=shape_of(scope["path"])
+                send, errors.too_many_requests(self._settings.max_requests), dialect=shape_of(scope["path"])
             )
             return
         task = asyncio.current_task()

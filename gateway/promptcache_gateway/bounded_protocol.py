@@ -187,6 +187,11 @@ class BoundedProtocol(HttpToolsProtocol):
         answered = self.cycle is None or self.cycle.response_complete
         return self.flow.write_paused or answered or self.transport.is_closing()
 
+    async def taken(self) -> None:
+        """Wait until the caller has taken all that was written but for a little, or is gone."""
+        if self.flow.write_paused:
+            await self.flow.drain()
+
     def drop(self) -> None:
         """Hang up at once, whatever waits for the caller."""
         with contextlib.suppress(OSError):

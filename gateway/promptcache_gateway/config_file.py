@@ -36,6 +36,7 @@ KEYS: dict[str, dict[str, type]] = {
         "log_requests": bool,
         "max_body_bytes": int,
         "bodies_mib": int,
+        "answers_mib": int,
         "max_header_bytes": int,
         "max_requests": int,
         "keep_alive_s": float,

@@ -67,7 +67,7 @@ class ApiProtocol(BoundedProtocol):
         """A request begins; whoever answers it may ask to be told that its caller hangs up."""
         super().on_message_begin()
         if self._hang_ups is None:
-            self._hang_ups = HangUps(self.drop)
+            self._hang_ups = HangUps(self.drop, self.taken)
         self.scope["extensions"] = {EXTENSION: self._hang_ups}  # type: ignore[dict-item]
 
     def on_headers_complete(self) -> None:

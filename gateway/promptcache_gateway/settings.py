@@ -73,6 +73,7 @@ class Settings:
         log_requests: write a line for every request, without any of its text.
         max_body_bytes: largest request body taken.
         bodies_mib: MiB of memory that the bodies of requests under way may take together.
+        answers_mib: MiB of memory that answers of upstreams may take together that are held whole.
         max_header_bytes: largest head of a request taken.
         max_requests: requests to models answered at a time; one more gets 503.
         keep_alive_s: seconds of silence in a stream before a comment is sent; 0: none is.
@@ -110,6 +111,7 @@ class Settings:
     log_requests: bool = False
     max_body_bytes: int = 32 * MIB
     bodies_mib: int = 1024
+    answers_mib: int = 1024
     max_header_bytes: int = 64 * 1024
     max_requests: int = 4096
     keep_alive_s: float = 15.0
@@ -212,8 +214,9 @@ class Settings:
         for name, least in (("max_body_bytes", 1024), ("max_header_bytes", 1024), ("max_requests", 1)):
             if getattr(self, name) < least:
                 raise SettingsError(name, f"must be at least {least}.")
-        if not 1 <= self.bodies_mib <= MIB:
-            raise SettingsError("bodies_mib", f"must be from 1 to {MIB}.")
+        for name in ("bodies_mib", "answers_mib"):
+            if not 1 <= getattr(self, name) <= MIB:
+                raise SettingsError(name, f"must be from 1 to {MIB}.")
         for name in _SECONDS:
             if not 0 <= getattr(self, name) <= 3600:
                 raise SettingsError(name, "must be from 0 to 3600 seconds.")
@@ -229,6 +232,11 @@ class Settings:
     def bodies_bytes(self) -> int:
         """Bytes of memory that the bodies of requests under way may take together."""
         return self.bodies_mib * MIB
+
+    @property
+    def answers_bytes(self) -> int:
+        """Bytes of memory that answers of upstreams may take together that are held whole."""
+        return self.answers_mib * MIB
 
     @property
     def key_file(self) -> Path:

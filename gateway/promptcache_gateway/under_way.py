@@ -1,8 +1,8 @@
 """What requests under way hold in memory: together they take so many bytes, and no more.
 
-There is one such budget for the bodies of requests and one for the kept conversations that calls go on from:
-both live until the request has ended, and without a bound a few thousand of them would take gigabytes. What a
-byte of them is reckoned at is said by who takes it.
+There is one such budget for the bodies of requests, one for the kept conversations that calls go on from, and
+one for the answers of upstreams that are held whole: without a bound a few thousand of them would take
+gigabytes. What a byte of them is reckoned at is said by who takes it.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ class UnderWay:
     def portion(self, tenant: str) -> Portion:
         """What a request of a tenant's will take."""
         return Portion(self, tenant)
+
+    def hold(self, tenant: str) -> Hold:
+        """What something will take that is passed from hand to hand."""
+        return Hold(self, tenant)
 
     def expect(self, portion: Portion, size: int) -> None:
         """Take nothing yet; raises `ApiError` 503 where there is no room now for ``size`` bytes more."""
@@ -112,3 +116,15 @@ class Portion:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._under_way.end(self)
+
+
+class Hold(Portion):
+    """A portion for what is passed from hand to hand: given back at the latest when nobody has it."""
+
+    __slots__ = ()
+
+    def end(self) -> None:
+        """Give it back; more than once changes nothing."""
+        self._under_way.end(self)
+
+    __del__ = end

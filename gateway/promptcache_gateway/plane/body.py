@@ -16,6 +16,7 @@ import orjson
 
 from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
 from promptcache_gateway.under_way import UnderWay
+from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE, MAX_VALUES, holds_too_many, weight
 from promptcache_gateway.upstreams.whole_bodies import inflated
 
 if TYPE_CHECKING:
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.under_way import Portion
     from promptcache_gateway.upstreams.base import RawHeaders
 
-MAX_VALUES = 1_000_000
-# What a body is reckoned to take of memory until its request has ended: each of its bytes (text,
-# as bytes, decoded and cut by the observer, took 4.1 to 6.6 times its length), and each value of one that may
-# hold many. The smallest bodies are free: `max_requests` bounds them.
-BYTE_COST, VALUE_COST = 5, 64
-FREE = 16 * 1024
-_LOOKED_AT = 64 * 1024
-_STRIDE = 61
-_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -68,8 +60,8 @@ async def read_body(headers: RawHeaders, receive: Receive, limit: int, portion: 
     encoding = ", ".join(encodings)
     body = await _received(receive, limit, portion)
     plain = body if encoding in {"", "identity"} else _decompressed(body, encoding, limit)
-    if len(plain) > _LOOKED_AT or plain is not body:
-        portion.take(max(0, BYTE_COST * len(plain) - portion.size) + VALUE_COST * _about_values(plain))
+    if len(plain) > FREE:
+        portion.take(max(0, weight(plain) - portion.size))
     return plain
 
 
@@ -79,11 +71,6 @@ def _announced(size: int, limit: int, portion: Portion) -> None:
         raise body_too_large(limit)
     if size > FREE:
         portion.expect(BYTE_COST * size)
-
-
-def _about_values(body: bytes) -> int:
-    """How many values a body holds, judged by every 61st of its bytes."""
-    return _STRIDE * _marks(body[::_STRIDE])
 
 
 async def _received(receive: Receive, limit: int, portion: Portion) -> bytes:
@@ -141,14 +128,10 @@ def decode_object(body: bytes) -> dict[str, Any]:
 
 def _refuse_too_many(body: bytes) -> None:
     """Millions of small values take many seconds to decode, and nobody is served meanwhile. Text does not."""
-    if len(body) > MAX_VALUES and _marks(body) > MAX_VALUES and _marks(_STRINGS.sub(b"", body)) > MAX_VALUES:
+    if holds_too_many(body):
         raise invalid_request(
             f"The request body holds more than {MAX_VALUES:,} JSON values.", code="too_many_values"
         )
-
-
-def _marks(body: bytes) -> int:
-    return sum(body.count(mark) for mark in (b",", b"[", b"{"))
 
 
 def _decode_leniently(body: bytes, error: orjson.JSONDecodeError) -> Any:

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.kept import Shelf
     from promptcache_gateway.mutations import Mutator
     from promptcache_gateway.observe import Observer
+    from promptcache_gateway.plane.room import Room
     from promptcache_gateway.tenancy import Caller, Ledger, Limits
-    from promptcache_gateway.under_way import Portion, UnderWay
+    from promptcache_gateway.under_way import Portion
     from promptcache_gateway.upstreams.base import StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Switchboard
 
@@ -65,7 +66,7 @@ class CompletionEndpoint:
         mutator: Mutator,
         ledger: Ledger,
         shelf: Shelf,
-        bodies: UnderWay,
+        room: Room,
         max_body_bytes: int,
         keep_alive_s: float,
     ) -> None:
@@ -73,7 +74,7 @@ class CompletionEndpoint:
         self._limits = limits
         self._ledger = ledger
         self._shelf = shelf
-        self._bodies = bodies
+        self._room = room
         self._mutator = mutator
         self._switchboard = switchboard
         self._observer = observer
@@ -85,7 +86,7 @@ class CompletionEndpoint:
         self, scope: Scope, receive: Receive, send: Send, dialect: Dialect, caller: Caller
     ) -> None:
         """Answer one request of ``caller``; never raises."""
-        with self._bodies.portion(caller.tenant) as for_body:
+        with self._room.bodies.portion(caller.tenant) as for_body:
             if dialect != _RESPONSES:
                 await self._answer(scope, receive, send, dialect, caller, for_body=for_body)
                 return
@@ -117,7 +118,7 @@ class CompletionEndpoint:
             await send_error(send, error, as_headers({"request_id": request_id}), dialect, request_id)
             return
         headers = self._access.without_credentials(scope["headers"])
-        inbound = Inbound("POST", headers, scope.get("query_string", b""))
+        inbound = Inbound("POST", headers, scope.get("query_string", b""), self._room.answers)
         seen = self._mutator.prepare(call, route[0].line)
         opened = partial(
             Flight,
@@ -172,7 +173,7 @@ class CompletionEndpoint:
                 if question is not None:
                     flight.reply = _answered(flight, question, route)
                 if isinstance(flight.reply, WholeReply):
-                    await _answer_whole(flight, flight.reply, send)
+                    await _answer_whole(flight, flight.reply, watch, send)
                 else:
                     await _answer_stream(flight, flight.reply, watch, send, self._keep_alive_s)
         except ApiError as error:
@@ -212,11 +213,16 @@ def _answered(flight: Flight, question: Question, route: tuple[Hop, ...]) -> Who
     return AnsweredStream(reply, answer)
 
 
-async def _answer_whole(flight: Flight, reply: WholeReply, send: Send) -> None:
+async def _answer_whole(flight: Flight, reply: WholeReply, watch: HangUpWatch, send: Send) -> None:
     summary = await _aside(flight.call, partial(flight.end, reply.status))
     body = into_body(reply.body, summary) if flight.call.want_body else reply.body
     flight.started = True
     await send_whole(send, reply.status, [*reply.headers, *as_headers(summary)], body)
+    if reply.hold is not None:
+        try:
+            await watch.taken()  # until then it is held for the caller
+        finally:
+            reply.hold.end()
 
 
 async def _answer_stream(

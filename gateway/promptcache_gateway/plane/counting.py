@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.mutations import Mutator
+    from promptcache_gateway.plane.room import Room
     from promptcache_gateway.tenancy import Caller
-    from promptcache_gateway.under_way import Portion, UnderWay
+    from promptcache_gateway.under_way import Portion
     from promptcache_gateway.upstreams.base import WholeReply
     from promptcache_gateway.upstreams.switchboard import Hop, Switchboard
 
@@ -45,13 +46,13 @@ class CountEndpoint:
         switchboard: Switchboard,
         access: Access,
         mutator: Mutator,
-        bodies: UnderWay,
+        room: Room,
         max_body_bytes: int,
     ) -> None:
         self._switchboard = switchboard
         self._mutator = mutator
         self._access = access
-        self._bodies = bodies
+        self._room = room
         self._max_body_bytes = max_body_bytes
         self._ids = RequestIds()
 
@@ -60,7 +61,7 @@ class CountEndpoint:
         request_id = self._ids.next()
         own = as_headers({"request_id": request_id})
         try:
-            with self._bodies.portion(caller.tenant) as portion:
+            with self._room.bodies.portion(caller.tenant) as portion:
                 reply, changed = await self._count(scope, receive, request_id, portion)
         except CallerGoneError:
             return
@@ -93,7 +94,7 @@ class CountEndpoint:
             model=route[0].model,
         )
         headers = self._access.without_credentials(scope["headers"])
-        inbound = Inbound("POST", headers, scope.get("query_string", b""))
+        inbound = Inbound("POST", headers, scope.get("query_string", b""), self._room.answers)
         return await unless_gone(scope, receive, self._ask(call, route, inbound))
 
     async def _ask(

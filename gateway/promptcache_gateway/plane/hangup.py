@@ -37,12 +37,16 @@ class HangUps:
         gone: True once it is.
         stalled: it was the server who hung up: the caller took nothing of its answer.
         drop: hangs up at once, whatever waits for the caller.
+        taken: waits until the caller has taken what was sent, but for a little.
     """
 
-    __slots__ = ("_told", "drop", "gone", "stalled")
+    __slots__ = ("_told", "drop", "gone", "stalled", "taken")
 
-    def __init__(self, drop: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, drop: Callable[[], None] = lambda: None, taken: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self.drop = drop
+        self.taken = taken
         self.gone = self.stalled = False
         self._told: set[Callable[[], None]] = set()
 
@@ -107,6 +111,11 @@ class HangUpWatch:
         if self._hang_ups is not None:
             self._hang_ups.drop()
             await asyncio.sleep(0)  # the server hears of it
+
+    async def taken(self) -> None:
+        """Wait until the caller has taken what was sent, where the server can tell."""
+        if self._hang_ups is not None and self._hang_ups.taken is not None:
+            await self._hang_ups.taken()
 
     async def cut(self, send: Send) -> None:
         """Close the connection behind what was sent of an answer that broke off: it must not look whole."""

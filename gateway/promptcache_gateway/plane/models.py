@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.access import Access
     from promptcache_gateway.exchange import Dialect
+    from promptcache_gateway.plane.room import Room
     from promptcache_gateway.upstreams.switchboard import Line, Switchboard
 
 _LIST_TIMEOUT_S = 10.0
@@ -34,9 +35,10 @@ _LONG_AGO = "1970-01-01T00:00:00Z"  # what Anthropic's API says where the date i
 class ModelsEndpoint:
     """The models of all upstreams."""
 
-    def __init__(self, switchboard: Switchboard, access: Access) -> None:
+    def __init__(self, switchboard: Switchboard, access: Access, room: Room) -> None:
         self._switchboard = switchboard
         self._access = access
+        self._answers = room.answers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, model: str | None) -> None:
         """Answer with the list, or with ``model``; raises nothing but what ASGI raises."""
@@ -51,7 +53,7 @@ class ModelsEndpoint:
 
     async def _answer(self, scope: Scope, model: str | None) -> WholeReply:
         headers = self._access.without_credentials(scope["headers"])
-        inbound = Inbound("GET", headers, scope.get("query_string", b""))
+        inbound = Inbound("GET", headers, scope.get("query_string", b""), self._answers)
         if self._switchboard.passes_models_through:
             return await self._switchboard.lines[0].upstream.models(inbound, model)
         body = _list(await self._entries(inbound))
@@ -72,7 +74,7 @@ async def _listed(line: Line, inbound: Inbound) -> list[dict[str, Any]]:
     """What an upstream lists; nothing where it does not answer, since the others still do."""
     try:
         async with asyncio.timeout(_LIST_TIMEOUT_S):
-            reply = await line.upstream.models(Inbound("GET", inbound.headers, b""), None)
+            reply = await line.upstream.models(Inbound("GET", inbound.headers, b"", inbound.answers), None)
     except (ApiError, TimeoutError):
         return []
     payload = json_object(reply.body) or {}

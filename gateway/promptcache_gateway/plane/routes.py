@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from promptcache_gateway.errors import ApiError, unauthorized
 from promptcache_gateway.kept import Shelf
 from promptcache_gateway.mutations import Mutator
-from promptcache_gateway.plane.body import bodies_under_way
 from promptcache_gateway.plane.completion import CompletionEndpoint
 from promptcache_gateway.plane.counting import CountEndpoint
 from promptcache_gateway.plane.kept import KeptEndpoint, kept_of
 from promptcache_gateway.plane.models import ModelsEndpoint
 from promptcache_gateway.plane.responses import send_error, send_whole
+from promptcache_gateway.plane.room import Room
 from promptcache_gateway.plane.tokens import PATHS, TokensEndpoint
 from promptcache_gateway.tenancy import Ledger, Limits
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Dialect
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.settings import Settings
-    from promptcache_gateway.under_way import UnderWay
     from promptcache_gateway.upstreams.base import RawHeaders
     from promptcache_gateway.upstreams.switchboard import Switchboard
 
@@ -55,13 +54,13 @@ class DataPlane:
         mutator: Mutator | None = None,
         ledger: Ledger | None = None,
         shelf: Shelf | None = None,
-        bodies: UnderWay | None = None,
+        room: Room | None = None,
     ) -> None:
         self._access = access
         limits = Limits(settings.tenants) if limits is None else limits
         mutator = Mutator(settings.mutations) if mutator is None else mutator
         shelf = Shelf(settings.responses, settings.database_address) if shelf is None else shelf
-        bodies = bodies_under_way(settings.bodies_bytes) if bodies is None else bodies
+        room = Room(settings) if room is None else room
         self._complete = CompletionEndpoint(
             switchboard,
             observer,
@@ -70,14 +69,14 @@ class DataPlane:
             mutator=mutator,
             ledger=Ledger(lambda _: (), {}) if ledger is None else ledger,
             shelf=shelf,
-            bodies=bodies,
+            room=room,
             max_body_bytes=settings.max_body_bytes,
             keep_alive_s=settings.keep_alive_s,
         )
-        self._count = CountEndpoint(switchboard, access, mutator, bodies, settings.max_body_bytes)
-        self._models = ModelsEndpoint(switchboard, access)
+        self._count = CountEndpoint(switchboard, access, mutator, room, settings.max_body_bytes)
+        self._models = ModelsEndpoint(switchboard, access, room)
         self._kept = KeptEndpoint(shelf, switchboard)
-        self._tokens = TokensEndpoint(switchboard, bodies, settings.max_body_bytes)
+        self._tokens = TokensEndpoint(switchboard, room.bodies, settings.max_body_bytes)
 
     def owns(self, path: str) -> bool:
         """Whether the path is one of the APIs', known or not."""

@@ -44,15 +44,15 @@ class AnthropicUpstream:
         """Forward the call; raises `ApiError` when no answer comes back."""
         headers = self._headers(inbound)
         response = await self._server.request("POST", call.path, inbound.query, headers, call.body)
-        return await self._server.reply(response, call.dialect)
+        return await self._server.reply(response, call, inbound.answers)
 
     async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:
         """The server's own count of a prompt's tokens (``/v1/messages/count_tokens``); raises `ApiError`."""
-        return await self._server.ask("POST", call.path, inbound.query, self._headers(inbound), call.body)
+        return await self._server.ask("POST", call.path, inbound, self._headers(inbound), call.body)
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
         """The server's own list of models, or its own answer about one."""
-        return await self._server.models(inbound.query, self._headers(inbound), model)
+        return await self._server.models(inbound, self._headers(inbound), model)
 
     def count_tokens(self, text: str) -> int | None:  # noqa: ARG002 - the server's tokenizer is not known here
         """Always None: the server's tokenizer is not known here."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import Call, Dialect, EngineFacts
+    from promptcache_gateway.under_way import Hold, UnderWay
 
 RawHeaders = list[tuple[bytes, bytes]]
 
@@ -30,11 +31,13 @@ class Inbound:
         method: ``POST`` or ``GET``.
         headers: the caller's headers, names in lower case, as received.
         query: the query string without ``?``.
+        answers: the memory for answers that are held whole; None: any.
     """
 
     method: str
     headers: RawHeaders
     query: bytes
+    answers: UnderWay | None = None
 
 
 @quick
@@ -51,6 +54,7 @@ class WholeReply:
         first_output_at: ``time.perf_counter()`` at the first generated token, where known.
         error: the code of an error answer, or None.
         response_id: the ``id`` in the body, or None.
+        hold: what a large body takes of the memory for answers; None: nothing.
     """
 
     status: int
@@ -61,6 +65,7 @@ class WholeReply:
     first_output_at: float | None = None
     error: str | None = None
     response_id: str | None = None
+    hold: Hold | None = None
 
 
 class GivenUpError(asyncio.CancelledError):

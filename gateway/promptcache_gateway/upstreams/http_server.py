@@ -17,16 +17,24 @@ from promptcache_gateway.errors import ApiError, invalid_request, out_of_files
 from promptcache_gateway.upstreams.headers import to_caller
 from promptcache_gateway.upstreams.http_connection import BrokenAnswerError
 from promptcache_gateway.upstreams.http_pool import ConnectTimeoutError, HttpPool, UnreachableError
+from promptcache_gateway.upstreams.json_weight import FREE
 from promptcache_gateway.upstreams.reachability import Reachability
 from promptcache_gateway.upstreams.relayed import RelayedStream, streams_events
-from promptcache_gateway.upstreams.whole_bodies import MAX_WHOLE_BODY, decompressed, noted, read_whole
+from promptcache_gateway.upstreams.whole_bodies import (
+    MAX_WHOLE_BODY,
+    decompressed,
+    noted,
+    read_whole,
+    weighed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from promptcache_gateway.exchange import Dialect
+    from promptcache_gateway.exchange import Call
     from promptcache_gateway.settings import UpstreamSettings
-    from promptcache_gateway.upstreams.base import WholeReply
+    from promptcache_gateway.under_way import Hold, UnderWay
+    from promptcache_gateway.upstreams.base import Inbound, WholeReply
     from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 _MAX_KNOWN_TARGETS = 64
@@ -120,45 +128,63 @@ class HttpServer:
         return answer
 
     async def reply(
-        self, answer: HttpAnswer, dialect: Dialect, *, withhold_usage: bool = False
+        self,
+        answer: HttpAnswer,
+        call: Call,
+        answers: UnderWay | None,
+        *,
+        withhold_usage: bool = False,
     ) -> WholeReply | RelayedStream:
         """The answer: relayed where it is a stream of events or too large to hold, else read to its end.
 
-        Raises `ApiError`.
+        ``answers`` is the memory for those that are held. Raises `ApiError`.
         """
         if streams_events(answer):
-            return RelayedStream(answer, dialect, withhold_usage=withhold_usage)
+            return RelayedStream(answer, call.dialect, withhold_usage=withhold_usage)
         if (answer.content_length or 0) > MAX_WHOLE_BODY:
-            return RelayedStream(answer, dialect, withhold_usage=False)
-        return await self.whole(answer)
+            return RelayedStream(answer, call.dialect, withhold_usage=False)
+        return await self.whole(answer, answers, call.tenant)
 
     async def ask(
-        self, method: str, path: str, query: bytes, headers: dict[str, str], body: bytes | None = None
+        self, method: str, path: str, inbound: Inbound, headers: dict[str, str], body: bytes | None = None
     ) -> WholeReply:
         """The whole answer to a question that changes nothing there; raises `ApiError`."""
-        answer = await self.request(method, path, query, headers, body, harmless=True)
-        return await self.whole(answer, harmless=True)
+        answer = await self.request(method, path, inbound.query, headers, body, harmless=True)
+        return await self.whole(answer, inbound.answers, harmless=True)
 
-    async def models(self, query: bytes, headers: dict[str, str], model: str | None) -> WholeReply:
+    async def models(self, inbound: Inbound, headers: dict[str, str], model: str | None) -> WholeReply:
         """The server's own list of models, or its own answer about one; raises `ApiError`."""
         path = "/v1/models" if model is None else f"/v1/models/{quote(model, safe=_IN_PATHS)}"
-        return await self.ask("GET", path, query, headers)
+        return await self.ask("GET", path, inbound, headers)
 
-    async def whole(self, answer: HttpAnswer, *, harmless: bool = False) -> WholeReply:
+    async def whole(
+        self,
+        answer: HttpAnswer,
+        answers: UnderWay | None = None,
+        tenant: str = "default",
+        *,
+        harmless: bool = False,
+    ) -> WholeReply:
         """Read the answer to its end; raises `ApiError`, also where it is too large to hold."""
         try:
-            body = await self._read(answer, harmless=harmless)
+            body, hold = await self._read(answer, answers, tenant, harmless=harmless)
         except BaseException:
             answer.close()  # what is left of it must not be taken for another's answer
             raise
-        plain = decompressed(body, answer.header(b"content-encoding").decode("latin-1"))
+        encoding = answer.header(b"content-encoding")
+        plain = decompressed(body, encoding.decode("latin-1")) if encoding else body
         decoded = plain is not None
+        if plain is not None and len(plain) > FREE and answers is not None:
+            hold = hold or answers.hold(tenant)
+            weighed(plain, hold)
         headers = to_caller(answer.headers, decoded=decoded)
-        return noted(answer.status, headers, body if plain is None else plain, readable=decoded)
+        return noted(answer.status, headers, body if plain is None else plain, readable=decoded, hold=hold)
 
-    async def _read(self, answer: HttpAnswer, *, harmless: bool) -> bytes:
+    async def _read(
+        self, answer: HttpAnswer, answers: UnderWay | None, tenant: str, *, harmless: bool
+    ) -> tuple[bytes, Hold | None]:
         try:
-            return await read_whole(answer)
+            return await read_whole(answer, answers, tenant)
         except OSError as error:
             if isinstance(error, TimeoutError):
                 status, what, code = 504, "stopped", "upstream_timeout"

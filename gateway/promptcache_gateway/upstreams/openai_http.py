@@ -56,12 +56,12 @@ class OpenAIUpstream:
             body = set_cache_salt(body, call.payload, tenant_salt(call.tenant))
         headers = to_upstream(inbound.headers, self._settings.api_key)
         response = await self._server.request("POST", call.path, inbound.query, headers, body)
-        return await self._server.reply(response, call.dialect, withhold_usage=asked)
+        return await self._server.reply(response, call, inbound.answers, withhold_usage=asked)
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
         """The server's own list of models, or its own answer about one."""
         headers = to_upstream(inbound.headers, self._settings.api_key)
-        return await self._server.models(inbound.query, headers, model)
+        return await self._server.models(inbound, headers, model)
 
     async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:  # noqa: ARG002
         """Never answers: OpenAI's API has no such call."""

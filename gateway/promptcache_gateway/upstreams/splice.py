@@ -83,6 +83,11 @@ def has_member(body: bytes, name: str) -> bool:
     return bool(_called(body, name))
 
 
+def some_members(body: bytes, names: frozenset[str]) -> dict[str, bytes]:
+    """The bytes of the values of those members that have one of some names; the last of each counts."""
+    return {name: body[begin:end] for name, (begin, end) in _members(body, 0) if name in names}
+
+
 def member_value(body: bytes, name: str) -> bytes:
     """The bytes of the value of the last member called ``name``, as they are; it must be there."""
     begin, end = _last_member(body, 0, name)

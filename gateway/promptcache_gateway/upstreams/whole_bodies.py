@@ -1,7 +1,8 @@
 """A foreign server's whole answer: read within bounds, its compression undone, its usage noted.
 
 It is told apart here what of an answer the gateway must know (usage, id, error); the bytes go on as
-they came.
+they came. All answers that are held at a time take so much memory together, and no more; one of more values
+than can be decoded in time is looked through for what must be known.
 """
 
 from __future__ import annotations
@@ -13,26 +14,46 @@ import orjson
 
 from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.under_way import UnderWay
 from promptcache_gateway.upstreams.base import WholeReply
+from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE, holds_too_many, weight
+from promptcache_gateway.upstreams.splice import some_members
 
 if TYPE_CHECKING:
+    from promptcache_gateway.under_way import Hold
     from promptcache_gateway.upstreams.base import RawHeaders
     from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 MAX_WHOLE_BODY = 32 * 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _MAX_MEMBERS = 10_000
+_NOTED = frozenset({"usage", "id", "error"})
+_MOST_BRACKETS = 200_000
+"""Of an answer that is looked through: that takes a tenth of a second."""
 _STEP = 64 * 1024
 """Bytes that are given to the inflater at a time; what it leaves of them at a member's end is copied."""
 
 
-async def read_whole(answer: HttpAnswer) -> bytes:
-    """The whole body; raises `ApiError` where it is larger than ``MAX_WHOLE_BODY``, announced or not."""
+def answers_under_way(most: int) -> UnderWay:
+    """The budget of ``most`` bytes of memory for the answers that are held whole together."""
+    return UnderWay(most, "The answers of upstreams that are held whole", "[serve] answers_mib")
+
+
+async def read_whole(answer: HttpAnswer, answers: UnderWay | None, tenant: str) -> tuple[bytes, Hold | None]:
+    """The whole body, and what it takes of the memory for answers; a small one takes nothing.
+
+    Raises:
+        ApiError: 502 where it is larger than ``MAX_WHOLE_BODY``, announced or not, 503 where other answers
+            leave no room for it.
+    """
     length = answer.content_length
-    if length is not None:
-        if length > MAX_WHOLE_BODY:
-            raise _too_large()
-        return await answer.read()
+    if length is not None and length > MAX_WHOLE_BODY:
+        raise _too_large()
+    if length is not None and (length <= FREE or answers is None):
+        return await answer.read(), None
+    hold = None if answers is None else answers.hold(tenant)
+    if hold is not None and length is not None:
+        hold.expect(BYTE_COST * length)
     parts: list[bytes] = []
     size = 0
     async for part in answer.pieces():
@@ -40,7 +61,15 @@ async def read_whole(answer: HttpAnswer) -> bytes:
         size += len(part)
         if size > MAX_WHOLE_BODY:
             raise _too_large()
-    return b"".join(parts)
+        if hold is not None and size > FREE:
+            hold.take(BYTE_COST * size - hold.size)
+    return b"".join(parts), hold
+
+
+def weighed(body: bytes, hold: Hold | None) -> None:
+    """Take what a body takes that has been read, and is decoded; raises `ApiError` 503."""
+    if hold is not None:
+        hold.take(max(0, weight(body) - hold.size))
 
 
 def _too_large() -> ApiError:
@@ -48,10 +77,12 @@ def _too_large() -> ApiError:
     return ApiError(502, message, kind="upstream_error", code="upstream_answer_too_large")
 
 
-def noted(status: int, headers: RawHeaders, body: bytes, *, readable: bool) -> WholeReply:
+def noted(
+    status: int, headers: RawHeaders, body: bytes, *, readable: bool, hold: Hold | None = None
+) -> WholeReply:
     """A reply with what its JSON says of usage, id and error."""
     usage, error, response_id = Usage.unreported(), None, None
-    payload = json_object(body) if readable else None
+    payload = _what_is_noted(body) if readable else None
     if payload is not None:
         if isinstance(payload.get("usage"), dict):
             usage = Usage.from_response(payload)
@@ -60,12 +91,33 @@ def noted(status: int, headers: RawHeaders, body: bytes, *, readable: bool) -> W
     if status >= 400:
         error = error_code(payload) or f"upstream_{status}"
     return WholeReply(
-        status=status, headers=headers, body=body, usage=usage, error=error, response_id=response_id
+        status=status,
+        headers=headers,
+        body=body,
+        usage=usage,
+        error=error,
+        response_id=response_id,
+        hold=hold,
     )
 
 
+def _what_is_noted(body: bytes) -> dict[str, Any] | None:
+    """The object in a body; of one of too many values what can be found of the members to note."""
+    if not holds_too_many(body):
+        return json_object(body)
+    if sum(body.count(mark) for mark in (b"[", b"{", b'"')) > _MOST_BRACKETS:
+        return None
+    try:
+        found = some_members(body, _NOTED)
+        return {name: orjson.loads(value) for name, value in found.items() if len(value) <= FREE}
+    except ValueError:  # it is no JSON
+        return None
+
+
 def json_object(body: bytes) -> dict[str, Any] | None:
-    """The JSON object in a body, or None where it holds none."""
+    """The JSON object in a body, or None where it holds none, or more values than can be decoded in time."""
+    if holds_too_many(body):
+        return None
     try:
         payload = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -9,6 +9,7 @@ import pytest
 
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.settings import UpstreamSettings
+from promptcache_gateway.upstreams.base import Inbound
 from promptcache_gateway.upstreams.http_pool import ConnectTimeoutError, HttpPool
 from promptcache_gateway.upstreams.http_server import HttpServer
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from tests.gateway.mock_upstream import MockUpstream, Wire
+
+ASKED = Inbound("GET", [], b"")
 
 
 @asynccontextmanager
@@ -44,7 +47,7 @@ async def test_when_it_is_safe_to_ask_again(mock: MockUpstream, said: bytes, aga
         assert (caught.value.status, caught.value.unanswered) == (502, again)
         for method in ("GET", "POST"):
             with pytest.raises(ApiError, match="The upstream theirs") as caught:
-                await server.ask(method, "/v1/models", b"", {}, None)
+                await server.ask(method, "/v1/models", ASKED, {}, None)
             assert (caught.value.status, caught.value.unanswered) == (502, True)
 
 
@@ -60,7 +63,7 @@ async def test_what_is_not_answered_in_time_may_be_worked_on(mock: MockUpstream,
             await server.whole(await server.request("POST", "/v1/messages", b"", {}, b"{}"))
         assert (caught.value.status, caught.value.unanswered) == (504, False)
         with pytest.raises(ApiError) as caught:
-            await server.ask("POST", "/v1/messages/count_tokens", b"", {}, b"{}")
+            await server.ask("POST", "/v1/messages/count_tokens", ASKED, {}, b"{}")
         assert (caught.value.status, caught.value.unanswered) == (504, True)
 
 
