@@ -14,9 +14,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from promptcache.errors import PriceListError
+from promptcache.quick_values import quick
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -30,6 +32,7 @@ _LONGEST_FIRST = ("12h", "1h", "30m", "5m")
 _DEFAULT_TTLS = ("5m", "30m")  # writes a provider does not split have its default lifetime; each has one
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Cost of one request in USD.
@@ -67,12 +70,14 @@ def price_at(usage: Usage, rates: Mapping[str, float]) -> Cost:
     upper = _upper(usage, rates)
     if counts is None:
         return Cost(None, (), upper)
-    missing = tuple([name for name, tokens in counts.items() if tokens and name not in rates])
-    if missing:
-        return Cost(None, missing, upper)
-    return Cost(
-        sum([tokens * rates[name] for name, tokens in counts.items() if tokens]) / _MILLION, (), upper
-    )
+    usd: float = 0
+    for name, tokens in counts.items():
+        if tokens and name not in rates:
+            missing = [other for other, count in counts.items() if count and other not in rates]
+            return Cost(None, tuple(missing), upper)
+        if tokens:
+            usd += tokens * rates[name]
+    return Cost(usd / _MILLION, (), upper)
 
 
 def unread_usd(usage: Usage, tokens: int, rates: Mapping[str, float]) -> float | None:
@@ -134,12 +139,17 @@ def _counts(usage: Usage, rates: Mapping[str, float]) -> dict[str, int] | None:
             return None  # part of it may have been read at the lower price
         return {**counts, "input": usage.total_input}
     counts["cache_read"] = usage.cache_read or 0
-    split = {ttl: getattr(usage, f"cache_write_{ttl}") or 0 for ttl in _TTLS}
+    split = {ttl: tokens for ttl, tokens in zip(_TTLS, _split_writes(usage), strict=True) if tokens}
+    if not split and not usage.cache_write:
+        return counts
     unsplit = max(0, (usage.cache_write or 0) - sum(split.values()))
     for ttl, tokens in split.items():
         _add(counts, _write_price(ttl, rates), tokens)
     _add(counts, _unsplit_price(rates), unsplit)
     return counts
+
+
+_split_writes = attrgetter(*(f"cache_write_{ttl}" for ttl in _TTLS))
 
 
 def _write_price(ttl: str, rates: Mapping[str, float]) -> str:

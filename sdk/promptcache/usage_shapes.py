@@ -19,7 +19,17 @@ _USAGE_KEYS = ("usage", "usageMetadata", "usage_metadata", "meta_info")
 _CARRIERS = ("response", "message", "metadata", "x_groq")  # events of OpenAI, Anthropic, Bedrock, Groq
 _OTHER_MODELS = ("advisor_message",)  # iterations billed at another model's price
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
-_ADMIN = ("input_uncached_tokens", "input_cache_write_30m_tokens", "input_cache_write_12h_tokens")
+_ADMIN = frozenset({"input_uncached_tokens", "input_cache_write_30m_tokens", "input_cache_write_12h_tokens"})
+_BEDROCK = frozenset({"inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"})
+_TELLING = frozenset(
+    {
+        *("prompt_tokens", "input_tokens", "inputTokens", "promptTokenCount", "prompt_token_count"),
+        *("cache_read_input_tokens", "cacheReadInputTokens", "prompt_cache_hit_tokens"),
+        "input_uncached_tokens",
+    }
+)
+"""A mapping with one of these is a usage object itself."""
+_ANTHROPIC = frozenset({"cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation"})
 _TTL_NAMES = {
     "input_cache_write_30m_tokens": "30m",
     "input_cache_write_12h_tokens": "12h",
@@ -105,7 +115,7 @@ def read_counts(raw: Mapping[str, Any]) -> Counts:
         return _iterations(raw, iterations)
     if _int(raw, "prompt_cache_hit_tokens", "prompt_cache_miss_tokens") is not None:
         return _deepseek(raw)
-    if any(key in raw for key in _ADMIN):
+    if not _ADMIN.isdisjoint(raw):
         return _openai_admin(raw)
     if "cache_n" in raw or "prompt_n" in raw:
         return Counts(_int(raw, "prompt_n"), _int(raw, "cache_n"), 0, _int(raw, "predicted_n"), disjoint=True)
@@ -232,29 +242,19 @@ def _deepseek(raw: Mapping[str, Any]) -> Counts:
 
 
 def _is_anthropic(raw: Mapping[str, Any]) -> bool:
-    named = any(
-        key in raw for key in ("cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation")
+    return (
+        not _ANTHROPIC.isdisjoint(raw)
+        and "prompt_tokens" not in raw
+        and not (raw.get(_DETAILS[0]) or raw.get(_DETAILS[1]))
     )
-    return named and "prompt_tokens" not in raw and not any(raw.get(key) for key in _DETAILS)
 
 
 def _is_bedrock(raw: Mapping[str, Any]) -> bool:
-    return any(key in raw for key in ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"))
+    return not _BEDROCK.isdisjoint(raw)
 
 
 def _looks_like_usage(raw: Mapping[str, Any]) -> bool:
-    known = (
-        "prompt_tokens",
-        "input_tokens",
-        "inputTokens",
-        "promptTokenCount",
-        "prompt_token_count",
-        "cache_read_input_tokens",
-        "cacheReadInputTokens",
-        "prompt_cache_hit_tokens",
-        "input_uncached_tokens",
-    )
-    return any(key in raw for key in known)
+    return not _TELLING.isdisjoint(raw)
 
 
 def _with_timings(usage: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any]:
@@ -290,7 +290,9 @@ def _writes(split: object) -> dict[str, int]:
 def _int(raw: Mapping[str, Any], *keys: str) -> int | None:
     for key in keys:
         value = raw.get(key)
-        if value is not None and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if value is None:
+            continue
+        if (type(value) is int or (isinstance(value, int) and not isinstance(value, bool))) and value >= 0:
             return value
     return None
 

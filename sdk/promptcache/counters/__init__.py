@@ -1,6 +1,6 @@
 """Diagnosis from counters alone: hit rates, miss reasons and patterns in usage records, without a prompt."""
 
-from promptcache.counters.misses import MissReason, miss_reasons
+from promptcache.counters.misses import MissReason, miss_reason, miss_reasons
 from promptcache.counters.plateau import Plateau, find_plateau
 from promptcache.counters.rates import HitRates, hit_rates
 from promptcache.counters.record import CounterRecord
@@ -19,5 +19,6 @@ __all__ = [
     "diagnose_usage",
     "find_plateau",
     "hit_rates",
+    "miss_reason",
     "miss_reasons",
 ]

@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptcache.counters.record import CounterRecord
 
-__all__ = ["MissReason", "Reason", "miss_reasons"]
+__all__ = ["MissReason", "Reason", "miss_reason", "miss_reasons"]
 
 Reason = Literal[
     "cold_start",
@@ -37,6 +39,7 @@ _CAUSES: dict[Reason, str | None] = {
 _LEAST_SHARE = 0.5
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class MissReason:
     """Why one request hit or missed; ``gap_s`` is the time since the start of the one before, in seconds."""
@@ -50,14 +53,20 @@ def miss_reasons(records: Sequence[CounterRecord]) -> list[MissReason]:
     """Return a reason for each record, in order. A lifetime runs from the start of the last use."""
     reasons = []
     routes: set[str | None] = set()
-    for number, record in enumerate(records):
-        previous = records[number - 1] if number else None
-        gap = _gap(previous, record)
-        reason = _reason(previous, record, gap, known_route=record.route in routes)
-        cause = "PC804" if previous and reason == "cold_start" else _CAUSES[reason]
-        reasons.append(MissReason(reason, cause, gap))
+    previous: CounterRecord | None = None
+    for record in records:
+        reasons.append(miss_reason(previous, record, known_route=record.route in routes))
         routes.add(record.route)
+        previous = record
     return reasons
+
+
+def miss_reason(previous: CounterRecord | None, record: CounterRecord, *, known_route: bool) -> MissReason:
+    """Return the reason for one record after the one before it; ``known_route``: others went there before."""
+    gap = _gap(previous, record)
+    reason = _reason(previous, record, gap, known_route=known_route)
+    cause = "PC804" if previous and reason == "cold_start" else _CAUSES[reason]
+    return MissReason(reason, cause, gap)
 
 
 def _reason(

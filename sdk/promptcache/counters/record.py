@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from promptcache.quick_values import quick
 from promptcache.usage import Usage
 
 if TYPE_CHECKING:
@@ -17,8 +18,17 @@ _WRITE = ("cache_creation", "cache_write", "write")
 _IDENTITY = ("body_sha", "sha_prefix", "prefix_sha", "sha")
 _ROUTE = ("route", "backend", "replica", "account")
 _KEY = ("cache_key", "prompt_cache_key", "cache_salt", "salt", "tenant")
+_STEP = ("step", "block_size")
+_LABELS = frozenset(
+    {
+        *("t", "start_s", "first_byte_s", "end_s", "ttl_s", "append_only", "marks_at_tokens"),
+        *("min_cacheable_tokens", *_STEP, *_READ, *_WRITE, *_IDENTITY, *_ROUTE, *_KEY),
+    }
+)
+"""All that is read beside the model and the provider's own counts; most lines have none of it."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class CounterRecord:
     """One request as its counters show it; None where the log says nothing.
@@ -47,9 +57,20 @@ class CounterRecord:
     min_tokens: int | None = None
 
     @classmethod
-    def from_mapping(cls, line: Mapping[str, Any]) -> CounterRecord:
-        """Read a log line: times and labels beside the usage, flat or under ``usage``."""
-        usage = Usage.from_response(line)
+    def from_mapping(cls, line: Mapping[str, Any], usage: Usage | None = None) -> CounterRecord:
+        """Read a log line: times and labels beside the usage, flat or under ``usage``.
+
+        ``usage`` is what `Usage.from_response` makes of the line, where somebody has read it already.
+        """
+        usage = Usage.from_response(line) if usage is None else usage
+        if _LABELS.isdisjoint(line):
+            return cls(
+                model=_text(line, ("model",)),
+                total_input=_total(line, usage, usage.cache_read, usage.cache_write),
+                uncached=usage.uncached if usage.reported else _count(line, ("input_tokens",)),
+                read=usage.cache_read,
+                write=usage.cache_write,
+            )
         read, write = _count(line, _READ), _count(line, _WRITE)
         read = usage.cache_read if read is None else read
         write = usage.cache_write if write is None else write
@@ -69,7 +90,7 @@ class CounterRecord:
             read=read,
             write=write,
             marks=_positions(line.get("marks_at_tokens")),
-            step=_count(line, ("step", "block_size")),
+            step=_count(line, _STEP),
             min_tokens=_count(line, ("min_cacheable_tokens",)),
         )
 
@@ -94,8 +115,11 @@ def _total(line: Mapping[str, Any], usage: Usage, read: int | None, write: int |
 
 
 def _count(line: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    values = (line.get(name) for name in names)
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+    for name in names:
+        value = line.get(name)
+        if value is not None and isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
 
 
 def _seconds(line: Mapping[str, Any], name: str) -> float | None:
@@ -104,7 +128,11 @@ def _seconds(line: Mapping[str, Any], name: str) -> float | None:
 
 
 def _text(line: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    return next((str(line[name]) for name in names if line.get(name) is not None), None)
+    for name in names:
+        value = line.get(name)
+        if value is not None:
+            return str(value)
+    return None
 
 
 def _positions(marks: object) -> tuple[int, ...]:

@@ -112,6 +112,8 @@ def _never_read(records: Sequence[CounterRecord]) -> SequenceDiagnosis | None:
 
 def _routes(records: Sequence[CounterRecord]) -> SequenceDiagnosis | None:
     """Requests miss exactly when they go somewhere else than the one before."""
+    if len({record.route for record in records}) == 1:
+        return None
     pairs = list(zip(records, records[1:], miss_reasons(records)[1:], strict=False))
     moved = [reason for before, after, reason in pairs if before.route != after.route]
     stayed = [reason for before, after, reason in pairs if before.route == after.route]
