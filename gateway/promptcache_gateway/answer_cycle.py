@@ -1,12 +1,14 @@
-"""uvicorn's side of one request, with a shorter way for an answer whose length is known.
+"""uvicorn's side of one request, with a shorter way for an answer that is there as a whole.
 
-uvicorn looks at every header by itself, with two regular expressions each. Here all are looked at
-together, and what is not plain (a connection to be closed, a body in pieces, a header that cannot be
-sent) goes its way. An answer that broke off is cut without uvicorn's calling it an error of the application.
+uvicorn takes an answer as two messages and looks at every header by itself, with two regular expressions
+each. Here one call sends it all, and what is not plain (a connection to be closed, a header that cannot be
+sent) is left to uvicorn, as streams are. An answer that broke off is cut without uvicorn's calling it an
+error of the application.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import (
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
 
     from uvicorn._types import ASGISendEvent
 
-_LENGTH = b"content-length"
-_WEIGHTY = frozenset({_LENGTH, b"connection", b"transfer-encoding"})
+_WEIGHTY = frozenset({b"content-length", b"connection", b"transfer-encoding"})
+_BODILESS = frozenset({204, 304})
+_COPIED = 64 * 1024  # bytes of a body that are copied behind the head, rather than sent by themselves
 
 
 class AnswerCycle(RequestResponseCycle):
@@ -32,8 +35,6 @@ class AnswerCycle(RequestResponseCycle):
 
     async def send(self, message: ASGISendEvent) -> None:
         """ASGI's send."""
-        if not (self.flow.write_paused or self.disconnected or self.access_log) and self._sent(message):
-            return
         if message["type"] == CUT:
             self._cut()
             return
@@ -44,46 +45,39 @@ class AnswerCycle(RequestResponseCycle):
         self.disconnected = True  # to whom nothing more is owed
         self.transport.close()
 
-    def _sent(self, message: ASGISendEvent) -> bool:
-        """Send what is plain; False where it is not, and nothing has happened."""
-        if message["type"] == "http.response.start":
-            return self._sent_head(message["status"], message.get("headers", ()))
-        if message["type"] != "http.response.body" or message.get("more_body"):
+    def send_at_once(self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a whole answer, its length added to the headers; False where it is not plain, and nothing
+        has happened."""
+        if self.response_started or self.disconnected or self.flow.write_paused or self.access_log:
             return False
-        return self._sent_body(message.get("body", b""))
-
-    def _sent_head(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-        if self.response_started or not self.keep_alive or self.scope["method"] == "HEAD":
+        if not self.keep_alive or status in _BODILESS or self.scope["method"] == "HEAD":
             return False
-        sent = [*self.default_headers, *headers]
-        names = [name for name, _ in sent]
-        if [name for name in names if name in _WEIGHTY] != [_LENGTH]:
+        head, values = [STATUS_LINE[status]], []
+        for name, value in (*self.default_headers, *headers):
+            if not _is_plain(name):
+                return False
+            values.append(value)
+            head += (name, b": ", value, b"\r\n")
+        if HEADER_VALUE_RE.search(b"".join(values)):
             return False
-        values = [value for _, value in sent]
-        length = values[names.index(_LENGTH)]
-        said = b"".join(names)
-        if HEADER_RE.search(said) or HEADER_VALUE_RE.search(b"".join(values)) or said != said.lower():
-            return False
-        if not length.isdigit():
-            return False
-        self.response_started = True
-        self.waiting_for_100_continue = False
-        self.expected_content_length = int(length)
-        self.chunked_encoding = False
-        lines = [b"%b: %b\r\n" % header for header in sent]
-        self.transport.write(b"".join([STATUS_LINE[status], *lines, b"\r\n"]))
-        return True
-
-    def _sent_body(self, body: bytes) -> bool:
-        """The whole body at once."""
-        whole = self.chunked_encoding is False and len(body) == self.expected_content_length
-        if not self.response_started or self.response_complete or not whole or self.scope["method"] == "HEAD":
-            return False
-        self.transport.write(body)
-        self.expected_content_length = 0
-        self.response_complete = True
+        head.append(b"content-length: %d\r\n\r\n" % len(body))
+        self._write(head, body)
+        self.response_started = self.response_complete = True
+        self.waiting_for_100_continue = self.chunked_encoding = False
         self.message_event.set()
-        if not self.keep_alive:
-            self.transport.close()
         self.on_response()
         return True
+
+    def _write(self, head: list[bytes], body: bytes) -> None:
+        if len(body) <= _COPIED:
+            head.append(body)
+            self.transport.write(b"".join(head))
+        else:
+            self.transport.write(b"".join(head))
+            self.transport.write(body)
+
+
+@lru_cache(maxsize=512)
+def _is_plain(name: bytes) -> bool:
+    """Whether a header's name can be sent as it is, and says nothing of the connection or the length."""
+    return not HEADER_RE.search(name) and name == name.lower() and name not in _WEIGHTY

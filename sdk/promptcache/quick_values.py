@@ -1,10 +1,10 @@
 """Frozen dataclasses that are made as fast as open ones.
 
 A frozen dataclass sets each field through ``object.__setattr__``, which costs several times a plain
-assignment; a value of thirty fields made for every request is felt. `quick` gives such a class another
-``__init__``: the new object is one of an open class of the same layout while its fields are assigned, and of
-its own frozen class from then on; one without slots is filled through its ``__dict__``. Nothing else of the
-class changes: who has a value cannot change it.
+assignment; a value of thirty fields made for every request is felt. `quick` gives such a class a ``__new__``
+in the place of its ``__init__``: the new object is one of an open class of the same layout while its fields
+are assigned, and of its own frozen class from then on; one without slots is filled through its ``__dict__``.
+Nothing else of the class changes: who has a value cannot change it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ABSENT: Any = object()
 
 
 def quick(cls: type[Value]) -> type[Value]:
-    """Give a ``@dataclass(frozen=True)`` a faster ``__init__`` with the same parameters.
+    """Have a ``@dataclass(frozen=True)`` made faster, with the same parameters.
 
     >>> from dataclasses import dataclass
     >>> @quick
@@ -48,16 +48,24 @@ def quick(cls: type[Value]) -> type[Value]:
     if hasattr(cls, "__post_init__") or not all(field.init and not field.kw_only for field in known):
         raise TypeError(f"{cls.__name__} has fields that are not simply taken.")
     slots = vars(cls).get("__slots__")
-    names: dict[str, Any] = {"_cls": cls, "_set": object.__setattr__, "_ABSENT": _ABSENT}
+    names: dict[str, Any] = {"_cls": cls, "_new": object.__new__, "_ABSENT": _ABSENT}
     if slots is not None:
         names["_open"] = type(f"_Open{cls.__name__}", (), {"__slots__": slots})
     exec(_source(known, names, slotted=slots is not None), names)  # noqa: S102 - of names that the class has been written with
-    made: Any = names["__init__"]
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made: Any = names["__new__"]
+    made.__qualname__ = f"{cls.__qualname__}.__new__"
     made.__module__ = cls.__module__
-    made.__signature__ = inspect.signature(cls.__init__)
-    type.__setattr__(cls, "__init__", made)
+    signature = inspect.signature(cls)
+    type.__delattr__(cls, "__init__")
+    type.__setattr__(cls, "__new__", staticmethod(made))
+    type.__setattr__(cls, "__reduce__", _reduced)
+    type.__setattr__(cls, "__signature__", signature)
     return cls
+
+
+def _reduced(value: Any) -> tuple[Any, tuple[Any, ...]]:
+    """How a value is copied and pickled."""
+    return type(value), tuple([getattr(value, field.name) for field in fields(value)])
 
 
 def changed(value: Value, **others: Any) -> Value:
@@ -94,9 +102,9 @@ def _layout(cls: Any) -> tuple[Callable[[Any], tuple[Any, ...]], dict[str, int]]
 
 
 def _source(known: tuple[Field[Any], ...], names: dict[str, Any], *, slotted: bool) -> str:
-    """The text of ``__init__``; the defaults it names are put into ``names``."""
-    parameters = ["self"]
-    lines = ["_set(self, '__class__', _open)" if slotted else "_fields = self.__dict__"]
+    """The text of ``__new__``; the defaults it names are put into ``names``."""
+    parameters = ["cls"]
+    lines = ["self = _new(_open)"] if slotted else ["self = _new(_cls)", "_fields = self.__dict__"]
     for field in known:
         name = field.name
         value = name
@@ -112,5 +120,6 @@ def _source(known: tuple[Field[Any], ...], names: dict[str, Any], *, slotted: bo
         lines.append(f"self.{name} = {value}" if slotted else f"_fields[{name!r}] = {value}")
     if slotted:
         lines.append("self.__class__ = _cls")
+    lines.append("return self")
     body = "\n    ".join(lines)
-    return f"def __init__({', '.join(parameters)}):\n    {body}\n"
+    return f"def __new__({', '.join(parameters)}):\n    {body}\n"

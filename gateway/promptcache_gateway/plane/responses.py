@@ -21,6 +21,11 @@ JSON_TYPE = (b"content-type", b"application/json")
 
 async def send_whole(send: Send, status: int, headers: RawHeaders, body: bytes) -> None:
     """Send a complete response; its length is added to the headers."""
+    at_once = getattr(
+        getattr(send, "__self__", None), "send_at_once", None
+    )  # our own server's (`answer_cycle`)
+    if at_once is not None and at_once(status, headers, body):
+        return
     if status not in {204, 304}:
         headers = [*headers, (b"content-length", str(len(body)).encode())]
     await send_start(send, status, headers)
