@@ -111,7 +111,9 @@ def _total(line: Mapping[str, Any], usage: Usage, read: int | None, write: int |
     if total is not None:
         return total
     uncached = _count(line, ("input_tokens",))
-    return _count(line, ("total_tokens",)) if uncached is None else uncached + (read or 0) + (write or 0)
+    if uncached is not None:
+        return uncached + (read or 0) + (write or 0)
+    return _count(line, ("total_tokens",)) if usage.total_input is None else usage.total_input
 
 
 def _count(line: Mapping[str, Any], names: tuple[str, ...]) -> int | None:

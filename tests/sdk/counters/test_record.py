@@ -54,3 +54,10 @@ def test_each_label_is_read_where_it_is_the_only_one(label: str, value: object, 
 
     assert getattr(record, field) == value
     assert record.total_input == 10
+
+
+@pytest.mark.parametrize("beside", [{}, {"total_tokens": 12}, {"read": None}])
+def test_a_usage_that_says_nothing_of_reads_still_counts_its_prompt(beside: dict[str, Any]) -> None:
+    record = CounterRecord.from_mapping({"usage": {"prompt_tokens": 10, "completion_tokens": 2}, **beside})
+
+    assert (record.total_input, record.read, record.write) == (10, None, None)
