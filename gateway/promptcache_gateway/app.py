@@ -17,6 +17,7 @@ from promptcache_gateway.cors import Cors
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.fleet.metrics import FleetMetrics
 from promptcache_gateway.health import PATHS, Health
+from promptcache_gateway.held_bodies import HeldBodies
 from promptcache_gateway.kept import Shelf
 from promptcache_gateway.logs import log_request
 from promptcache_gateway.mutations import Mutator
@@ -70,7 +71,6 @@ class Gateway:
         common: Common | None = None,
     ) -> None:
         """``control`` makes what answers everything that is not a provider's API; None: this process does.
-
         ``common``: what is held in common with other processes; None: nothing is.
         """
         self.upstreams: list[Upstream] = []
@@ -87,14 +87,14 @@ class Gateway:
         self._reloading = asyncio.Lock()
         self._take(settings, switchboard)
         self._health = Health(self.upstreams, lambda: self._switchboard.lines)
-        if control is None:
-            self._control: ASGIApp = create_control_plane(
-                observer, self.upstreams, settings.sources, lambda: self._settings, self._health
-            )
-        else:
-            self._control = control(observer, self._health, settings.sources)
-        self._plane_tasks: set[asyncio.Task[object]] = set()
-        self._control_tasks: set[asyncio.Task[object]] = set()
+        sources, now = settings.sources, lambda: self._settings
+        made: ASGIApp = (
+            control(observer, self._health, sources)
+            if control is not None
+            else create_control_plane(observer, self.upstreams, sources, now, self._health)
+        )
+        self._control = HeldBodies(made, self.room.bodies, lambda: self._settings.max_body_bytes)
+        self._plane_tasks, self._control_tasks = set[asyncio.Task[object]](), set[asyncio.Task[object]]()
         self._running, self._stalled = False, 0
         if observer.journal is not None:
             observer.journal.metrics.registry.register(TrafficMetrics(self.traffic))

@@ -116,7 +116,7 @@ def decode_object(body: bytes) -> dict[str, Any]:
     Raises:
         ApiError: 400 saying where the JSON is broken, or that it is not an object.
     """
-    _refuse_too_many(body)
+    refuse_too_many(body)
     try:
         payload = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -126,8 +126,11 @@ def decode_object(body: bytes) -> dict[str, Any]:
     return payload
 
 
-def _refuse_too_many(body: bytes) -> None:
-    """Millions of small values take many seconds to decode, and nobody is served meanwhile. Text does not."""
+def refuse_too_many(body: bytes) -> None:
+    """Raise `ApiError` 400 for a body of too many values.
+
+    Millions of small values take many seconds to decode, and nobody is served meanwhile. Text does not.
+    """
     if holds_too_many(body):
         raise invalid_request(
             f"The request body holds more than {MAX_VALUES:,} JSON values.", code="too_many_values"

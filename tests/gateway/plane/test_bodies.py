@@ -173,6 +173,9 @@ def refusal(caller: socket.socket) -> tuple[bytes, dict[str, Any]]:
         ("/v1/messages", "type"),
         ("/v1/messages/count_tokens", "type"),
         ("/tokenize", "error"),
+        ("/promptcache/v1/cache/warm", "error"),
+        ("/promptcache/v1/templates/rename", "error"),
+        ("/nowhere", "error"),
     ],
 )
 def test_what_announces_too_much_is_refused_before_it_comes(crowded: Served, path: str, shape: str) -> None:
@@ -224,6 +227,22 @@ def test_what_ends_badly_gives_its_part_back(served: Served, mock: MockUpstream)
     assert served.post(b"x" * 200_000, path="/tokenize").status_code == 400
     assert served.post(b"x" * 200_000, path="/v1/messages/count_tokens").status_code == 400
     assert served.post(b"x" * 200_000, content_encoding="br").status_code == 415
+    assert served.gateway.room.bodies.bytes == 0
+
+
+@pytest.mark.parametrize("path", ["/promptcache/v1/cache/warm", "/promptcache/v1/templates/merge"])
+def test_the_admin_s_are_held_to_the_same_bounds(served: Served, path: str) -> None:
+    with connect(served) as caller:
+        caller.sendall(head(path, f"content-length: {33 * MIB}"))
+        assert refusal(caller)[0].startswith(b"HTTP/1.1 413 ")
+    assert (
+        served.post(b"[" + b"[]," * 600_000 + b"1]", path=path).json()["error"]["code"] == "too_many_values"
+    )
+    packed = gzip.compress(b'{"model":"m","name":"a","into":"b"}')
+    answer = served.post(packed, path=path, content_encoding="gzip")
+    assert answer.status_code in {400, 404}, answer.text
+    assert answer.json()["error"]["code"] in {"missing_required_parameter", "not_found"}
+    assert served.post(b"\xff\x00" * 40, path=path).status_code == 400
     assert served.gateway.room.bodies.bytes == 0
 
 
