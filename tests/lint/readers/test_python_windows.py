@@ -50,7 +50,7 @@ NOT_HANDED_OUT = {
     "the whole of it": HANDED_OUT["gone through"].replace("max_messages=16", ""),
     "longer than talks are": HANDED_OUT["added"].replace("10", "200"),
     "as long as the caller says": HANDED_OUT["put in front"].replace("12", "self.most"),
-    "looked at": "        for turn in session.get_history(max_messages=16):\n            print(turn)\n",
+    "looked at": HANDED_OUT["gone through"].replace("messages.append", "print"),
     "the last one": HANDED_OUT["added"].replace("10", "1"),
     "of something else": HANDED_OUT["added"].replace("recent_messages", "prices"),
 }

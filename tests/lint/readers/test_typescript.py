@@ -424,6 +424,14 @@ FOUND = {
         """,
         [("PC402", 3)],
     ),
+    "the task of the turn before static text": (
+        """
+        export function systemPrompt(task) {
+          return `You are a clerk.\\nThe task: ${task}\\nName the pier and the deck in each answer, say when you do not know, never promise a seat to anybody, keep to the language of the question, and give the number of the office at the harbour where you cannot help. Do not speak of the weather unless you are asked for it, and then briefly.`;
+        }
+        """,
+        [("PC401", 2)],
+    ),
     "user data before static text": (
         """
         export const ask = async (req) => streamText({
@@ -562,6 +570,12 @@ SILENT = {
     "a cache key": """
         const key = `system-prompt:${Date.now()}`;
         cache.set(key, { role: "system", content: "You are a clerk. Be brief and polite." });
+        """,
+    "instructions that an agent was set up with": """
+        export function systemPrompt(instructions) {
+          const listed = instructions.map((instruction) => `- ${instruction}`).join("\\n");
+          return `You are a clerk.\\n${listed}\\nName the pier and the deck in each answer, say when you do not know, never promise a seat to anybody, keep to the language of the question, and give the number of the office at the harbour where you cannot help. Do not speak of the weather unless you are asked for it, and then briefly.`;
+        }
         """,
     "suppressed": """
         export function systemPrompt() {

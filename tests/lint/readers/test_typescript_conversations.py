@@ -339,3 +339,23 @@ export async function run(messages: any[], notes: string) {
 }
 """
     assert _found(text) == [("PC403", ERROR, 3)]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("...(await session.getHistory({ limit: 10 }))", [("PC501", WARNING)]),
+        ("...session.getRecentMessages(user, 12)", [("PC501", WARNING)]),
+        ("...session.getMessages({ limit: 500 })", []),
+        ("...session.getMessages(user)", []),
+        ("...session.getTools(10)", []),
+    ],
+)
+def test_a_window_that_a_store_hands_out(given, expected):
+    text = f"""
+export async function ask(session: any, user: string, text: string) {{
+  const messages = [{{ role: "system", content: "Be brief." }}, {given}, {{ role: "user", content: text }}];
+  return openai.chat.completions.create({{ model: "m", messages }});
+}}
+"""
+    assert [(code, severity) for code, severity, _ in _found(text)] == expected

@@ -20,17 +20,22 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.frame import Frame
 
-__all__ = ["adds_up", "is_listed", "settle_items"]
+__all__ = ["A_FEW_WORDS", "adds_up", "is_asked", "is_listed", "settle_items"]
 
 _ASKED = re.compile(r"(?:\w+_)?(?:question|query|instruction|task|problem|goal|input|request|requirement)|q")
 _ADDING = {"append", "extend", "add", "write", "insert"}
-_A_FEW_WORDS = 8
+A_FEW_WORDS = 8
+
+
+def is_asked(name: str) -> bool:
+    """Whether a name is that of a question or task, in any spelling of words."""
+    return _ASKED.fullmatch(in_words(name)) is not None
 
 
 def settle_items(target: ast.expr, frame: Frame) -> None:
     """What a loop's names stand for is one of several, of which the name says nothing."""
     for node in ast.walk(target):
-        if isinstance(node, ast.Name) and _ASKED.fullmatch(in_words(node.id)):
+        if isinstance(node, ast.Name) and is_asked(node.id):
             value = frame.names.get(node.id)
             if isinstance(value, Thing) and not value.traits and not value.settled:
                 frame.names[node.id] = Thing(value.label, settled=True)
@@ -55,7 +60,7 @@ def _adds(node: ast.stmt) -> bool:
 
 def is_listed(element: ast.expr) -> bool:
     """Whether a comprehension's element says little beside its item: ``f"- {question}"``, and no prompt."""
-    return sum(map(count_words, _texts(element))) < _A_FEW_WORDS
+    return sum(map(count_words, _texts(element))) < A_FEW_WORDS
 
 
 def _texts(node: ast.AST) -> Iterator[str]:

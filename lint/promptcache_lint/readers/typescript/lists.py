@@ -18,6 +18,7 @@ from promptcache_lint.readers.python.values import (
     without_order,
 )
 from promptcache_lint.readers.typescript import binding, filling, texts
+from promptcache_lint.readers.typescript.items import as_thing
 from promptcache_lint.readers.typescript.racing import race_traits
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def with_callback(machine: Machine, made: Call, receiver: Value, frame: Frame) -
     match made.name:
         case "map" | "flatMap":
             results: list[Value] = []
-            for index, item in enumerate(_items(receiver)):
+            for index, item in enumerate(as_thing(made.first, each) for each in _items(receiver)):
                 position = (
                     Thing(constant=str(index), settled=True) if not partial else Thing("index", settled=True)
                 )

@@ -17,7 +17,8 @@ from promptcache_lint.readers.python.conversations.facts import (
     spell,
 )
 from promptcache_lint.readers.python.conversations.uses import use_of
-from promptcache_lint.readers.python.conversations.windows import MANY_RUNS, is_handed_out
+from promptcache_lint.readers.python.conversations.windows import is_handed_out
+from promptcache_lint.readers.stores import MANY_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

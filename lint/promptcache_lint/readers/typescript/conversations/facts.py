@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Practice
+from promptcache_lint.readers.stores import hands_out
 from promptcache_lint.readers.typescript.conversations.names import Names, around, bare, function_of, walk
 from promptcache_lint.readers.typescript.module import FUNCTIONS, unquoted
 from promptcache_lint.readers.typescript.requests import API
@@ -217,7 +218,8 @@ class Facts:
                 for inner in given:
                     self._follow(inner, call, depth + 1)
             return
-        if self._langchain and self.names.path(function) == "trimMessages" and at.id not in self._seen:
+        cuts = hands_out(name) or (self._langchain and self.names.path(function) == "trimMessages")
+        if cuts and at.id not in self._seen:
             self._seen.add(at.id)
             self.ways.append((at, call))
         own = self.names.functions.get(self.names.key(function) or ("", 0))

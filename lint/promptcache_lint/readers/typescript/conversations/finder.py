@@ -19,6 +19,7 @@ __all__ = ["find_practices"]
 
 _CUTS = re.compile(
     r"\.slice\(\s*(?:-|Math\.max|[\w.]+\.length)|\.shift\(\)|\.splice\(|trimMessages\("
+    r"|\.\w*(?:Messages|History|Turns|Conversation)\((?:[^()]*\D)?\d{1,2}\s*\}?\s*\)"
     r"|\.(?:content|text|parts|output)\s*\+?=(?!=)|\[\w+\]\s*=(?!=)"
 )
 _ASKS = re.compile(

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.stores import hands_out, is_length
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.names import around, function_of
 from promptcache_lint.readers.typescript.module import FUNCTIONS
@@ -47,11 +48,18 @@ def trims(facts: Facts) -> Iterator[Practice]:
             and not _is_aside(call, facts)
         ):
             yield from _cut(node, function, facts)
-        elif function is not None and facts.names.path(function) == "trimMessages":
+        elif function is not None and _takes_last(node, name, facts):
             yield facts.practice("PC501", Severity.WARNING, node, _SAYS)
     for node in facts.names.nodes:
         if node.type == "expression_statement" and node.named_children:
             yield from _dropped(node.named_children[0], facts)
+
+
+def _takes_last(node: Node, name: str, facts: Facts) -> bool:
+    """Whether a call gives the last messages: LangChain's, or that of a store asked for a few."""
+    if facts.names.path(node.child_by_field_name("function")) == "trimMessages":
+        return True
+    return hands_out(name) and _is_few(node, facts) and not _is_aside(node, facts)
 
 
 def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
@@ -80,6 +88,18 @@ def _is_window(node: Node, facts: Facts) -> bool:
     if count.isdigit() and int(count) > _MOST_MESSAGES:
         return False  # so many are characters of a text
     return count != "1" and not count.endswith(".length")  # those that were just added
+
+
+def _is_few(node: Node, facts: Facts) -> bool:
+    """Whether a store is asked for so many messages: ``getMessages(10)``, ``getHistory({ limit: 10 })``."""
+    for argument in _arguments(node)[-1:]:
+        pairs = argument.named_children if argument.type == "object" else ()
+        named = [(pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in pairs]
+        for key, value in [(None, argument), *named]:
+            said = facts.names.text(value)
+            if said.isdecimal() and is_length(facts.names.text(key), int(said)):
+                return True
+    return False
 
 
 def _is_aside(node: Node, facts: Facts) -> bool:
