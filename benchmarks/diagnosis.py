@@ -11,9 +11,9 @@ is new in every request, tools and instructions together, other white space ever
 apart in one long text, JSON that is written anew, histories changed twice, conversations on two models in
 turn. A seventh has messages that stand before every question, with values in them and without. An eighth has
 texts that are lists now and strings then, as marks move along, and providers whose step nobody knows, and
-histories that are written anew one turn after they were sent. A ninth
-has instructions that were changed once, and such as change with who is asking. A last one has no prompts at
-all: what counters in a row prove by themselves.
+histories that are written anew, or lose what went along with a question, one turn after they were sent. A
+ninth has instructions that were changed once, such as change with who is asking, and prefixes that come in
+two forms in turn. A last one has no prompts at all: what counters in a row prove by themselves.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds the tests' traffic too
 
 from promptcache.counters import diagnose_sequence
+from tests.gateway.observe.alternating_traffic import ALTERNATING_FAULTS, ALTERNATING_SCENES
 from tests.gateway.observe.changing_traffic import CHANGING_FAULTS, CHANGING_SCENES, codes_of
 from tests.gateway.observe.counted_traffic import COUNTED
 from tests.gateway.observe.deploy_traffic import DEPLOYS, DYNAMIC
 from tests.gateway.observe.marked_traffic import MARKED_FAULTS, MARKED_SCENES, play
 from tests.gateway.observe.preamble_traffic import PREAMBLE_FAULTS, PREAMBLE_SCENES
 from tests.gateway.observe.rare_traffic import RARE_FAULTS, RARE_SCENES
-from tests.gateway.observe.resent_traffic import RESENT_FAULTS, RESENT_SCENES
+from tests.gateway.observe.resent_traffic import LEFT_OUT, RESENT_FAULTS, RESENT_SCENES
 from tests.gateway.observe.scattered_traffic import SCATTERED_FAULTS, SCATTERED_SCENES
 from tests.gateway.observe.scenes import Stage
 from tests.gateway.observe.shaped_traffic import SHAPED_FAULTS, SHAPED_SCENES
@@ -52,8 +53,8 @@ WRITTEN = (*WRITTEN_SCENES, *WRITTEN_FAULTS)
 CHANGING = (*CHANGING_SCENES, *CHANGING_FAULTS)
 SCATTERED = (*SCATTERED_SCENES, *SCATTERED_FAULTS)
 PREAMBLE = (*PREAMBLE_SCENES, *PREAMBLE_FAULTS)
-VERSIONED = (*DEPLOYS, *DYNAMIC)
-SHAPED = (*SHAPED_SCENES, *SHAPED_FAULTS, *RESENT_SCENES, *RESENT_FAULTS)
+VERSIONED = (*DEPLOYS, *DYNAMIC, *ALTERNATING_SCENES, *ALTERNATING_FAULTS)
+SHAPED = (*SHAPED_SCENES, *SHAPED_FAULTS, *RESENT_SCENES, *RESENT_FAULTS, *LEFT_OUT)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}
 """What a fault brings with it: static text behind it, a breakpoint on it."""

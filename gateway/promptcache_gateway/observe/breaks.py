@@ -32,8 +32,10 @@ _ELSEWHERE = {
 """Titles of causes that speak of one conversation, where two are compared."""
 
 _EDITED = "PC403"
-_UNSTEADY = frozenset({"PC401", "PC404"})
+_DYNAMIC = "PC401"
+_UNSTEADY = frozenset({_DYNAMIC, "PC404"})
 """What is said of instructions that are dynamic or come and go; those of a new version do neither."""
+_IN_TURN = "The prefix comes in two forms in turn, and each is written to the cache by itself."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     deploy = "none" if evidence.match is None else evidence.match.deploy
     causes = causes_of(comparison)
     if deploy != "none":
-        causes = tuple(dict.fromkeys(_EDITED if code in _UNSTEADY else code for code in causes))
+        steady = {_DYNAMIC} if deploy == "switched" else _UNSTEADY
+        causes = tuple(dict.fromkeys(_EDITED if code in steady else code for code in causes))
     weights = weigh_causes(comparison, tuple(reasons), causes)
     losses = split_loss(lost or 0, weights)
     codes = tuple(sorted(weights, key=lambda code: -weights[code]))
@@ -74,6 +77,8 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     first = reasons.get(codes[0])
     named = bool(comparison.divergence.causes)
     summary = first.summary if first else _what_broke(comparison, places[0], lost, losses)
+    if first is None and evidence.match is not None and evidence.match.in_turn:
+        summary = f"{summary} {_IN_TURN}"
     attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
     if codes[0] == _EDITED and (deploy == "known" or (deploy == "new" and not comparison.same_conversation)):
         attribution = "expected"

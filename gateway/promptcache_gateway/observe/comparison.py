@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from promptcache.divergence import Divergence, compare_segments
-from promptcache.divergence.history import result_shape
+from promptcache.divergence.same_message import result_shape
 from promptcache.quick_values import quick
 from promptcache_gateway.observe.edits import (
     broke_off,

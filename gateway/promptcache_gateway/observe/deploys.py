@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.observe.prompt import Prompt
 
-Deploy = Literal["none", "new", "known"]
-"""What is known of other instructions: nothing; changed once, this request is the first; others had them."""
+Deploy = Literal["none", "new", "known", "switched"]
+"""What is known of other instructions: nothing; changed once, this request is the first; others had them; the
+conversation went over to some that others had when it began."""
 
 _RECENT = 64
 _STEADY = 3
@@ -42,7 +43,7 @@ def deploy_of(prompt: Prompt, best: Prompt, recent: Iterable[Prompt]) -> Deploy:
     first = max((place for place, one in enumerate(seen) if _head(one) == new), default=None)
     if first is None:
         return "new"
-    return "known" if _was_under_way(prompt, best, seen[first], seen[first + 1 :]) else "none"
+    return "known" if _was_under_way(prompt, best, seen[first], seen[first + 1 :]) else "switched"
 
 
 def _was_under_way(prompt: Prompt, best: Prompt, first: Prompt, before: Iterable[Prompt]) -> bool:

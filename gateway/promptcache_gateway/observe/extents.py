@@ -75,6 +75,10 @@ class Extent:
             return Extent(least, most)
         return Extent(min(self.least, other.least), max(self.most, other.most))
 
+    def lies_in(self, other: Extent) -> bool:
+        """Whether another says nothing more."""
+        return other.least <= self.least and self.most <= other.most
+
     @property
     def agrees(self) -> bool:
         """Whether it is narrow enough to count as one number."""

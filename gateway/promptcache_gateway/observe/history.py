@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
 from promptcache_gateway.observe.deploys import Deploy, deploy_of
-from promptcache_gateway.observe.lookup import best_predecessor, longest_living, telling_keys
+from promptcache_gateway.observe.lookup import best_predecessor, longest_living, others_of, telling_keys
 from promptcache_gateway.observe.row import (
     Entry,
     Row,
@@ -61,6 +61,8 @@ class Match:
         deploy: whether its instructions are the predecessor's, changed once.
         elsewhere: the match with another family's request that holds messages of this one's history, where no
             request of this family does; None where there is none.
+        others: requests that it may continue as well, had its prefix not been written in two ways.
+        in_turn: the predecessor is one of those.
     """
 
     predecessor: Entry | None
@@ -74,6 +76,8 @@ class Match:
     shuffled: bool = False
     deploy: Deploy = "none"
     elsewhere: Match | None = None
+    others: tuple[Entry, ...] = ()
+    in_turn: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -153,6 +157,7 @@ class History:
                     pending=_is_pending(living if living is not None else best, at),
                     first=False,
                     lengths=known_lengths(row, prompt, route[1]),
+                    others=others_of(row, prompt, best, route, not_before=not_before, at=at),
                     shuffled=are_shuffled(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
                     deploy=deploy_of(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
                     gaps=self._has_forgotten(tenant, row)
@@ -166,7 +171,9 @@ class History:
             if other is None:
                 return match
             alive = other.lives(not_before, at)
-            found = replace(match, predecessor=other, alive=alive, first=False, shuffled=False, deploy="none")
+            found = replace(
+                match, predecessor=other, alive=alive, first=False, shuffled=False, deploy="none", others=()
+            )
             return replace(match, elsewhere=found)
 
     def same_beginning(

@@ -10,8 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from promptcache.divergence.change import Change
-from promptcache.divergence.history import result_shape
 from promptcache.divergence.json_text import json_finding
+from promptcache.divergence.same_message import result_shape
 from promptcache.divergence.text import drift_finding
 from promptcache_gateway.observe.extents import is_opaque
 from promptcache_gateway.observe.texts import shared_ends

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _NEAR_MESSAGES = 8  # messages before the newest turn that are looked up one by one
 _FIRST_MESSAGES = 4  # and behind the instructions: what a history was cut down to begins there
 _MUCH_LESS = 0.5
+_OTHER_HEADS = 3
 _SCANNED = 32  # recent requests whose differing segment is compared character by character
 
 
@@ -47,6 +48,64 @@ def best_predecessor(row: Row, prompt: Prompt, route: tuple[str, str], not_befor
         return _of_own_variant(row, prompt, best) or best
     held = [entry for entry in _newest(row) if entry.route == route and entry.lives(not_before, at)]
     return _of_same_conversation(held, prompt, best) or best
+
+
+def others_of(
+    row: Row, prompt: Prompt, best: Entry, route: tuple[str, str], *, not_before: float, at: float
+) -> tuple[Entry, ...]:
+    """Requests that the new one may continue as well, had its prefix not been written in two ways.
+
+    That is the last one of its conversation where the best goes less far, and where the best has expired, the
+    newest that have not. All of them are answered, alive, and were sent under the new one's settings.
+    """
+    if best.route != route:
+        return ()
+    further = _going_further(row, prompt, best)
+    found = () if further is None else (further,)
+    if not best.lives(not_before, at):
+        found = (*found, *_with_other_heads(row, prompt))
+    own = variant_of(route, prompt.parameters) if found else 0
+    return tuple(
+        entry
+        for entry in found
+        if entry.variant == own
+        and entry.lives(not_before, at)
+        and entry.answered_at is not None
+        and entry.answered_at <= at
+    )
+
+
+def _going_further(row: Row, prompt: Prompt, best: Entry) -> Entry | None:
+    """The newest request with a late message, all of it in the new one's history but for one text."""
+    known = common_depth(best.prompt.masked, prompt.masked)
+    segments, floor = prompt.segments, max(known, prompt.head)
+    for at in _some_telling(segments, range(prompt.turn - 1, floor - 1, -1), _NEAR_MESSAGES):
+        entry = row.messages.get(hash(segments[at].text))
+        if entry is not None and entry is not best and _is_aligned(entry.prompt, prompt):
+            return entry
+    return None
+
+
+def _is_aligned(earlier: Prompt, later: Prompt) -> bool:
+    """Whether all messages of the earlier one stand in the later one's history, in their places."""
+    before = earlier.keys[earlier.head :]
+    after = later.keys[later.head : later.head + len(before)]
+    if not before or later.head + len(before) > later.turn:
+        return False
+    unlike = sum(one != other for one, other in zip(before, after, strict=True))
+    return unlike + (earlier.masked[earlier.head] != later.masked[later.head]) == 1
+
+
+def _with_other_heads(row: Row, prompt: Prompt) -> tuple[Entry, ...]:
+    """The newest request of each of the last few other instructions."""
+    found: dict[int, Entry] = {}
+    for entry in _newest(row):
+        head = entry.prompt.masked[entry.prompt.head]
+        if head != prompt.masked[prompt.head]:
+            found.setdefault(head, entry)
+        if len(found) == _OTHER_HEADS:
+            break
+    return tuple(found.values())
 
 
 def _newest(row: Row) -> list[Entry]:

@@ -14,9 +14,12 @@ import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from promptcache.detectors import mask_volatile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Value = TypeVar("Value")
 
@@ -41,33 +44,46 @@ class Masker:
     def __init__(self, *, max_pieces: int = _MAX_PIECES, max_texts: int = _MAX_TEXTS) -> None:
         self._pieces: OrderedDict[int, _Piece] = OrderedDict()
         self._texts: OrderedDict[int, tuple[int, ...]] = OrderedDict()
+        self._keys: OrderedDict[int, int] = OrderedDict()
         self._max_pieces = max_pieces
         self._max_texts = max_texts
         self._lock = Lock()
 
     def key(self, text: str, budget: tuple[int, int] = HEAD_BUDGET) -> int:
-        """A key equal for two texts that differ only in volatile values. Valid in this process only."""
-        return hash(self.digests(text, budget))
+        """A key equal for two texts that differ only in volatile values. Valid in this process only.
+
+        Of a text that has none it is the same whatever the budget.
+        """
+        if budget == UNMASKED:
+            return hash(tuple(map(hash, pieces_of(text))))
+        at = hash((text, budget))
+        known = self._keys.get(at)
+        if known is None:
+            known = hash(
+                tuple([look.key if look else hash(piece) for piece, look in self._looks(text, *budget)])
+            )
+            with self._lock:
+                _put(self._keys, at, known, self._max_texts)
+        return known
 
     def digests(self, text: str, budget: tuple[int, int] = HEAD_BUDGET) -> tuple[int, ...]:
         """One 64-bit number for each piece, the same in every process."""
         key = hash((text, budget))
         known = self._texts.get(key)
         if known is None:
-            known = tuple(self._digest_all(text, *budget))
+            looks = self._looks(text, *budget)
+            known = tuple([look.digest if look else stable_digest(piece) for piece, look in looks])
             with self._lock:
                 _put(self._texts, key, known, self._max_texts)
         return known
 
-    def _digest_all(self, text: str, start: int, end: int) -> list[int]:
-        pieces = pieces_of(text)
-        digests: list[int] = []
+    def _looks(self, text: str, start: int, end: int) -> Iterator[tuple[str, _Piece | None]]:
+        """The pieces of a text, each with a look at it where it is near enough to an end to be masked."""
         before, total = 0, len(text)
-        for piece in pieces:
+        for piece in pieces_of(text):
             near = before < start or total - before - len(piece) < end
-            digests.append(self._look(piece).digest if near else stable_digest(piece))
+            yield piece, self._look(piece) if near else None
             before += len(piece) + 1
-        return digests
 
     def masked(self, text: str, limit: int) -> str:
         """The first ``limit`` characters of a text, about, with volatile values masked."""
@@ -85,7 +101,8 @@ class Masker:
         known = self._pieces.get(key)
         if known is None:
             masked = mask_volatile(piece[:_LONG_PIECE])
-            known = _Piece(stable_digest(masked + piece[_LONG_PIECE:]), masked)
+            whole = masked + piece[_LONG_PIECE:]
+            known = _Piece(stable_digest(whole), hash(whole), masked)
             with self._lock:
                 _put(self._pieces, key, known, self._max_pieces)
         return known
@@ -93,14 +110,17 @@ class Masker:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A piece's digest, and its masked text (of a piece without an end, the beginning)."""
+    """A masked piece: its digest, its key in this process, its text (of an endless one, the beginning)."""
 
     digest: int
+    key: int
     masked: str
 
 
 def pieces_of(text: str) -> list[str]:
     """Cut a text after every few lines, and a long line after every few sentences."""
+    if len(text) <= _LONG_PIECE and text.count("\n") < _LINES_A_PIECE:
+        return [text]
     pieces: list[str] = []
     for piece in _groups(text, "\n"):
         pieces += _groups(piece, ". ") if len(piece) > _LONG_PIECE else [piece]

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
+from promptcache_gateway.observe.alternation import in_another_form
 from promptcache_gateway.observe.compaction import of_another_template
 from promptcache_gateway.observe.comparison import Comparison, compare
 from promptcache_gateway.observe.drawn import unless_drawn_anew
@@ -119,6 +120,7 @@ class Observation:
             comparison = compare(sight.prompt, match, route, masker, compacted=match is not own)
             if comparison is not None and match is own:
                 comparison = unless_drawn_anew(comparison, masker, shuffled=match.shuffled)
+                match, comparison = in_another_form(comparison, match, route, masker)
         return Evidence(
             prompt=sight.prompt,
             match=match,

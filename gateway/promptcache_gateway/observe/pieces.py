@@ -7,9 +7,11 @@ bring the segment again. Marks are no part of it. Memory is bounded; what was se
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from promptcache.quick_values import quick
 from promptcache_gateway.observe.extents import Extent, segment_extent, usual_tokens
 
 if TYPE_CHECKING:
@@ -18,6 +20,26 @@ if TYPE_CHECKING:
 
 MARKUP_BYTES = 12
 """What "<|im_end|>" and the like come to: three or four tokens a message."""
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One segment, or neighbouring ones in a very long prompt.
+
+    Attributes:
+        path: the first segment's place, as in ``messages[2].content[0]``.
+        last: the last segment's place; the same where it is one segment.
+        kind: ``tool``, ``system`` or ``message``.
+        role: who speaks in it, ``""`` for a tool.
+        size: bytes of UTF-8, markup included.
+    """
+
+    path: str
+    last: str
+    kind: str
+    role: str
+    size: int
 
 
 class Piece:
@@ -29,7 +51,7 @@ class Piece:
         weight: bytes it stands for. Every message costs a few tokens of markup that no body shows.
     """
 
-    __slots__ = ("_extent", "_keys", "_segment", "_usual", "own", "text", "weight")
+    __slots__ = ("_extent", "_keys", "_segment", "_stretch", "_usual", "own", "text", "weight")
 
     def __init__(self, segment: Segment) -> None:
         self.own = hash((segment.place, segment.text, segment.extra))
@@ -39,6 +61,7 @@ class Piece:
         self._keys: dict[tuple[int, int], int] = {}
         self._extent: Extent | None = None
         self._usual: float | None = None
+        self._stretch: Stretch | None = None
 
     def is_of(self, segment: Segment) -> bool:
         """Whether it is the piece of a segment, marks aside, whose path and text are known to be the same."""
@@ -66,6 +89,14 @@ class Piece:
         if self._usual is None:
             self._usual = usual_tokens(self._segment)
         return self._usual
+
+    @property
+    def stretch(self) -> Stretch:
+        """How it is drawn, which holds none of its text."""
+        if self._stretch is None:
+            one = self._segment
+            self._stretch = Stretch(one.path, one.path, one.kind, one.role, self.weight)
+        return self._stretch
 
 
 def _beside_text(segment: Segment) -> tuple[str, ...]:

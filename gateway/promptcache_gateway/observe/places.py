@@ -102,12 +102,25 @@ def spot_of(comparison: Comparison, code: str) -> Spot:
 
 
 def _first(comparison: Comparison, code: str) -> Spot:
-    """The first difference; tools that came off the end of their list are named by where they stood."""
+    """The first difference; what came off the end of the tools or of a message is named by where it stood."""
     found, at = comparison.divergence, comparison.divergence.same_segments
-    stood, stands = comparison.earlier.segments[at : at + 1], comparison.later.segments[at : at + 1]
-    if code == "PC302" and stood and stood[0].kind == "tool" and not (stands and stands[0].kind == "tool"):
-        return Spot(comparison.shared_bytes, stood[0].path, 0, found.before, "")
+    stood = _came_off(comparison, code, at)
+    if stood is not None:
+        return Spot(comparison.shared_bytes, stood.path, 0, found.before, "")
     return Spot(comparison.shared_bytes, found.path, found.char_offset, found.before, found.after)
+
+
+def _came_off(comparison: Comparison, code: str, at: int) -> Segment | None:
+    """The last tools or parts of a message that are missing, the first of them; None where nothing is."""
+    earlier, later = comparison.earlier.segments, comparison.later.segments
+    if at >= len(earlier):
+        return None
+    stood, stands = earlier[at], later[at] if at < len(later) else None
+    if code == "PC302":
+        return stood if stood.kind == "tool" and (stands is None or stands.kind != "tool") else None
+    if code != "PC502" or not at or stood.message is None or stood.message != earlier[at - 1].message:
+        return None
+    return stood if stands is None or stands.message != later[at - 1].message else None
 
 
 def _settings(comparison: Comparison) -> tuple[str | None, str | None]:

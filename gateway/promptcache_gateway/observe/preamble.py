@@ -26,6 +26,13 @@ _STATIC_CHARS = 512
 """So much of static text must stand behind a value: canned answers and buttons are shorter."""
 _VALUE_CHARS = 80
 _OF_THE_USER = "PC104"
+_IDENTIFIER = "PC102"
+_RECORD = re.compile(
+    r"\b(?:ticket|order|case|issue|claim|booking|reservation|invoice|parcel|shipment|contract|policy|account|customer"
+    r"|patient|application|document|record)\b[\w .:#\"'=-]*$",
+    re.IGNORECASE,
+)
+_LABEL_CHARS = 60
 _ANSWERING = frozenset({"assistant", "tool", "function"})
 _CALL = re.compile(r'"type":"[a-z_]*(?:tool_use|function_call|_call)"')
 
@@ -42,6 +49,10 @@ def is_preamble_again(earlier: Prompt, later: Prompt, masker: Masker) -> bool:
     pairs = list(zip(one, other, strict=True))
     changed = [at for at, (before, after) in enumerate(pairs) if not _same(before, after)]
     if not changed or not all(_is_value(*pairs[at], masker) for at in changed):
+        return False
+    if all(_of_its_own(*pairs[at]) for at in changed) and not any(
+        after.role == "user" and _same(before, after) for before, after in pairs
+    ):
         return False
     recorded = any(_is_call(after) for _, after in pairs)
     return _static_behind(pairs[changed[0] :], recorded=recorded) >= _STATIC_CHARS
@@ -71,6 +82,21 @@ def _is_value(before: Segment, after: Segment, masker: Masker) -> bool:
         return False
     codes = {found.code for found in volatile_findings(Change.between(before.body, after.body))}
     return bool(codes) and _OF_THE_USER not in codes
+
+
+def _of_its_own(before: Segment, after: Segment) -> bool:
+    """Whether a user's messages differ in what they are about only: a ticket, or an order, by its identifier.
+
+    That belongs to what is asked, as a form does that is filled in, unless other words of a user's stand
+    beside it in every request.
+    """
+    if after.role != "user" or _is_rewritten(before, after):
+        return False
+    found = volatile_findings(Change.between(before.body, after.body))
+    if {one.code for one in found} != {_IDENTIFIER}:
+        return False
+    start = shared_ends(before.body, after.body)[0]
+    return _RECORD.search(after.body[max(0, start - _LABEL_CHARS) : start]) is not None
 
 
 def _is_one_value(before: str, after: str) -> bool:

@@ -9,7 +9,6 @@ is the SDK's business; what a difference means is `comparison`'s.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from promptcache.known_messages import KnownMessages
@@ -20,7 +19,7 @@ from promptcache_gateway.observe.pieces import MARKUP_BYTES, Piece, Pieces
 from promptcache_gateway.observe.read_alike import read_alike
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from promptcache_gateway.observe.masking import Masker
 
@@ -103,20 +102,22 @@ def _put_together(
     body: Mapping[str, Any], segments: tuple[Segment, ...], pieces: tuple[Piece, ...], masker: Masker
 ) -> Prompt:
     head, turn = _head_length(segments), _turn_start(segments)
-    keys = tuple([piece.key(masker, _budget(index, head, turn)) for index, piece in enumerate(pieces)])
+    exact, masked, keys, messages, offsets = [0], [0], [], [], [0]
+    for index, piece in enumerate(pieces):
+        key = piece.key(masker, _budget(index, head, turn))
+        keys.append(key)
+        exact.append(hash((exact[-1], piece.own)))
+        masked.append(hash((masked[-1], key)))
+        offsets.append(offsets[-1] + piece.weight)
+        if index >= head and len(segments[index].text) >= TRIVIAL_CHARS:
+            messages.append(piece.text)
     return Prompt(
         segments,
-        _chain([piece.own for piece in pieces]),
-        _chain(keys),
-        keys,
-        tuple(
-            [
-                piece.text
-                for piece, segment in zip(pieces[head:], segments[head:], strict=True)
-                if len(segment.text) >= TRIVIAL_CHARS
-            ]
-        ),
-        (0, *accumulate([piece.weight for piece in pieces])),
+        tuple(exact),
+        tuple(masked),
+        tuple(keys),
+        tuple(messages),
+        tuple(offsets),
         head,
         turn,
         {key: value for key, value in body.items() if key not in _CONTENT_KEYS},
@@ -177,11 +178,3 @@ def _head_length(segments: Sequence[Segment]) -> int:
         if segment.kind == "message" and segment.role not in _INSTRUCTING_ROLES:
             return index
     return len(segments)
-
-
-def _chain(keys: Iterable[int]) -> tuple[int, ...]:
-    chain, previous = [0], 0
-    for own in keys:
-        previous = hash((previous, own))
-        chain.append(previous)
-    return tuple(chain)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.quick_values import quick
 from promptcache_gateway.exchange import changes_json
-from promptcache_gateway.observe.stretches import Stretch, outline_json
+from promptcache_gateway.observe.stretches import outline_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptcache_gateway.exchange import Change, Placement
     from promptcache_gateway.observe.diagnosis import Diagnosis
+    from promptcache_gateway.observe.pieces import Stretch
     from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 
 

@@ -3,6 +3,7 @@
 The next request of a conversation is all of the one before, the answer and a new turn. Where its last answer
 or tool results are trimmed or written anew on the way, little or nothing stands behind them that could show
 that both are one conversation; that all before is equal, and that every message has its counterpart, does.
+Documents and reminders that go along with a question once and are left out of it later change it, too.
 An answer that was made again, and a question asked otherwise, stand in the newest turn or have none behind.
 """
 
@@ -37,7 +38,7 @@ def is_resent(earlier: Prompt, later: Prompt, at: int, masker: Masker) -> bool:
     Both are equal before ``at``, which is behind the instructions.
     """
     end = len(earlier.segments)
-    if _is_joined(earlier, later, at):
+    if _is_joined(earlier, later, at) or _is_thinned(earlier, later, at):
         return True
     if not at < end <= later.turn - 1 or later.segments[end].role != "assistant":
         return False
@@ -88,3 +89,35 @@ def _is_joined(earlier: Prompt, later: Prompt, at: int) -> bool:
     return len(body) >= TRIVIAL_CHARS and any(
         body == joint.join(part.body for part in parts) for joint in _JOINTS
     )
+
+
+def _is_thinned(earlier: Prompt, later: Prompt, at: int) -> bool:
+    """Whether what was sent last stands in the history now, and something that went along with it does not.
+
+    What is left of it is as it was, in its order, one text of it perhaps without what stood at an end.
+    """
+    answered = range(len(earlier.segments) - 1, earlier.head - 1, -1)
+    start = next((i + 1 for i in answered if earlier.segments[i].role == "assistant"), earlier.head)
+    end = next((i for i in range(start, later.turn) if later.segments[i].role == "assistant"), start)
+    sent, kept = earlier.segments[start:], later.segments[start:end]
+    if not start <= at <= end or not kept:
+        return False
+    if max(len(part.body) for part in kept) < TRIVIAL_CHARS:
+        return False
+    rest, cut = iter(sent), 0
+    for part in kept:
+        before = next((one for one in rest if _holds(one, part)), None)
+        if before is None:
+            return False
+        cut += before.text != part.text
+    return cut <= 1 and sum(len(part.body) for part in kept) < sum(len(one.body) for one in sent)
+
+
+def _holds(one: Segment, part: Segment) -> bool:
+    """Whether a text is a part of a message, or one of its ends and worth telling."""
+    if (one.kind, one.role) != (part.kind, part.role):
+        return False
+    if one.text == part.text:
+        return True
+    known = len(part.body) >= TRIVIAL_CHARS and len(part.body) < len(one.body)
+    return known and not _call_of(one) and stands_whole(one.body, part.body)

@@ -61,6 +61,11 @@ class Entry:
             self._variant = variant_of(self.route, self.prompt.parameters)
         return self._variant
 
+    def varies_as(self, other: Entry) -> None:
+        """Take another's key where route and settings are the same: making it costs more than to compare."""
+        if other.route == self.route and other.prompt.parameters == self.prompt.parameters:
+            self._variant = other.variant
+
     @property
     def route(self) -> tuple[str, str]:
         """Where its prefix may be cached: upstream and model."""
@@ -125,9 +130,12 @@ def indexes_of(row: Row, entry: Entry) -> tuple[tuple[_Index, tuple[int, ...]], 
 
 
 def index_entry(row: Row, entry: Entry) -> None:
-    """Enter a request into every index."""
+    """Enter a request, the newest of the row, into every index."""
+    if len(row.entries) > 1:
+        entry.varies_as(row.entries[-2])
     for index, keys in indexes_of(row, entry):
-        index.update(dict.fromkeys(keys, entry))
+        for key in keys:
+            index[key] = entry
 
 
 def release(index: _Index, keys: tuple[int, ...], entry: Entry) -> set[int]:
@@ -172,8 +180,10 @@ def learn_lengths(row: Row, entry: Entry, found: Iterable[tuple[int, Extent]]) -
     """Keep what a request tells about the lengths of its prefixes, by their number of segments."""
     for depth, extent in found:
         key = (entry.model, entry.prompt.exact[depth])
-        known = row.lengths.pop(key, None)
-        row.lengths[key] = extent if known is None else known.within(extent)
+        known = row.lengths.get(key)
+        if known is None or not known.lies_in(extent):
+            row.lengths[key] = extent if known is None else known.within(extent)
+        row.lengths.move_to_end(key)
     while len(row.lengths) > _MAX_LENGTHS:
         row.lengths.popitem(last=False)
 

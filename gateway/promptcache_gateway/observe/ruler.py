@@ -231,14 +231,16 @@ def lengths_told(entry: Entry, outcome: Outcome, *, marked_only: bool) -> list[t
     prompt, usage, tokens = entry.prompt, outcome.usage, outcome.usage.total_input
     if tokens is None or outcome.engine is not None or not is_whole(prompt):
         return []
-    found, tape = [(len(prompt.segments), exactly(tokens))], Tape(prompt)
+    whole = exactly(tokens)
+    found = [(len(prompt.segments), whole)]
     found += [
-        (depth, exactly(tokens) - tape.between(prompt.offsets[depth]))
+        (depth, whole - Tape(prompt).behind(depth))
         for depth in {prompt.head, prompt.turn} - {0, len(prompt.segments)}
         if prompt.total_bytes - prompt.offsets[depth] <= _SHORT_BYTES
     ]
-    marks = [at for at, segment in enumerate(prompt.segments, 1) if segment.breakpoint is not None]
     kept = (usage.cache_read or 0) + (usage.cache_write or 0)
-    if marked_only and marks and kept and marks[-1] < len(prompt.segments):
-        found.append((marks[-1], exactly(min(kept, tokens))))
+    if marked_only and kept:
+        marks = [at for at, segment in enumerate(prompt.segments, 1) if segment.breakpoint is not None]
+        if marks and marks[-1] < len(prompt.segments):
+            found.append((marks[-1], exactly(min(kept, tokens))))
     return found

@@ -93,17 +93,18 @@ def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
 def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | None) -> list[Reason]:
     """What is certain without the engine. The first of them explains the whole loss."""
     switched = _switched_model(evidence)
+    beside, expired = [*switched, *_named_by_divergence(evidence, tokens)], _expired(evidence)
+    gone = bool(switched or (beside and _is_gone(evidence)))  # whatever was changed, it would have been
     found = [
         *_switched_off(evidence),
         *_unmarked(evidence, tokens),
         *_first_of_model(evidence),
-        *(_expired(evidence) if switched else ()),  # another model or not, it would have been gone
-        *switched,
-        *_named_by_divergence(evidence, tokens),
+        *(expired if gone else ()),
+        *beside,
         *_emptied(evidence),
         *_sent_elsewhere(evidence),
         *_from_placement(tokens, placement),
-        *(() if switched else _expired(evidence)),
+        *(() if gone else expired),
         *_unanswered_leader(evidence),
     ]
     if found:
@@ -206,11 +207,16 @@ def _from_placement(tokens: Tokens, placement: Placement | None) -> list[Reason]
     return sorted(found, key=lambda reason: -(reason.lost_tokens or 0))
 
 
+def _is_gone(evidence: Evidence) -> bool:
+    """Whether all that the predecessor left has outlived its time."""
+    return evidence.idle_s is not None and evidence.idle_s > evidence.kept_s
+
+
 def _expired(evidence: Evidence) -> list[Reason]:
     idle, lifetime = evidence.idle_s, evidence.kept_s
     if idle is None:
         return []
-    if idle > lifetime:
+    if _is_gone(evidence):
         summary = f"Last used {idle:.0f} s ago; the cache keeps entries for {lifetime:.0f} s."
         return [Reason("PC802", None, summary)]
     if evidence.rules.marked_only and readable_segments(evidence) < readable_segments(

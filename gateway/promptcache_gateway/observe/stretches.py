@@ -6,11 +6,10 @@ therefore its share of the prompt's by its bytes, and an estimate. Outlines are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from promptcache.quick_values import quick
+from promptcache_gateway.observe.pieces import Stretch
+from promptcache_gateway.observe.prompt import pieces_of
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
@@ -19,36 +18,11 @@ MOST = 200
 """Stretches kept of one prompt; in a longer one neighbours are drawn as one."""
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """One segment, or neighbouring ones in a very long prompt.
-
-    Attributes:
-        path: the first segment's place, as in ``messages[2].content[0]``.
-        last: the last segment's place; the same where it is one segment.
-        kind: ``tool``, ``system`` or ``message``.
-        role: who speaks in it, ``""`` for a tool.
-        size: bytes of UTF-8, markup included.
-    """
-
-    path: str
-    last: str
-    kind: str
-    role: str
-    size: int
-
-
 def outline(prompt: Prompt, most: int = MOST) -> tuple[Stretch, ...]:
     """The prompt's segments, at most ``most`` stretches of them, in order."""
     segments, offsets = prompt.segments, prompt.offsets
     if len(segments) <= most:
-        return tuple(
-            [
-                Stretch(segment.path, segment.path, segment.kind, segment.role, end - start)
-                for segment, (start, end) in zip(segments, pairwise(offsets), strict=True)
-            ]
-        )
+        return tuple([piece.stretch for piece in pieces_of(prompt)])
     step = -(-len(segments) // most)
     return tuple(
         Stretch(

@@ -31,6 +31,14 @@ class Tape:
             least, most = least + part.least, most + part.most
         return Extent(least, most)
 
+    def behind(self, depth: int) -> Extent:
+        """Tokens behind so many segments, with all that closes the prompt."""
+        least, most = 0.0, float(OPENING_TOKENS)
+        for piece in self._pieces[depth:]:
+            part = piece.extent
+            least, most = least + part.least, most + part.most
+        return Extent(least, most)
+
     def _part(self, index: int, start: int, end: int) -> Extent:
         """Tokens of a segment between two of its bytes."""
         size = self._prompt.offsets[index + 1] - self._prompt.offsets[index]

@@ -62,8 +62,9 @@ class Change:
     def is_value(self) -> bool:
         """Whether one value stands in another's place, in a line that is otherwise the same.
 
-        That is a word or two, or a few words behind a label (``Mood: very happy``) or written like a name
-        or a number inside a sentence. More words than that are an edit of what the line says.
+        That is a word or two that begin a line or hold a figure, a few words behind a label (``Mood: very
+        happy``), or such as are written like a name or a number inside a sentence. Anything else that is read
+        otherwise, a word of a sentence too, is an edit of what the line says.
         """
         start, gone, came = self._whole_words()
         if not self.gone.strip() and len(came.split()) > 1:
@@ -73,7 +74,10 @@ class Change:
         line = self.before[self.before.rfind("\n", 0, start) + 1 : start].rstrip()
         words = max(len(gone.split()), len(came.split()))
         named = all(side[0].isupper() or side[0].isdigit() for side in (gone, came)) and line[-1:].isalpha()
-        return words <= (_LABELLED_WORDS if named or (line[-1:] in _LABEL_ENDS and line) else _PLAIN_WORDS)
+        if named or line[-1:] in _LABEL_ENDS:
+            return words <= (_LABELLED_WORDS if line else _PLAIN_WORDS)
+        figures = all(any(map(str.isdigit, side)) for side in (gone, came))
+        return words <= _PLAIN_WORDS and (figures or not line)
 
     def _whole_words(self) -> tuple[int, str, str]:
         """What differs, with the rest of the words at its ends, and where it starts."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from promptcache.divergence.alignment import content_key, first_step
 from promptcache.divergence.change import Change
 from promptcache.divergence.evidence import Finding, alike
+from promptcache.divergence.json_text import json_finding
 from promptcache.divergence.text import drift_finding, text_findings
 
 if TYPE_CHECKING:
@@ -34,9 +35,10 @@ def head_findings(
     if [content_key(segment) for segment in old] == [content_key(segment) for segment in new]:
         return _flip_findings(old, new)
     whole = "\n".join(segment.body for segment in old), "\n".join(segment.body for segment in new)
-    if drift := drift_finding(Change.between(*whole)):
+    change = Change.between(*whole)
+    if drift := drift_finding(change):
         return [drift]
-    if _compaction(whole, old_talk, new_talk):
+    if _compaction(whole, old_talk, new_talk) and not json_finding(change):
         return [Finding("PC506")]
     if len(old) != len(new):
         return _section_findings(old, new)
@@ -72,8 +74,8 @@ def _section_findings(old: Sequence[Segment], new: Sequence[Segment]) -> list[Fi
 def _block_findings(first: Segment, second: Segment, behind: int) -> list[Finding]:
     """Explain one block, and say what stands stranded behind the change (PC401).
 
-    A plain edit with static text behind it shows that this text is dynamic: it stands too early. So does a
-    value of unknown kind that took another's place; the instructions themselves were not edited then.
+    A value of unknown kind that took another's place shows that this text is dynamic: it stands too early,
+    and the instructions themselves were not edited. A plain edit may be another version, or one of many.
     """
     change = Change.between(first.body, second.body)
     findings = text_findings(change)
@@ -83,7 +85,7 @@ def _block_findings(first: Segment, second: Segment, behind: int) -> list[Findin
     layout = Finding("PC401", {"stranded_chars": stranded})
     if findings[0].code == "PC401":  # a value of a kind that no detector knows
         return [Finding("PC401", {**findings[0].details, **layout.details}), *findings[1:]]
-    return [layout, *findings] if findings[0].code == "PC403" else [*findings, layout]
+    return [*findings, layout]
 
 
 def _equal_chars(old: Sequence[Segment], new: Sequence[Segment]) -> int:

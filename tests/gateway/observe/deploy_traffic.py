@@ -104,7 +104,7 @@ def a_mode_that_each_talk_changes(author: Author) -> Scene:
             body = author.continued(body)
         system = {"role": "system", "content": f"You are in act mode.\n{rules}"}
         bodies.append({**body, "messages": [system, *body["messages"][1:]]})
-    return scene(bodies, "PC401")
+    return scene(bodies, "PC403")
 
 
 def _named(make: Callable[[Author], Scene], label: str) -> Callable[[Author], Scene]:

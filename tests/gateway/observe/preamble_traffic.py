@@ -65,6 +65,16 @@ def another_customer(author: Author) -> Scene:
     return scene(bodies)
 
 
+def a_form_about_one_ticket(author: Author) -> Scene:
+    """What users fill in is long and always the same but for its identifier, and so is the answer."""
+    rules, form = author.instructions(), " ".join(author.sentence() for _ in range(12))
+    answer = said("assistant", "Thank you, I have read the ticket.")
+    bodies = [
+        request(author, rules, said("user", f"Ticket {identifier(author)}\n{form}"), answer) for _ in range(3)
+    ]
+    return scene(bodies)
+
+
 def talks_with_canned_answers(author: Author) -> Scene:
     """Conversations that begin with a click and go on with what a robot always says."""
     rules, menu = author.instructions(), author.instructions(12)
@@ -201,6 +211,7 @@ def keys_of_a_context(author: Author) -> Scene:
 PREAMBLE_SCENES: tuple[Callable[[Author], Scene], ...] = (
     the_same_examples,
     another_customer,
+    a_form_about_one_ticket,
     talks_with_canned_answers,
     a_stamped_talk_that_goes_on,
     examples_most_like_the_question,

@@ -93,6 +93,57 @@ def marked_answers(author: Author) -> Scene:
     return marked(bodies, "PC206")
 
 
+# --- what was sent along with a question is left out later ---
+
+_Parts = tuple[str, ...]
+
+
+def _left_out(author: Author, send: Callable[[str, str], _Parts], code: str, *, marked_last: bool) -> Scene:
+    """Each question is sent with more beside it, and is alone, a plain text, once it is answered."""
+    rules = author.instructions(110)
+    talk: list[Body] = []
+    bodies = []
+    for _ in range(author.random.randrange(3, 5)):
+        asked = _long(author)
+        parts = [{"type": "text", "text": text} for text in send(f"# Found\n{_long(author)}", asked)]
+        newest = [*talk, {"role": "user", "content": parts}]
+        system = {"role": "system", "content": rules}
+        plain = {"model": "model-a", "messages": [system, *newest]}
+        bodies.append(request(rules, newest) if marked_last else plain)
+        talk = [*talk, {"role": "user", "content": asked}, {"role": "assistant", "content": author.answer()}]
+    return marked(bodies, code) if marked_last else Scene(bodies, frozenset({code}), Provider)
+
+
+def _documents_first(documents: str, asked: str) -> _Parts:
+    return documents, asked
+
+
+def _documents_behind(documents: str, asked: str) -> _Parts:
+    return asked, documents
+
+
+def _documents_in_front(documents: str, asked: str) -> _Parts:
+    return (f"{documents}\n\n{asked}",)
+
+
+def _in_two_parts(documents: str, asked: str) -> _Parts:
+    half = len(asked) // 2
+    return asked[:half], asked[half:]
+
+
+def messages_left_out(author: Author) -> Scene:
+    """What was found is a message of its own, and is not sent again."""
+    asked = {"role": "user", "content": author.question()}
+    talk = [asked, {"role": "assistant", "content": author.answer()}]
+    talks = []
+    for _ in range(author.random.randrange(3, 5)):
+        asked = {"role": "user", "content": _long(author)}
+        found = {"role": "system", "content": f"Found: {_long(author)}"}
+        talks.append([*talk, found, asked])
+        talk = [*talk, asked, {"role": "assistant", "content": author.answer()}]
+    return _scene(author, talks, "PC502")
+
+
 # --- nothing that was sent is changed ---
 
 
@@ -129,6 +180,21 @@ def a_question_put_otherwise(author: Author) -> Scene:
     return _scene(author, [first, other, [*other, *last]])
 
 
+def a_question_with_less_beside_it(author: Author) -> Scene:
+    """The user goes back, asks the newest question without what was beside it, and goes on from there."""
+    asked, beside = _long(author), _long(author)
+    parts = [{"type": "text", "text": text} for text in (beside, asked)]
+    talk = [{"role": "user", "content": asked}]
+    last = [{"role": "assistant", "content": author.answer()}, {"role": "user", "content": author.question()}]
+    return _scene(author, [[{"role": "user", "content": parts}], talk, [*talk, *last]])
+
+
+def documents_behind_that_cost_nothing(author: Author) -> Scene:
+    """Where no marks are needed, everything before what is left out is read, and behind it all is new."""
+    found = _left_out(author, _documents_behind, "PC502", marked_last=False)
+    return Scene(found.bodies, frozenset(), Provider)
+
+
 def a_tool_called_again(author: Author) -> Scene:
     """The same task is begun twice, and the tool finds something else the second time."""
     task = {"role": "user", "content": author.question()}
@@ -157,10 +223,27 @@ RESENT_FAULTS: tuple[Callable[[Author], Scene], ...] = (
 )
 """What had been sent is changed one turn later, with the codes it must be known by."""
 
+LEFT_OUT: tuple[Callable[[Author], Scene], ...] = (
+    *(
+        _named(partial(_left_out, send=send, code="PC502", marked_last=marks), f"{label}_{kind}")
+        for send, label, kinds in (
+            (_documents_first, "documents_first", (False, True)),
+            (_documents_behind, "documents_behind", (True,)),  # without marks all is read up to them
+            (_documents_in_front, "documents_in_front", (False, True)),
+        )
+        for marks, kind in ((marked_last, "marked" if marked_last else "plain") for marked_last in kinds)
+    ),
+    _named(partial(_left_out, send=_in_two_parts, code="PC206", marked_last=True), "parts_that_are_joined"),
+    messages_left_out,
+)
+"""What went along with a question is not in the history, with the code it must be known by."""
+
 RESENT_SCENES: tuple[Callable[[Author], Scene], ...] = (
     an_answer_made_again,
     another_talk_with_the_same_questions,
     a_question_put_otherwise,
+    a_question_with_less_beside_it,
+    documents_behind_that_cost_nothing,
     a_tool_called_again,
 )
 """What only looks like it, and draws no blame."""

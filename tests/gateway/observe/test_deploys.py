@@ -89,5 +89,5 @@ def test_a_talk_begun_with_the_old_text_beside_the_new_one_is_changed_by_its_cal
         for turns in (1, 2, 3):
             stage.send(chat(OLD, *talk_of(name, turns)))
         found = stage.send(chat(NEW, *talk_of(name, 4))).diagnosis
-        assert found.attribution == "caller", (name, found)
+        assert (found.cause, found.attribution) == ("PC403", "caller"), (name, found)
         assert (found.path, bool(found.remedy), bool(found.lost_tokens)) == ("messages[0]", True, True)

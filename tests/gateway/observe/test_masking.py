@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache_gateway.observe import masking
-from promptcache_gateway.observe.masking import MESSAGE_BUDGET, Masker, pieces_of
+from promptcache_gateway.observe.masking import (
+    HEAD_BUDGET,
+    MESSAGE_BUDGET,
+    UNMASKED,
+    Masker,
+    pieces_of,
+)
 from promptcache_gateway.observe.texts import common_prefix, common_suffix
 from tests.gateway.observe.scenes import rules_text
 
@@ -26,6 +32,12 @@ def test_a_clock_does_not_change_the_key_and_a_word_does() -> None:
 
     assert masker.key(one) == masker.key(other)
     assert masker.key(one) != masker.key(one.replace("customers", "clients", 1))
+
+
+def test_what_has_no_volatile_value_has_one_key_whatever_the_budget() -> None:
+    masker = Masker()
+    for text in ("", "user\nWhere is it?", "one line. " * 900, RULES):
+        assert len({masker.key(text, budget) for budget in (UNMASKED, MESSAGE_BUDGET, HEAD_BUDGET)}) == 1
 
 
 def test_a_clock_in_one_long_line_does_not_change_the_key() -> None:

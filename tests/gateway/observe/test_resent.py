@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.prompt import read_prompt
 from promptcache_gateway.observe.resent import is_resent
 from tests.gateway.observe.marked_traffic import play
-from tests.gateway.observe.resent_traffic import RESENT_FAULTS, RESENT_SCENES
+from tests.gateway.observe.resent_traffic import LEFT_OUT, RESENT_FAULTS, RESENT_SCENES
 from tests.gateway.observe.scenes import chat
 from tests.gateway.observe.traffic import Author
 
@@ -36,6 +37,24 @@ def test_what_was_changed_a_turn_later_is_found(make: Callable[[Author], Scene])
         assert found.lost_tokens, (seed, found)
         assert found.losses == {found.cause: found.lost_tokens}
         assert found.remedy
+
+
+@pytest.mark.parametrize("make", LEFT_OUT, ids=lambda make: make.__name__)
+def test_what_went_along_with_a_question_and_is_left_out_is_found_each_turn(
+    make: Callable[[Author], Scene],
+) -> None:
+    scene = make(Author(9_001))
+    for length in range(2, len(scene.bodies) + 1):
+        found = play(replace(scene, bodies=scene.bodies[:length]))
+        assert set(found.causes) <= scene.codes, (length, found)
+        assert found.causes or length == 2, found  # of two requests the shared part is hardly known
+        at = len(scene.bodies[length - 2]["messages"]) - 1
+        places = {f"messages[{at}]", f"messages[{at}].content[0]", f"messages[{at}].content[1]"}
+        if found.cause:
+            assert found.attribution == "caller"
+            assert (found.lost_tokens or 0) > 0
+            assert found.path in places | {f"messages[{at - 1}]"}
+            assert found.remedy
 
 
 @pytest.mark.parametrize("make", RESENT_SCENES, ids=lambda make: make.__name__)

@@ -402,7 +402,7 @@ def system_edited(author: Author) -> Pair:
     place = author.random.randrange(len(sentences) // 2)
     old, new = sentences[place], "From now on every reply ends with a rhyme about the sea."
     changed = body["messages"][0]["content"].replace(old or sentences[0], new, 1)
-    return Pair([body], _with_system(author.continued(body), changed), "PC401", "messages[0]")
+    return Pair([body], _with_system(author.continued(body), changed), "PC403", "messages[0]")
 
 
 def section_that_comes_and_goes(author: Author) -> Pair:

@@ -280,7 +280,19 @@ SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "an edited line before static text": (
         chat("You serve plan A.\n" + RULES, "hi"),
         chat("You serve the new plan B now.\n" + RULES, "hi"),
-        ["PC401", "PC403"],
+        ["PC403", "PC401"],
+    ),
+    "a word of a sentence before static text": (
+        chat(RULES.replace(RULES.split()[20], "carefully", 1), "hi"),
+        chat(RULES.replace(RULES.split()[20], "warmly", 1), "hi"),
+        ["PC403", "PC401"],
+    ),
+    "keys in another order before a question about a summary": (
+        chat('Plan: {"a": 1, "b": 2}\n' + RULES, "Please summarize the terms.", "Gladly.", "go on"),
+        chat(
+            'Plan: {"b": 2, "a": 1}\n' + RULES, "Please summarize the terms.", "Gladly.", "Summarize again."
+        ),
+        ["PC201"],
     ),
     "a memory that grows": (
         chat(RULES + "\n- likes tea", "hi"),
@@ -532,14 +544,29 @@ def test_a_clock_in_other_words_is_none_of_theirs() -> None:
 def test_examples_that_change_places_in_pairs_are_drawn_and_not_edited() -> None:
     pairs = [
         ({"role": "user", "content": f"Ticket {word} came in."}, {"role": "assistant", "content": word})
-        for word in ("alpha", "beta", "gamma")
+        for word in ("alpha", "beta", "gamma", "delta")
     ]
     asked = {"role": "user", "content": "And now?"}
     bodies = [
         {"model": "m", "messages": [*(message for pair in order for message in pair), asked]}
-        for order in (pairs, pairs[::-1])
+        for order in (pairs, pairs[::-1], [*pairs[1::-1], *pairs[:1:-1]])
     ]
-    assert compare_requests(*bodies).causes == ("PC103",)
+    assert compare_requests(bodies[0], bodies[1]).causes == ("PC103",)
+    assert compare_requests(bodies[0], bodies[2]).causes == ("PC103",)  # in two runs
     turned = {"model": "m", "messages": [*pairs[0][::-1], *pairs[1][::-1], asked]}
     straight = {"model": "m", "messages": [*pairs[0], *pairs[1], asked]}
     assert compare_requests(straight, turned).causes == ("PC502",)
+
+
+def test_a_part_of_a_message_is_left_out_later() -> None:
+    """What was sent beside a question is missing from the history; the message is the same one."""
+    documents, asked = f"# Found\n{RULES}", "Which of these terms holds in Oslo and in Bergen?"
+    sides = ([documents, asked], [asked, documents], [f"{documents}\n{asked}"], [asked[:20], asked[20:]])
+    for parts, code in zip(sides, ("PC502", "PC502", "PC502", "PC206"), strict=True):
+        newest = user(*({"type": "text", "text": text} for text in parts))
+        later = [*grown(user({"type": "text", "text": asked}))]
+        found = compare_requests(
+            {"model": "m", "messages": [system(RULES), newest]},
+            {"model": "m", "messages": [system(RULES), *later]},
+        )
+        assert found.causes == (code,), (parts, found)

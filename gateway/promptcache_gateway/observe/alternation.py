@@ -1,0 +1,44 @@
+"""Whether a request's prefix is written in two ways in turn: by two programs, or from one turn to the next.
+
+Each way has an entry of its own in the cache. So a conversation that goes to and fro finds its last but one,
+and what was said since is computed again each time; and where both have expired, both are written anew. What
+was sent in the other form is what the request would have continued then, had there been but one. Which
+requests may be that is `lookup`'s finding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.comparison import compare
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe.comparison import Comparison
+    from promptcache_gateway.observe.history import Match
+    from promptcache_gateway.observe.masking import Masker
+
+_FORM_ONLY = frozenset({"PC201", "PC202", "PC203", "PC204", "PC205", "PC206", "PC301"})
+"""The same said in another way; whoever says something else may well have another prompt."""
+
+
+def in_another_form(
+    comparison: Comparison, match: Match, route: tuple[str, str], masker: Masker
+) -> tuple[Match, Comparison]:
+    """The match and the comparison to go by: with the other form, where that left more than is alive.
+
+    Another conversation's request is one only where it says the same to the letter's form.
+    """
+    if comparison.broken:
+        return match, comparison
+    for other in match.others:
+        own = replace(
+            match, predecessor=other, alive=True, shuffled=False, deploy="switched", others=(), in_turn=True
+        )
+        found = compare(comparison.later, own, route, masker)
+        if found is None or not found.broken or found.matching_bytes <= found.living_bytes:
+            continue
+        codes = found.divergence.causes
+        if codes and (found.same_conversation or _FORM_ONLY.issuperset(codes)):
+            return own, found
+    return match, comparison
