@@ -77,9 +77,9 @@ class Gateway:
         self.observer = observer
         self._ring = KeyRing(KeyFile(settings.key_file))
         self._limits = Limits(settings.tenants)
-        self._shared = SharedState(common, limits=self._limits, upstreams=self.upstreams, observer=observer)
         self._mutator = Mutator(settings.mutations)
         self._ledger = open_ledger(settings, observer)
+        self._shared = SharedState(common, self._limits, self._ledger, self.upstreams, observer)
         self.shelf = Shelf(settings.responses, settings.database_address)
         self.room = Room(settings)
         observer.forgetters += [self._mutator.forget, self._ledger.forget, self.shelf.forget]

@@ -10,6 +10,7 @@ import gc
 import logging
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.arguments import make_settings, parse_arguments
@@ -38,8 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.check:
             check_upstreams(settings)
             print(f"The settings are fine: {_subject(settings)} on {_address(settings.host, settings.port)}.")
-            if (warning := _old_prices(settings)) is not None:
-                print(f"Note: {warning}")
+            for note in filter(None, (_old_prices(settings), _own_limits(settings))):
+                print(f"Note: {note}")
             return 0
         _serve(settings, partial(read_settings, arguments), sys.argv[1:] if argv is None else argv)
     except GatewayError as error:
@@ -62,6 +63,20 @@ def _old_prices(settings: Settings) -> str | None:
     """What is to be said of old prices, where anything is paid for."""
     paid = any(line.kind != "engine" for line in settings.lines)
     return settings.prices.warning() if paid else None
+
+
+def _own_limits(settings: Settings) -> str | None:
+    """What is to be said of limits that several gateways on one database would each grant anew."""
+    limited = any(
+        one.requests_per_minute or one.tokens_per_minute or one.budget for one in settings.tenants.values()
+    )
+    alone = isinstance(settings.database_address, Path) or settings.shared.url is not None
+    if alone or not limited:
+        return None
+    return (
+        "limits a minute hold for this gateway alone, and others on its database see what budgets paid for "
+        "after 5 seconds: name a store that all have in common, [shared] url, where there are several."
+    )
 
 
 def _warn(settings: Settings) -> None:

@@ -279,6 +279,26 @@ REFUSED = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("limit", "database", "shared", "said"),
+    [
+        ("requests_per_minute = 5", "postgresql://u@db/x", "", True),
+        ("budget_usd = 5", "postgresql://u@db/x", "", True),
+        ("budget_usd = 5", "postgresql://u@db/x", '[shared]\nurl = "redis://r"', False),
+        ("budget_usd = 5", "own.db", "", False),
+        ("", "postgresql://u@db/x", "", False),
+    ],
+)
+def test_check_says_where_limits_are_each_gateway_s_own(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, limit: str, database: str, shared: str, said: bool
+) -> None:
+    file = tmp_path / "promptcache.toml"
+    upstream = '[upstream]\nurl = "http://127.0.0.1:9/v1"\n'
+    file.write_text(f'{upstream}[storage]\ndatabase = "{database}"\n[tenants.shop]\n{limit}\n{shared}\n')
+    assert main(["--check", "--config", str(file), "--data-dir", str(tmp_path)]) == 0
+    assert ("this gateway alone" in capsys.readouterr().out) is said
+
+
 @pytest.mark.parametrize("check", [["--check"], []], ids=["check", "serve"])
 @pytest.mark.parametrize(("options", "said"), REFUSED, ids=[options for options, _ in REFUSED])
 def test_what_the_engine_refuses_is_said_before_anything_is_opened(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.shared.base import Common
     from promptcache_gateway.shared.settings import SharedSettings
-    from promptcache_gateway.tenancy import Limits
+    from promptcache_gateway.tenancy import Ledger, Limits
     from promptcache_gateway.upstreams.base import Upstream
 
 
@@ -25,14 +25,15 @@ class SharedState:
         common: where; None: nothing is shared.
         limits: limits that hold for all; None: this process admits nobody.
         upstreams: whose routing is told, as they are configured now.
+        ledger: what is spent, told to all; None: this process admits nobody.
         observer: where it has a journal, what it records is told to other machines.
     """
 
     def __init__(
         self,
         common: Common | None,
-        *,
         limits: Limits | None = None,
+        ledger: Ledger | None = None,
         upstreams: Sequence[Upstream] | None = None,
         observer: Observer | None = None,
     ) -> None:
@@ -42,6 +43,8 @@ class SharedState:
         self._neighbours = Neighbours(common, observer) if told and common and observer else None
         if limits is not None:
             limits.common = common
+        if ledger is not None and common is not None:
+            ledger.share(common)
 
     async def start(self) -> None:
         """Begin to share; what is shared through may be away."""

@@ -1,17 +1,18 @@
 """What was spent in this month so far, by tenant and key: read from the database, and what has ended since.
 
 It is read again every few seconds while budgets are asked for, so that a restart, other workers and other
-gateways on the same database are all counted. A database that is away stops nobody: what this process saw
-goes on to count.
+gateways on the same database are all counted; those that share more tell each other at once. A database that
+is away stops nobody: what this process saw and heard goes on to count.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.tenancy.budgets import DAY_S, Budget, BudgetError, budgets_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from promptcache_gateway.observe.record import RequestRecord
+    from promptcache_gateway.shared.base import Common
     from promptcache_gateway.store.spending import Spent
     from promptcache_gateway.tenancy.caller import Caller
 
@@ -34,6 +36,7 @@ _FIRST_S = 2.0  # how long the first request with a budget waits for the databas
 _ON_ITS_WAY_S = 1.0  # what ended so lately may not be in the database yet
 _MOST_RECENT = 50_000
 _MOST_NAMED = 1_000
+_TOPIC = "spent"
 
 Owner = tuple[str, str | None]
 """A tenant and a key of it, or None: all of its keys."""
@@ -78,7 +81,13 @@ class Ledger:
         self._reading: asyncio.Task[None] | None = None
         self._waited = False
         self._named: set[tuple[str, str]] = set()
+        self._common: Common | None = None
         self.refused: Counter[str] = Counter()
+
+    def share(self, common: Common) -> None:
+        """Tell others what is spent here, and count what they tell. Call it before ``common`` starts."""
+        self._common = common
+        common.on(_TOPIC, self._hear)
 
     def renew(self, budgets: Mapping[str, Budget | None]) -> None:
         """Take other budgets of tenants; what was spent stays spent."""
@@ -117,12 +126,25 @@ class Ledger:
         now = self._clock()
         before = [self.spent(caller.tenant, key, budget, now) for budget, key in bound]
         day, key_id = int(record.time // DAY_S), record.key_id or ""
-        self._recent.append((now, record.tenant, key_id, day, usd, record.id))
-        _add(self._sums, record.tenant, key_id, day, usd)
-        if len(self._recent) > _MOST_RECENT:
-            self._recent = _condensed(self._recent, now)
+        self._count(record.tenant, key_id, day, usd, record.id)
+        if self._common is not None:
+            self._common.publish(_TOPIC, (record.tenant, key_id, day, usd, record.id))
         for (budget, key), had in zip(bound, before, strict=True):
             self._warn(caller.tenant, key, budget, had, now)
+
+    def _count(self, tenant: str, key: str, day: int, usd: float, request: str) -> None:
+        """Count a request that has ended just now."""
+        now = self._clock()
+        self._recent.append((now, tenant, key, day, usd, request))
+        _add(self._sums, tenant, key, day, usd)
+        if len(self._recent) > _MOST_RECENT:
+            self._recent = _condensed(self._recent, now)
+
+    def _hear(self, value: Any) -> None:
+        """Another process's request; what cannot be read raises TypeError or ValueError."""
+        tenant, key, day, usd, request = value
+        if isinstance(usd, float | int) and 0 <= usd < math.inf:
+            self._count(str(tenant), str(key), int(day), float(usd), str(request))
 
     def spent(self, tenant: str, key: str | None, budget: Budget, now: float) -> float:
         """What was spent of a budget in its period so far, in USD."""

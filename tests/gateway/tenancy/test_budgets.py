@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -34,6 +36,22 @@ NOON = datetime(2027, 2, 3, 12, tzinfo=UTC).timestamp()
 TODAY = int(NOON // DAY_S)
 BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 DAILY = Caller("shop", key_id="k1", budget=Budget(5.0, "day"))
+
+
+class Common:
+    """What several processes hold in common, as far as news go."""
+
+    def __init__(self) -> None:
+        self.hears: list[Any] = []
+        self.told: list[Any] = []
+
+    def on(self, topic: str, hear: Any) -> None:
+        self.hears.append(hear)
+
+    def publish(self, topic: str, value: Any) -> None:
+        self.told.append(value)
+        for hear in self.hears[1:]:
+            hear(json.loads(json.dumps(value)))
 
 
 class Book:
@@ -148,6 +166,33 @@ def test_what_others_spend_is_read_again_and_nothing_counts_twice_for_long() -> 
     book.now += 10
     assert book.admits(DAILY)
     assert book.ledger.spent("shop", "k1", DAILY.budget or Budget(1.0), book.now) == 4.5
+
+
+def test_what_others_spend_counts_as_soon_as_they_tell() -> None:
+    common, here, there = Common(), Book(), Book()
+    for book in (here, there):
+        book.ledger.share(common)  # type: ignore[arg-type]
+        assert book.admits(DAILY)
+    here.charge(DAILY, 3.0, id="one")
+    here.charge(DAILY, 2.5, id="two")
+    assert not there.admits(DAILY), "before the database is read again"
+    assert there.told == [], "whoever spent it tells the operator"
+    there.now += 10
+    there.rows = [spent(3.0)]
+    asyncio.run(there.ledger.read())
+    assert there.admits(DAILY), "the database's word is the last"
+    assert there.ledger.spent("shop", "k1", DAILY.budget or Budget(1.0), there.now) == 3.0
+
+
+@pytest.mark.parametrize(
+    "value", [7, ["shop"], ["shop", "k1", "soon", 1.0, "a"], ["shop", "k1", TODAY, None, "a"]]
+)
+def test_what_cannot_be_read_of_others_lifts_and_breaks_nothing(value: Any) -> None:
+    book = Book(spent(5.0))
+    with contextlib.suppress(TypeError, ValueError):
+        book.ledger._hear(value)
+    book.ledger._hear(["shop", "k1", TODAY, -9.0, "a"])
+    assert not book.admits(DAILY)
 
 
 def test_what_the_database_holds_already_does_not_count_twice() -> None:
