@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.causes import get_cause
 from promptcache_gateway.observe import Diagnosis, RequestRecord
-from promptcache_gateway.observe.stretches import Stretch
+from promptcache_gateway.observe.pieces import Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
