@@ -42,7 +42,8 @@ def test_a_bounded_queue_of_the_module(codes, name, made, function, expected):
 
 
 HANDED_OUT = {
-    "gone through": "        for turn in session.get_history(max_messages=16):\n            messages.append(turn)\n",
+    "gone through": "        for turn in session.get_history(max_messages=16):\n"
+    "            messages.append(turn)\n",
     "added": "        messages.extend(session.load_recent_messages(user, 10))\n",
     "put in front": "        messages = [*session.get_chat_history(limit=12), *messages]\n",
 }

@@ -42,7 +42,7 @@ def summaries(facts: Facts) -> Iterator[Practice]:
 
 
 def _is_tool_box(node: ast.Call, facts: Facts) -> bool:
-    """Whether what is made is given to nobody, and only its own methods are called here."""
+    """Whether only the methods of what is made are called here, or some that are its own business."""
     statement = facts.parents.get(node)
     name = spell(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     used = [
@@ -50,7 +50,8 @@ def _is_tool_box(node: ast.Call, facts: Facts) -> bool:
         for inner in facts.of(ast.Name)
         if isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Load)
     ]
-    return bool(used) and all(isinstance(outer, ast.Attribute) for outer in used)
+    asked = [outer.attr for outer in used if isinstance(outer, ast.Attribute)]
+    return bool(asked) and (len(asked) == len(used) or any(name.startswith("_") for name in asked))
 
 
 def _arguments(call: ast.Call, facts: Facts) -> dict[str, ast.expr]:
