@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import torch
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # started as a file
+sys.path += [] if find_spec("promptcache_engine") else [str(ROOT / "engine")]  # not installed
 
 from benchmarks import gpu_parts  # noqa: E402
 from benchmarks.gpu_parts import Row  # noqa: E402

@@ -50,6 +50,20 @@ def test_it_runs_in_small_and_finds_everything_right(tmp_path: Path) -> None:
     assert "need a GPU" in report["not_run"][1]
 
 
+def test_a_checkout_with_torch_triton_and_numpy_is_enough() -> None:
+    """Nothing is installed but what torch itself brings: no promptcache, no tokenizers, no llguidance."""
+    code = (
+        "import sys\n"
+        f"sys.path[:] = [{str(ROOT)!r}, *(each for each in sys.path if each.endswith('-packages') or"
+        " each.startswith(sys.base_prefix))]\n"
+        "sys.modules.update(dict.fromkeys(('tokenizers', 'safetensors', 'huggingface_hub', 'llguidance')))\n"
+        "from benchmarks import gpu, gpu_correct, gpu_engine, gpu_speed, gpu_tiles\n"
+        "print(gpu_engine.Engine.__module__)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.stdout == "promptcache_engine.engine\n", run.stderr[-2000:]
+
+
 @pytest.mark.parametrize(
     ("ends", "fault"),
     [

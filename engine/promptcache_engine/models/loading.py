@@ -1,4 +1,7 @@
-"""From a model's file or folder to a model that can compute, with its tokenizer and chat template."""
+"""From a model's file or folder to a model that can compute, with its tokenizer and chat template.
+
+What reads files is imported when one is read: a model that is in memory needs none of those libraries.
+"""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,12 +17,9 @@ from promptcache_engine.models.decoder import DecoderModel
 from promptcache_engine.models.gguf_config import read_config
 from promptcache_engine.models.gguf_tensors import GGUFTensors
 from promptcache_engine.models.hf_config import family_of, read_hf_config
-from promptcache_engine.models.hf_folder import HFFolder
-from promptcache_engine.models.hf_tensors import HFTensors
 from promptcache_engine.models.loaded import LoadedModel
 from promptcache_engine.models.operations import Operations
 from promptcache_engine.models.weights import DecoderWeights
-from promptcache_engine.tokenizer.from_gguf import tokenizer_from_gguf
 
 
 def load_model(
@@ -59,6 +59,8 @@ class _Options(NamedTuple):
 
 
 def _load_gguf(path: Path, dtype: torch.dtype, device: torch.device, options: _Options) -> LoadedModel:
+    from promptcache_engine.tokenizer.from_gguf import tokenizer_from_gguf  # noqa: PLC0415
+
     file = GGUFFile(path)
     tokenizer, vocabulary = tokenizer_from_gguf(file)
     config, family = read_config(file, vocabulary)
@@ -74,6 +76,9 @@ def _load_gguf(path: Path, dtype: torch.dtype, device: torch.device, options: _O
 
 
 def _load_folder(path: Path, dtype: torch.dtype, device: torch.device, options: _Options) -> LoadedModel:
+    from promptcache_engine.models.hf_folder import HFFolder  # noqa: PLC0415
+    from promptcache_engine.models.hf_tensors import HFTensors  # noqa: PLC0415
+
     folder = HFFolder(path)
     family = family_of(folder.config_path, folder.config)
     config = read_hf_config(folder.config_path, folder.config, folder.eos_token_ids())
