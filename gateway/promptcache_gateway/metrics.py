@@ -44,6 +44,9 @@ _ENGINE_COUNTERS = {
     "generated_tokens": "Tokens sampled",
 }
 
+_ENDINGS = {200: "2xx"}
+"""How requests ended by their status, where it is not worth putting together."""
+
 EngineStats = Callable[[], Mapping[str, Mapping[str, Any]]]
 """The counters of each upstream that is an engine, by the upstream's name."""
 
@@ -120,20 +123,23 @@ class Metrics:
 
     def _count(self, record: RequestRecord) -> None:
         template, upstream = self._template(record.template), self._upstream(record.upstream)
-        self._requests.add((template, upstream, f"{record.status // 100}xx"))
-        if record.failed:
+        status = record.status
+        self._requests.values[template, upstream, _ENDINGS.get(status) or f"{status // 100}xx"] += 1.0
+        if status >= 400 or record.error is not None:
             self._failed.add((template, upstream))
-        for kind, tokens in (
-            ("uncached", record.uncached_tokens),
-            ("read", record.cached_tokens),
-            ("write", record.cache_write_tokens),
-        ):
-            if tokens is not None:
-                self._tokens.add((template, upstream, kind), tokens)
-        if not record.reported and record.status < 400:
+        tokens = self._tokens.values
+        if record.uncached_tokens is not None:
+            tokens[template, upstream, "uncached"] += record.uncached_tokens
+        if record.cached_tokens is not None:
+            tokens[template, upstream, "read"] += record.cached_tokens
+        if record.cache_write_tokens is not None:
+            tokens[template, upstream, "write"] += record.cache_write_tokens
+        if not record.reported and status < 400:
             self._unreported.add((template, upstream))
-        self._count_misses(record, template)
-        self._count_routing(record, template, upstream)
+        if not record.diagnosis.hit or record.diagnosis.losses:
+            self._count_misses(record, template)
+        if record.placement is not None:
+            self._count_routing(record, template, upstream)
         if record.ttft_ms is not None and record.diagnosis.hit is not None:
             self._ttft.add(("hit" if record.diagnosis.hit else "miss",), record.ttft_ms / 1000.0)
 

@@ -24,7 +24,11 @@ Labels = tuple[str, ...]
 
 
 class Tally:
-    """One counter with labels. Additions must not run at once: whoever adds holds `Tallies.lock`."""
+    """One counter with labels. Additions must not run at once: whoever adds holds `Tallies.lock`.
+
+    Attributes:
+        values: the sums by label values, in the order of the labels' names; they may be added to directly.
+    """
 
     def __init__(self, name: str, text: str, labels: Labels) -> None:
         self.name, self.text, self.labels = name, text, labels

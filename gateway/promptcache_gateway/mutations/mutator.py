@@ -50,7 +50,10 @@ class Mutator:
 
     def prepare(self, call: Call, line: Line) -> Call:
         """The call as it is to be observed."""
-        if not self._settings.for_upstream(line.upstream.name).drop_billing_header:
+        if (
+            not self._settings.drops_anything
+            or not self._settings.for_upstream(line.upstream.name).drop_billing_header
+        ):
             return call
         return drop_header(call, line.settings)
 

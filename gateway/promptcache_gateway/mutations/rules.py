@@ -87,6 +87,11 @@ class MutationSettings:
         ]
         return any(rules.needs_sight for rules in (*wanted, *by_template))
 
+    @cached_property
+    def drops_anything(self) -> bool:
+        """Whether the billing header's block is dropped for some upstream."""
+        return any(self.for_upstream(name).drop_billing_header for name in ("", *self.upstreams))
+
     def for_upstream(self, upstream: str) -> MutationRules:
         """The rules of an upstream, before the template is known."""
         given = self.upstreams.get(upstream)

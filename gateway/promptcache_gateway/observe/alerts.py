@@ -111,10 +111,12 @@ class Alerts:
 
     def watch(self, record: RequestRecord) -> None:
         """Look at a record."""
-        self._watch_causes(record)
+        if record.diagnosis.cause is not None:
+            self._watch_causes(record)
         if record.template != OVERFLOW:  # many templates under one name: its rate is nobody's
             self._watch_regressions(record)
-        self._watch_losses(record)
+        if record.diagnosis.lost_usd:
+            self._watch_losses(record)
 
     def budget(self, tenant: str, about: str, message: str, **more: Any) -> None:
         """Tell of a budget; ``about`` is the same for each alert of one budget and period."""

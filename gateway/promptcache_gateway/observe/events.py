@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +21,7 @@ Kind = Literal["request", "template", "alert"]
 
 
 @quick
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Event:
     """One event: its number (ascending from 1), its kind, and what it tells.
 
@@ -33,7 +32,7 @@ class Event:
     kind: Kind
     told: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
-    @cached_property
+    @property
     def data(self) -> Mapping[str, Any]:
         """What it tells."""
         return self.told() if callable(self.told) else self.told
@@ -69,7 +68,7 @@ class EventRing:
             self._last += 1
             event = Event(self._last, kind, data)
             self._events.append(event)
-            waiters = tuple(self._waiters)
+            waiters = tuple(self._waiters) if self._waiters else ()
         for loop, waiter in waiters:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(waiter.set)

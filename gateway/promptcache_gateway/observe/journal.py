@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.alert_settings import read_alerts
@@ -111,7 +110,7 @@ class Journal:
         for template in self._templates.take_learned() if self._templates is not None else ():
             self.keep(template)
         self.store.record(record)
-        self.events.publish("request", partial(record.to_dict, excerpts=False))
+        self.events.publish("request", record.told)
         self.events.publish("template", {"name": record.template, "tenant": record.tenant})
         self.alerts.watch(record)
         for watch in self.watchers:

@@ -49,6 +49,10 @@ class Money:
         usd = unread_usd(usage, lost, rates)
         return diagnosis if usd is None else changed(diagnosis, lost_usd=usd)
 
+    def knows(self, model: str) -> bool:
+        """Whether there are prices of a model."""
+        return self._prices(model) is not None
+
     def saved(self, usage: Usage, model: str) -> float | None:
         """What the request would have cost without a cache, less what it cost; negative for a bad write."""
         cost = self._cost(usage, model) if usage.reported else None

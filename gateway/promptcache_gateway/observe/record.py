@@ -104,6 +104,10 @@ class RequestRecord:
         """Whether it ended in an error, be it in the middle of a stream that had begun well."""
         return self.status >= 400 or self.error is not None
 
+    def told(self) -> dict[str, Any]:
+        """The record as JSON without any text of a prompt."""
+        return self.to_dict(excerpts=False)
+
     def to_dict(self, *, excerpts: bool = True) -> dict[str, Any]:
         """The record as JSON; without ``excerpts`` no text of a prompt is in it."""
         return {

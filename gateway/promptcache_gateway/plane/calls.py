@@ -65,8 +65,8 @@ def make_call(
     stream = payload.get("stream")
     if stream is not None and not isinstance(stream, bool):
         raise invalid_request("Invalid value for 'stream': expected true or false.", "stream", "invalid_type")
-    own = {name: value for name, value in headers if name.startswith(b"x-promptcache-")}
-    template = _template_name(own, payload)
+    own, trace = _of_ours(headers)
+    template = _template_name(own, payload) if own or _METADATA in payload else None
     changes: tuple[Change, ...] = ()
     if _METADATA in payload and _may_name_template(body, payload):
         cleaned = remove_from_each(body, _METADATA, _TEMPLATE)
@@ -84,11 +84,11 @@ def make_call(
         tenant=tenant,
         template=template,
         upstream=upstream,
-        use_cache=_use_cache(own),
-        want_body=own.get(b"x-promptcache-diagnose", b"").strip().lower() == b"body",
+        use_cache=not own or _use_cache(own),
+        want_body=bool(own) and own.get(b"x-promptcache-diagnose", b"").strip().lower() == b"body",
         key_id=key_id,
         changes=changes,
-        trace=_trace(headers),
+        trace=trace,
     )
 
 
@@ -103,12 +103,19 @@ def model_of(payload: Mapping[str, Any]) -> str:
     return model or ""
 
 
-def _trace(headers: RawHeaders) -> str | None:
-    """The trace the caller is in (W3C Trace Context); whether it is well-formed is found out by its users."""
+def _of_ours(headers: RawHeaders) -> tuple[dict[bytes, bytes], str | None]:
+    """The gateway's own headers, and the trace the caller is in (W3C Trace Context).
+
+    Whether that is well-formed is found out by its users.
+    """
+    own: dict[bytes, bytes] = {}
+    trace = None
     for name, value in headers:
-        if name == b"traceparent":
-            return value[:_MAX_TRACE].decode("latin-1")
-    return None
+        if name[:2] == b"x-" and name.startswith(b"x-promptcache-"):
+            own[name] = value
+        elif trace is None and name == b"traceparent":
+            trace = value[:_MAX_TRACE].decode("latin-1")
+    return own, trace
 
 
 def _use_cache(own: Mapping[bytes, bytes]) -> bool:

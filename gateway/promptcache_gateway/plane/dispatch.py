@@ -76,7 +76,7 @@ async def dispatch(
         if not hop.line.circuit.allows():
             failure = failure or _left_alone(hop.line)
             continue
-        here, along = depart(call, hop, theirs(inbound, index))
+        here, along = depart(call, hop, inbound if index == 0 else theirs(inbound, index))
         try:
             reply = await _insist(hop.line, here, along)
         except ApiError as error:
@@ -84,7 +84,7 @@ async def dispatch(
                 raise
             failure = error
             continue
-        if not isinstance(reply, WholeReply) or not goes_on(reply):
+        if reply.status < 400 or not isinstance(reply, WholeReply) or not goes_on(reply):
             return reply
         failure = reply
     assert failure is not None, "a route has at least one hop"
@@ -107,7 +107,9 @@ async def _insist(line: Line, call: Call, inbound: Inbound) -> WholeReply | Stre
                 raise
             wait = pause
         else:
-            asked = _asked_to_wait(reply, line.settings.retry_wait_s) if left else None
+            asked = None
+            if left and reply.status in _RETRIED_STATUS:
+                asked = _asked_to_wait(reply, line.settings.retry_wait_s)
             if asked is None or not line.budget.take():
                 return reply
             wait = asked
@@ -142,7 +144,7 @@ async def _send(line: Line, call: Call, inbound: Inbound) -> WholeReply | Stream
 
 def _asked_to_wait(reply: WholeReply | StreamReply, longest_s: float) -> float | None:
     """The seconds the upstream asked to wait before a retry; None where it did not, or asked for too many."""
-    if reply.status not in _RETRIED_STATUS or not isinstance(reply, WholeReply):
+    if not isinstance(reply, WholeReply):
         return None
     said = dict(reply.headers)
     if said.get(b"x-should-retry", b"").strip().lower() == b"false":

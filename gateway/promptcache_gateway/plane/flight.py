@@ -149,6 +149,8 @@ class Flight:
 
     def _shown(self, summary: dict[str, Any]) -> dict[str, Any]:
         shown = summary if self._admin else without_isolation(summary)
+        if not self.changes:
+            return shown
         made = [change.name for change in self.changes if change.name in MUTATIONS and change.paths]
         return {**shown, "mutations": made} if made else shown
 
@@ -159,27 +161,27 @@ class Flight:
             status = _CUT.get(error, _CUT_OTHERWISE)
         first = reply.first_output_at if reply is not None else None
         return Outcome(
-            status=status,
-            usage=reply.usage if reply is not None else Usage.unreported(),
-            ttft_ms=None if first is None else (first - self._begun) * 1000.0,
-            duration_ms=(time.perf_counter() - self._begun) * 1000.0,
-            engine=reply.engine if reply is not None else None,
-            error=error,
-            response_id=reply.response_id if reply is not None else None,
-            question=self.answer.question if self.answer is not None else None,
-            answer=self.answer.theirs if self.answer is not None else None,
-            changes=self.changes,
-            estimate=self._estimate(error),
+            status,
+            reply.usage if reply is not None else Usage.unreported(),
+            None if first is None else (first - self._begun) * 1000.0,
+            (time.perf_counter() - self._begun) * 1000.0,
+            reply.engine if reply is not None else None,
+            error,
+            reply.response_id if reply is not None else None,
+            self.answer.question if self.answer is not None else None,
+            self.answer.theirs if self.answer is not None else None,
+            self.changes,
+            estimate=None if self.meter is None else self._estimate(self.meter, error),
         )
 
-    def _estimate(self, error: str | None) -> Usage | None:
+    def _estimate(self, meter: OutputMeter, error: str | None) -> Usage | None:
         """What a request that is paid for at the provider has used, where it must be estimated."""
         reply = self.reply
         answered = self._departed and error in _LEFT if reply is None else reply.status < 400
-        if self.meter is None or not answered:
+        if not answered:
             return None
         if isinstance(reply, WholeReply):
-            self.meter.whole(reply.body)
+            meter.whole(reply.body)
         usage = reply.usage if reply is not None else Usage.unreported()
         cut = error is not None
-        return estimated(usage, len(self.received.body), self.meter.seen, cut=cut)
+        return estimated(usage, len(self.received.body), meter.seen, cut=cut)

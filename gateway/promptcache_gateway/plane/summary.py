@@ -65,7 +65,12 @@ def without_isolation(summary: dict[str, Any]) -> dict[str, Any]:
 
 def as_headers(summary: Mapping[str, Any]) -> RawHeaders:
     """The summary's head as ``x-promptcache-*`` headers, in printable ASCII."""
-    return [(name, _header_value(summary[field])) for field, name in _HEADERS if field in summary]
+    found = []
+    for field, name in _HEADERS:
+        value = summary.get(field)  # what is not known is not in it
+        if value is not None:
+            found.append((name, b"%d" % value if type(value) is int else _header_value(value)))
+    return found
 
 
 def as_comment(summary: Mapping[str, Any]) -> bytes:
@@ -87,8 +92,6 @@ def into_body(body: bytes, summary: Mapping[str, Any]) -> bytes:
 
 
 def _header_value(value: object) -> bytes:
-    if type(value) is int:
-        return b"%d" % value
     if type(value) is str and len(value) <= _MAX_HEADER_VALUE and value.isascii() and value.isprintable():
         return value.encode("ascii")
     shown = ", ".join(value) if isinstance(value, list) else value

@@ -72,8 +72,13 @@ class HttpAnswer:
     @property
     def content_length(self) -> int | None:
         """The announced length of the body in bytes, None where it is not announced."""
-        announced = self.header(b"content-length")
-        return int(announced) if announced.isdigit() and not self.header(_TE) else None
+        announced = b""
+        for name, value in self.headers:
+            if name == b"content-length":
+                announced = announced or value
+            elif name == _TE and value:
+                return None
+        return int(announced) if announced.isdigit() else None
 
     def header(self, name: bytes) -> bytes:
         """The first value of a header by its name in lower case, empty where there is none."""
