@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 NAME = "breakpoints"
 _DIALECT = "anthropic.messages"
 _BYTES_A_TOKEN = 4.0  # of English; where an earlier request was counted, its own ratio is taken
-_UNMARKED = frozenset({"thinking", "redacted_thinking"})
+_UNMARKED = ("thinking", "redacted_thinking")
 _STEP = re.compile(r"([a-z_]+)|\[(\d+)\]")
 
 

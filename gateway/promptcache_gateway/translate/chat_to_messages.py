@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_TOKENS = 4096
 _MARK = "cache_control"
 _OPENAI_MARK = "prompt_cache_breakpoint"
-_INSTRUCTING = frozenset({"system", "developer"})
+_INSTRUCTING = ("system", "developer")
 _REFUSED = frozenset(
     {"logprobs", "top_logprobs", "frequency_penalty", "presence_penalty", "logit_bias", "functions", "audio",
      "function_call", "web_search_options"}
@@ -39,7 +39,7 @@ def chat_to_messages(payload: Mapping[str, Any], model: str) -> dict[str, Any]:
         ApiError: 400 naming the path of what is malformed or has no counterpart.
     """
     refuse(payload, _REFUSED)
-    if payload.get("n") not in {None, 1}:
+    if payload.get("n") not in (None, 1):
         raise untranslatable("n", "More than one answer")
     translated: dict[str, Any] = {"model": model}
     if payload.get("tools"):
@@ -77,7 +77,7 @@ def _output_config(payload: Mapping[str, Any]) -> dict[str, Any]:
     config: dict[str, Any] = {}
     effort = payload.get("reasoning_effort")
     if effort is not None:
-        if effort not in {"low", "medium", "high"}:
+        if effort not in ("low", "medium", "high"):
             raise untranslatable("reasoning_effort", f"The effort {str(effort)[:40]!r}")
         config["effort"] = effort
     form = payload.get("response_format")
@@ -113,7 +113,8 @@ def _tool_choice(payload: Mapping[str, Any]) -> dict[str, Any] | None:
         function = an_object(choice.get("function"), "tool_choice.function")
         said = {"type": "tool", "name": a_text(function.get("name"), "tool_choice.function.name")}
     else:
-        kind = {None: "auto", "auto": "auto", "required": "any", "none": "none"}.get(choice)
+        kinds = {"auto": "auto", "required": "any", "none": "none"}
+        kind = "auto" if choice is None else kinds.get(choice) if isinstance(choice, str) else None
         if kind is None:
             raise wrong("tool_choice", "auto, required, none or a function")
         said = {"type": kind}

@@ -137,7 +137,7 @@ def _format(payload: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _tool(tool: object, path: str, flavor: Flavor) -> dict[str, Any]:
     tool = an_object(tool, path)
-    if tool.get("type") not in {None, "custom"}:
+    if tool.get("type") not in (None, "custom"):
         raise untranslatable(path, f"The provider's own tool {str(tool['type'])[:40]!r}")
     function: dict[str, Any] = {"name": a_text(tool.get("name"), f"{path}.name")}
     if tool.get("description") is not None:
@@ -169,7 +169,7 @@ def _messages(payload: Mapping[str, Any], flavor: Flavor) -> list[dict[str, Any]
         path = f"messages[{index}]"
         message = an_object(item, path)
         role, content = message.get("role"), message.get("content")
-        if role not in {"user", "assistant", "system"}:
+        if role not in ("user", "assistant", "system"):
             raise wrong(f"{path}.role", "user, assistant or system")
         if isinstance(content, str):
             messages.append({"role": role, "content": content})

@@ -26,7 +26,7 @@ _KNOWN = _REFUSED | {
     "stream", "stream_options", "store", "include", "truncation", "metadata", "prompt_cache_options",
     "max_tool_calls",
 }  # fmt: skip
-_TEXTS = frozenset({"input_text", "output_text", "text"})
+_TEXTS = ("input_text", "output_text", "text")
 _BREAKPOINT = "prompt_cache_breakpoint"
 # Where a chat completion has what the caller sent elsewhere, but for its messages.
 _PLACES = tuple(
@@ -178,7 +178,7 @@ def _add(messages: list[dict[str, Any]], item: Mapping[str, Any], path: str, fla
     kind = item.get("type", "message")
     if kind == "message":
         role = item.get("role")
-        if role not in {"user", "assistant", "system", "developer"}:
+        if role not in ("user", "assistant", "system", "developer"):
             raise wrong(f"{path}.role", "user, assistant, system or developer")
         content = _content(item.get("content"), f"{path}.content", flavor)
         if role == "assistant" and messages and _only_thought(messages[-1]):
