@@ -12,22 +12,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.comparison import compare
+from promptcache_gateway.observe.marked import marks_of
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.history import Match
     from promptcache_gateway.observe.masking import Masker
+    from promptcache_gateway.observe.prompt import Prompt
 
 _FORM_ONLY = frozenset({"PC201", "PC202", "PC203", "PC204", "PC205", "PC206", "PC301"})
 """The same said in another way; whoever says something else may well have another prompt."""
 
 
 def in_another_form(
-    comparison: Comparison, match: Match, route: tuple[str, str], masker: Masker
+    comparison: Comparison, match: Match, route: tuple[str, str], masker: Masker, *, marked_only: bool
 ) -> tuple[Match, Comparison]:
     """The match and the comparison to go by: with the other form, where that left more than is alive.
 
-    Another conversation's request is one only where it says the same to the letter's form.
+    Another conversation's request is one only where it says the same, written otherwise. ``marked_only``:
+    only what ends at a breakpoint is kept.
     """
     if comparison.broken:
         return match, comparison
@@ -38,7 +41,14 @@ def in_another_form(
         found = compare(comparison.later, own, route, masker)
         if found is None or not found.broken or found.matching_bytes <= found.living_bytes:
             continue
+        if marked_only and max(marks_of(other.prompt), default=found.depth) < found.depth:
+            continue  # nothing was kept where they part
         codes = found.divergence.causes
-        if codes and (found.same_conversation or _FORM_ONLY.issuperset(codes)):
+        if codes and (_is_continued(other.prompt, comparison.later) or _FORM_ONLY.issuperset(codes)):
             return own, found
     return match, comparison
+
+
+def _is_continued(earlier: Prompt, later: Prompt) -> bool:
+    """Whether what a request ended with stands in the other one's history."""
+    return earlier.keys[-1] in later.keys[later.head : later.turn]

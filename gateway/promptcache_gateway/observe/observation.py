@@ -120,7 +120,9 @@ class Observation:
             comparison = compare(sight.prompt, match, route, masker, compacted=match is not own)
             if comparison is not None and match is own:
                 comparison = unless_drawn_anew(comparison, masker, shuffled=match.shuffled)
-                match, comparison = in_another_form(comparison, match, route, masker)
+                match, comparison = in_another_form(
+                    comparison, match, route, masker, marked_only=sight.rules.marked_only
+                )
         return Evidence(
             prompt=sight.prompt,
             match=match,

@@ -126,10 +126,16 @@ def the_first_after_a_pause(write: Write, author: Author) -> Scene:
 
 
 def two_customers_after_a_pause(author: Author) -> Scene:
-    """Each has a prompt of their own."""
+    """Each has a prompt of their own, and both have the same examples behind it or none."""
+    shown = [
+        {"role": role, "content": author.answer()}
+        for _ in range(author.random.randrange(4))
+        for role in ("user", "assistant")
+    ]
 
     def write(body: Body, form: int) -> Body:
-        return _head(body, f"You help {('Ada Byron', 'Bo Li')[form]}.\n{body['messages'][0]['content']}")
+        rules = f"You help {('Ada Byron', 'Bo Li')[form]}.\n{body['messages'][0]['content']}"
+        return _head({**body, "messages": [body["messages"][0], *shown, *body["messages"][1:]]}, rules)
 
     bodies = _questions(author, write, [0, 1, 0, 1, 0, 1])
     return Scene(bodies, frozenset({"PC802"}), Provider, pauses=(5.0, 5.0, 5.0, 5.0, _PAUSE_S))
