@@ -369,3 +369,74 @@ def test_a_system_prompt_that_is_written_anew_must_be_seen_to_change(given, writ
     """
     found = lint_text(dedent(text), "chat.py", Settings()).findings
     assert [(finding.code, str(finding.severity)) for finding in found] == [("PC403", severity)]
+
+
+BODIES = {
+    "a body of Anthropic's, for Bedrock": (
+        "PC102",
+        """
+        import json, uuid
+        def ask(client, messages):
+            body = json.dumps({"anthropic_version": "bedrock-2023-05-31", "system": f"{uuid.uuid4()} {RULES}",
+                               "messages": messages})
+            return client.invoke_model(modelId="m", body=body)
+        """,
+    ),
+    "a body of Gemini's": (
+        "PC101",
+        """
+        import requests, time
+        def ask(contents):
+            system = {"parts": [{"text": f"It is {time.time()}. {RULES}"}]}
+            options = {"temperature": 0}
+            body = {"system_instruction": system, "contents": contents, "generationConfig": options}
+            return requests.post("https://generativelanguage.googleapis.com/m:generateContent", json=body)
+        """,
+    ),
+    "options of one request to Gemini": (
+        "PC101",
+        """
+        from google import genai
+        import time
+        def ask(client, contents):
+            config = genai.types.GenerateContentConfig(system_instruction=f"It is {time.time()}. " + RULES)
+            return client.models.generate_content(model="m", contents=contents, config=config)
+        """,
+    ),
+    "an id that a field's factory makes": (
+        "PC102",
+        """
+        import dataclasses, uuid
+        from openai import OpenAI
+        @dataclasses.dataclass
+        class Asked:
+            text: str
+            key: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
+            notes: list = dataclasses.field(default_factory=list)
+        def ask(talk, text):
+            asked = Asked(text)
+            messages = [{"role": "system", "content": f"{asked.key} {RULES}"}, *talk]
+            return OpenAI().chat.completions.create(model="m", messages=messages)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "text"), BODIES.values(), ids=BODIES)
+def test_what_goes_with_one_request_is_proven(code, text):
+    written = f"RULES = '{RULES} {RULES} {RULES}'\n{dedent(text)}"
+    found = lint_text(written, "agent.py", Settings()).findings
+    assert [(finding.code, str(finding.severity)) for finding in found] == [(code, "error")]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        'return {"system": f"It is {time.time()}. {RULES}", "messages": messages}',
+        'return {"model": "m", "system": f"It is {time.time()}. {RULES}"}',
+        'return {"model": "m", "system": time.time(), "messages": messages}',
+    ],
+)
+def test_what_lacks_a_part_of_a_body_is_none(row):
+    text = f"import time\nRULES = '{RULES} {RULES} {RULES}'\ndef record(messages):\n    {row}\n"
+    assert not lint_text(text, "agent.py", Settings()).findings

@@ -141,6 +141,9 @@ def _call(node: nodes.Call, scope: Scope, place: Place) -> Traits:
             return _with_format(receiver, node.args, scope)
         if receiver:
             return receiver
+    known = scope.values.get(f"{spell(target)}()")
+    if known is not None:
+        return tuple(trait.through(place) for trait in known)
     mark = scope.vocabulary.name(spell(target)) or scope.vocabulary.call(spell(target))
     if mark is not None:
         own = Trait(mark, place, label)

@@ -86,6 +86,7 @@ class UserDataBeforeStaticText(SignRule):
                 ),
                 r"(?:first|last|full|display)_name|e_?mail(?:_address)?|phone(?:_number)?|user_?name|login",
                 r"(?:tenant|org|organi[sz]ation|company)_(?:id|name)",
+                r"(?:request_)?(?:remote_addr|client_(?:host|ip)|user_agent)",
             ),
         ),
     )

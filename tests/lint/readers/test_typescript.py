@@ -424,6 +424,13 @@ FOUND = {
         """,
         [("PC402", 3)],
     ),
+    "a body of Gemini's": (
+        """
+        export const ask = (contents) => fetch(URL, { method: "POST", body: JSON.stringify({
+          systemInstruction: { parts: [{ text: `You are a clerk. It is ${Date.now()}. Be brief and polite.` }] }, contents }) });
+        """,
+        [("PC101", 2)],
+    ),
     "the task of the turn before static text": (
         """
         export function systemPrompt(task) {

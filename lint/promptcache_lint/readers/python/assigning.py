@@ -55,5 +55,6 @@ def _store_item(machine: Interpreter, target: ast.Subscript, value: Value, frame
         frame.set(spelling, container.set(key if isinstance(key, str) else None, value))
     elif isinstance(container, Seq):
         frame.set(spelling, Seq((*container.items, value), container.traits, container.kind, partial=True))
+    machine.jinja.stored(container, key, value)
     if isinstance(key, str):
         machine.sinks.assigned(key, value, target, frame)

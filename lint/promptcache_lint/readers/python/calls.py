@@ -176,7 +176,11 @@ def _run(machine: Interpreter, made: Call, receiver: Value | None, frame: Frame)
         case Ref(target=Class() as cls):
             named = {name: value for name, (value, _) in made.named.items()}
             return machine.objects.instantiate(cls, made.values, named, frame, place)
-    known = known_function(machine, made, frame, place)
+    if isinstance(receiver, Ref) and isinstance(made.node.func, ast.Attribute):
+        filled = machine.jinja.method(made, receiver, made.node.func.attr, frame)
+        if filled is not None:
+            return filled
+    known = machine.jinja.made(made, frame) or known_function(machine, made, frame, place)
     if known is not None:
         return known
     mark = machine.vocabulary.call(made.dotted) if made.dotted else None
@@ -193,7 +197,7 @@ def _invoke(machine: Interpreter, made: Call, ref: Ref, function: Function, fram
     place = frame.module.place(made.node)
     named = dict(ref.named) | {name: value for name, (value, _) in made.named.items()}
     nested = frame.find_nested(function.name) is function or isinstance(function.node, ast.Lambda)
-    outer = frame if nested else None
+    outer = ref.closure or (frame if nested else None)
     value, left = machine.invoke(
         function, [*ref.given, *made.values], named, frame, place, bound=ref.bound, outer=outer
     )

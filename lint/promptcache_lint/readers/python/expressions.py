@@ -10,6 +10,7 @@ from promptcache_lint.prompts import Hole, Text, Trait
 from promptcache_lint.readers.placeholders import date_only
 from promptcache_lint.readers.python import calls, containers, strings, templates
 from promptcache_lint.readers.python.ages import as_age
+from promptcache_lint.readers.python.jinja_templates import Environment
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.program import Class, Function, Module
 from promptcache_lint.readers.python.values import (
@@ -81,7 +82,7 @@ def _walrus(machine: Interpreter, node: ast.NamedExpr, frame: Frame) -> Value:
 
 
 def _lambda(machine: Interpreter, node: ast.Lambda, frame: Frame) -> Value:  # noqa: ARG001 - one of `KINDS`
-    return Ref("lambda", Function(node, frame.module))
+    return Ref("lambda", Function(node, frame.module), closure=frame)
 
 
 def _signed(machine: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:
@@ -115,9 +116,9 @@ def _name(machine: Interpreter, node: ast.Name, frame: Frame) -> Value:
     value = frame.find(name)
     if value is not None:
         return value
-    nested = frame.find_nested(name)
-    if nested is not None:
-        return Ref(name, nested, bound=None)
+    defining = frame.defining(name)
+    if defining is not None:
+        return Ref(name, defining.nested[name], closure=defining)
     module = frame.module
     value = machine.global_value(module, name, frame)
     if value is not None:
@@ -181,6 +182,8 @@ def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value
             if isinstance(found, Function | Class | Module):
                 return Ref(dotted, found)
             return Ref(dotted)
+        case Ref(target=Environment() as environment):
+            return machine.jinja.attribute(environment, node.attr)
         case Instance():
             value = machine.objects.attribute(base, node.attr, frame, place)
             return value if value is not None else Thing(path or node.attr)

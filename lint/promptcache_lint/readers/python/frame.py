@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Frame"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Frame:
     """One run of a function's or module's body.
 
@@ -58,12 +58,15 @@ class Frame:
 
     def find_nested(self, name: str) -> Function | None:
         """A function defined inside this one or an enclosing one."""
+        frame = self.defining(name)
+        return frame.nested[name] if frame is not None else None
+
+    def defining(self, name: str) -> Frame | None:
+        """The frame, this one or an enclosing one, that has a nested function of this name."""
         frame: Frame | None = self
-        while frame is not None:
-            if name in frame.nested:
-                return frame.nested[name]
+        while frame is not None and name not in frame.nested:
             frame = frame.outer
-        return None
+        return frame
 
     def set(self, name: str, value: Value) -> None:
         """Bind a name, and forget what was known of its attributes."""

@@ -28,7 +28,7 @@ _PROMPT_HINTS: dict[str, tuple[str, ...]] = {
     ),
     "system": (
         *("system_m", "systemm", "system =", "system=", '"system"', "'system'"),
-        *("role.system", "from_system", "system_role"),
+        *("role.system", "from_system", "system_role", "system_i", "systemi"),
     ),
     "role": ('"role"', "'role'"),
     "completion": ("completion(", "completions."),
@@ -126,7 +126,7 @@ _NO_WORD = {code: " " for code in range(128) if not _WORD.match(chr(code))}
 _MAKES_TEXT = re.compile(r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=")
 _PUTS_TOGETHER = re.compile(
     r"""\b[rR]?[fF][rR]?["']|\.format\(|\.join\(|\+=|["']\s*%\s|\s\+\s|\.replace\(|ubstitute|"""
-    r"""cache_control|cachePoint|claude|\{[a-z_]+\}|\.partial\("""
+    r"""cache_control|cachePoint|claude|\{[a-z_]+\}|\.partial\(|\.render(?:_async)?\(|render_template"""
 )
 
 

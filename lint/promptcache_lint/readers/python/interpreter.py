@@ -16,6 +16,7 @@ from promptcache_lint.readers.python import effects, expressions, statements
 from promptcache_lint.readers.python.assigning import assign
 from promptcache_lint.readers.python.counters import Counters
 from promptcache_lint.readers.python.frame import Frame
+from promptcache_lint.readers.python.jinja_templates import JinjaTemplates
 from promptcache_lint.readers.python.objects import Objects, settled
 from promptcache_lint.readers.python.own_clients import OwnClients
 from promptcache_lint.readers.python.parameters import unbound_parameter
@@ -66,6 +67,7 @@ class Interpreter:
         self.relevance = Relevance(program)
         self.traces = Traces(self)
         self.objects = Objects(self)
+        self.jinja = JinjaTemplates(self)
         self.clients = OwnClients(self)
         self.counters = Counters(vocabulary)
 

@@ -5,6 +5,7 @@ An attribute is what the constructor or another method stores, a property's resu
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,11 +50,20 @@ class Objects:
         """An object of a class of the program, with the attributes its constructor gives it."""
         constructor = self.method(cls, "__init__")
         if constructor is None:
-            fields = [name for name, _ in cls.fields.items()]
-            attributes = {**dict(zip(fields, arguments, strict=False)), **named}
-            return Instance(cls, tuple(attributes.items()))
+            attributes = {**dict(zip(cls.fields, arguments, strict=False)), **named}
+            return Instance(cls, tuple((attributes | self._made_anew(cls, attributes)).items()))
         _, left = self._machine.invoke(constructor, arguments, named, frame, place, bound=Instance(cls))
         return Instance(cls, own_attributes(left) if left is not None else ())
+
+    def _made_anew(self, cls: Class, given: dict[str, Value]) -> dict[str, Value]:
+        """The fields that a factory fills for each object: ``field(default_factory=uuid4)``."""
+        found: dict[str, Value] = {}
+        for name, expression in cls.fields.items():
+            factory = _factory(expression) if name not in given else None
+            if factory is not None:
+                made = ast.copy_location(ast.Call(func=factory, args=[], keywords=[]), factory)
+                found[name] = self._machine.evaluate(made, self._definition_frame(cls))
+        return found
 
     def method(self, cls: Class, name: str, depth: int = 0) -> Function | None:
         """A method of a class or of its bases in the tree."""
@@ -141,6 +151,23 @@ class Objects:
     @staticmethod
     def _definition_frame(owner: Class) -> Frame:
         return Frame(owner.module, owner=owner)
+
+
+def _factory(expression: ast.expr | None) -> ast.expr | None:
+    """What makes a field's value, unless it is an empty list, dict or text."""
+    match expression:
+        case ast.Call(keywords=[*_, ast.keyword(arg="default_factory", value=factory)]):
+            plain = isinstance(factory, ast.Name) and factory.id in {
+                "list",
+                "dict",
+                "str",
+                "int",
+                "set",
+                "tuple",
+            }
+            return None if plain else factory
+        case _:
+            return None
 
 
 def _kept(trait: Trait) -> Trait:

@@ -30,13 +30,18 @@ class Program:
     """The modules of the linted tree, parsed on demand. ``size`` is that of their sources, in characters."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+        self.workspace = workspace
         self.size = 0
         self._modules: dict[Path, Module | None] = {}
         self._displayed: dict[str, Module] = {}
         self._folders = Folders(workspace.roots)
         self._package: Path | None = None
         self._resolved: dict[tuple[str, str], Definition | None] = {}
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that are linted."""
+        return self.workspace.roots
 
     def add(self, module: Module) -> None:
         """Keep a module that has been parsed already."""
@@ -62,7 +67,7 @@ class Program:
         try:
             if path.stat().st_size <= _LARGEST_MODULE:
                 text = path.read_text(encoding="utf-8")
-                module = parse_module(path, self._workspace.source(path, text))
+                module = parse_module(path, self.workspace.source(path, text))
         except (OSError, ValueError, UnreadableFileError):
             module = None
         if module is None:

@@ -24,13 +24,19 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["SYSTEM_KEYWORDS", "Cutter", "grows", "is_tool", "literal", "sends", "spoken"]
+__all__ = ["SYSTEM_KEYWORDS", "Cutter", "grows", "is_tool", "literal", "sends", "spoken", "talk_of"]
 
 SYSTEM_KEYWORDS = (
     *("system", "instructions", "system_prompt", "system_instruction", "system_message"),
     *("developer_message", "preamble", "system_template", "system_instructions", "developer_instructions"),
     *("instruction", "global_instruction", "backstory", "custom_instructions", "additional_instructions"),
 )
+_OF_A_BODY = (
+    *("model", "max_tokens", "max_output_tokens", "anthropic_version", "temperature", "stream"),
+    *("generationConfig", "generation_config", "inferenceConfig", "modelId"),
+)
+_OF_ONE_REQUEST = {"GenerateContentConfig", "GenerateContentConfigDict", "ChatCompletionRequest"}
+"""Classes of options that go with one request."""
 _MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint", "cache_point")
 _NOWHERE = ast.Constant("", lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
 
@@ -59,10 +65,16 @@ def grows(value: Value) -> bool:
     return value.partial or any(not isinstance(item, Map) for item in value.items)
 
 
+def talk_of(body: Map) -> Value | None:
+    """The messages of a request's body."""
+    found = (body.get(name) for name in ("messages", "contents", "input"))
+    return next((value for value in found if value is not None), None)
+
+
 def sends(path: str) -> bool:
     """Whether a call with a system prompt asks a model, by its name, and makes no agent that keeps it."""
     last = path.rpartition(".")[2]
-    return not last[:1].isupper() and not sets_up(last)
+    return last in _OF_ONE_REQUEST or (not last[:1].isupper() and not sets_up(last))
 
 
 def is_tool(value: Map) -> bool:
@@ -107,6 +119,20 @@ class Cutter:
         if segments and ("cache_control" in made.named or "cache_control_injection_points" in made.named):
             segments[-1] = replace(segments[-1], breakpoint=True)
         return tuple(segments)
+
+    def body(self, value: Map, node: ast.expr) -> list[Segment]:
+        """The segments of a dict that is a request's body with a system prompt of its own; else none."""
+        if talk_of(value) is None or not any(value.get(name) is not None for name in _OF_A_BODY):
+            return []
+        for keyword in ("system", "system_instruction", "systemInstruction", "instructions"):
+            system = value.get(keyword)
+            if isinstance(system, Map):
+                system = system.get("parts")
+            if isinstance(system, Str | Seq):
+                talk = talk_of(value)
+                messages = self.messages(talk) if isinstance(talk, Seq) else []
+                return self.content(system, node, keyword, "system") + messages
+        return []
 
     def tools(self, made: Call) -> list[Segment]:
         """The tools of a call: their definitions, then their order."""

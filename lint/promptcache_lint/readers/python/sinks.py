@@ -27,6 +27,7 @@ from promptcache_lint.readers.python.requests import (
     literal,
     sends,
     spoken,
+    talk_of,
 )
 from promptcache_lint.readers.python.speakers import made_message
 from promptcache_lint.readers.python.values import Map, Seq, Str
@@ -96,6 +97,9 @@ class Sinks:
         elif is_tool(value):
             segment = self._cutter(frame).tool(value, node)
             self._add("tool", (segment,), frame.module.place(node), frame)
+        elif segments := self._cutter(frame).body(value, node):
+            talks = grows(talk_of(value) or value)
+            self._add("body", tuple(segments), frame.module.place(node), frame, sent=node, grows=talks)
 
     def built_list(self, value: Seq, node: ast.expr, frame: Frame) -> None:
         """A list or tuple display was evaluated: it may be a list of messages, or a pair of role and text."""

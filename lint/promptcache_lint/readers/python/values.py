@@ -112,7 +112,8 @@ class Instance:
 class Ref:
     """A function, class or module: by dotted name, and with its definition where the program has it.
 
-    ``bound`` is the object a method belongs to; ``given`` are arguments fixed by `functools.partial`.
+    ``bound`` is the object a method belongs to; ``given`` are arguments fixed by `functools.partial`;
+    ``closure`` is the frame in which a nested function or a lambda was defined.
     """
 
     dotted: str
@@ -120,6 +121,7 @@ class Ref:
     bound: Value | None = None
     given: tuple[Value, ...] = ()
     named: tuple[tuple[str, Value], ...] = ()
+    closure: Any = None
 
 
 Value = Str | Thing | Seq | Map | Instance | Ref

@@ -30,6 +30,8 @@ _HINTS = (
         "preamble",
         "systemm",
         "system_m",
+        "systeminstruction",
+        "system_instruction",
         "system:",
         '"system"',
         "'system'",

@@ -189,6 +189,9 @@ class Sinks:
                 continue
             for keyword in SYSTEM_KEYS:
                 value = given.get(keyword)
+                parts = value.get("parts") if isinstance(value, Map) else None
+                if isinstance(parts, Seq):
+                    self._emit(keyword, "system", parts, node, frame, strength=1)
                 if isinstance(value, Str) and own_words(value) >= ENOUGH_WORDS:
                     self._emit(keyword, "system", value, node, frame, strength=1)
 
