@@ -40,7 +40,11 @@ _IMPORT = re.compile(
 )
 _OPENS_OTHERS = re.compile(r"\{%-?\+?\s*(?:include|import|from|extends)\b")
 _REFERS = re.compile(r"\bfile:|!include")
+_RENDERS_FILES = re.compile(r"\b(?:get_template|select_template|render_template)\(")
+_READS_FILES = re.compile(r"\bread_text\(|\.read\(\)")
 _LARGEST = 2_000_000
+_OPEN = ""
+"""The digest of a file that depends on others which its text does not tell."""
 
 
 def dependencies_of(file: InputFile, reader: Reader, workspace: Workspace) -> str | None:
@@ -83,14 +87,19 @@ class _Imports:
         self._known: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._digests: dict[str, str] = {}
 
-    def digest(self, path: str, text: str) -> str:
-        """A digest of all files that ``path``, which holds ``text``, imports, directly or not."""
+    def digest(self, path: str, text: str) -> str | None:
+        """A digest of all files that ``path``, which holds ``text``, imports, directly or not.
+
+        None where one of them, or the file itself, depends on more than its imports tell.
+        """
+        if _reads_templates(text):
+            return None
         parts = []
         for target in self._targets(path, text):
             if target not in self._digests:
                 self._sum_up(target)
             parts.append(self._digests[target])
-        return _together(parts)
+        return None if _OPEN in parts else _together(parts)
 
     def _sum_up(self, start: str) -> None:
         """Give every file that can be reached from ``start`` its digest: Tarjan's components, in a loop."""
@@ -121,9 +130,10 @@ class _Imports:
     def _close(self, members: list[str]) -> None:
         """One digest for the files of a ring: of what they hold, and of what they import outside of it."""
         outside = {target for path in members for target in self._read(path)[1]}.difference(members)
-        parts = [f"{path}\0{self._read(path)[0]}" for path in members]
-        parts += {self._digests[target] for target in outside}
-        digest = _together(parts)
+        own = [self._read(path)[0] for path in members]
+        others = {self._digests[target] for target in outside}
+        parts = [f"{path}\0{held}" for path, held in zip(members, own, strict=True)]
+        digest = _OPEN if _OPEN in own or _OPEN in others else _together([*parts, *others])
         self._digests.update(dict.fromkeys(members, digest))
 
     def _read(self, path: str) -> tuple[str, tuple[str, ...]]:
@@ -132,8 +142,9 @@ class _Imports:
                 data = Path(path).read_bytes() if os.path.getsize(path) <= _LARGEST else b""  # noqa: PTH202
             except OSError:
                 data = b""
-            targets = self._targets(path, data.decode("utf-8", "replace"))
-            self._known[path] = (sha256(data).hexdigest(), tuple(targets))
+            text = data.decode("utf-8", "replace")
+            digest = _OPEN if _reads_templates(text) else sha256(data).hexdigest()
+            self._known[path] = (digest, tuple(self._targets(path, text)))
         return self._known[path]
 
     def _targets(self, path: str, text: str) -> list[str]:
@@ -196,6 +207,13 @@ class _PythonImports:
                         above = os.path.dirname(above)  # noqa: PTH120
             self._folders[folder] = tuple(dict.fromkeys(found))
         return self._folders[folder]
+
+
+def _reads_templates(text: str) -> bool:
+    """Whether a program renders Jinja2 templates from files, whose names may come from anywhere."""
+    return _RENDERS_FILES.search(text) is not None or (
+        "jinja2" in text and _READS_FILES.search(text) is not None
+    )
 
 
 def _together(parts: list[str]) -> str:

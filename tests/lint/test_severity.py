@@ -440,3 +440,40 @@ def test_what_goes_with_one_request_is_proven(code, text):
 def test_what_lacks_a_part_of_a_body_is_none(row):
     text = f"import time\nRULES = '{RULES} {RULES} {RULES}'\ndef record(messages):\n    {row}\n"
     assert not lint_text(text, "agent.py", Settings()).findings
+
+
+@pytest.mark.parametrize(
+    ("made_in", "severity"), [("async def initialize", "warning"), ("def ask_again", "error")]
+)
+def test_a_prompt_that_is_made_when_an_object_is_set_up_holds(made_in, severity):
+    text = f"""
+    from datetime import datetime
+    from openai import OpenAI
+    class Clerk:
+        {made_in}(self):
+            self.rules = f"It is {{datetime.now()}}. {RULES}"
+        def ask(self, talk):
+            messages = [{{"role": "system", "content": self.rules + self.found()}}, *talk]
+            return OpenAI().chat.completions.create(model="m", messages=messages)
+    """
+    found = lint_text(dedent(text), "clerk.py", Settings()).findings
+    assert [(finding.code, str(finding.severity)) for finding in found] == [("PC101", severity)]
+
+
+@pytest.mark.parametrize(("kept", "severity"), [(20, "warning"), (38, "error")])
+def test_a_cut_to_half_is_made_rarely(kept, severity):
+    text = f"""
+    from openai import OpenAI
+    class Chat:
+        def ask(self, question):
+            self.history.append({{"role": "user", "content": question}})
+            if len(self.history) > 40:
+                keep = {kept}
+                while is_result(self.history[-keep]):
+                    keep += 1
+                keep = min(keep, len(self.history))
+                self.history = self.history[-keep:]
+            return OpenAI().chat.completions.create(model="m", messages=self.history)
+    """
+    found = lint_text(dedent(text), "chat.py", Settings()).findings
+    assert [(finding.code, str(finding.severity)) for finding in found] == [("PC501", severity)]

@@ -115,6 +115,7 @@ LIKELY_SOURCES = frozenset(
             "set",
         ),
         *("union", "glob", "walk", "id", "hash", "object", "generate", "version", "system", "machine"),
+        *("get_template", "from_string", "Template"),  # what a Jinja2 environment shares may be one
     }
 )
 """Words that are sources when they are called, and otherwise only words."""

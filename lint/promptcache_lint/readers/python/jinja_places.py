@@ -65,9 +65,7 @@ class Literal:
         """A trait at its places; one that only a name in the template suggests is guessed."""
         named = trait.origin.path == _NOWHERE
         flow = tuple(map(self._place, trait.flow))
-        return replace(
-            trait, origin=self._place(trait.origin), flow=flow, guessed=trait.guessed or named
-        )
+        return replace(trait, origin=self._place(trait.origin), flow=flow, guessed=trait.guessed or named)
 
     def _place(self, place: Place) -> Place:
         if place.path != _NOWHERE:

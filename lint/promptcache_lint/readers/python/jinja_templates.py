@@ -1,8 +1,8 @@
 """Jinja2 templates that a program renders: ``Template(text).render(now=…)``, ``env.get_template(name)``.
 
-Where static text and fields stand is the Jinja2 reader's business: here the values of the program are put
-into its scope. A value that fills a field of a literal stands in the literal; one that fills a field of a file
-stands at the call, and its way leads through the field.
+Where static text and fields stand is the Jinja2 reader's business; `jinja_scope` tells it what fills them. A
+value that fills a field of a literal stands in the literal; one that fills a field of a file stands at the
+call, and its way leads through the field.
 """
 
 from __future__ import annotations
@@ -12,15 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
-from promptcache_lint.prompts import Text, Trait
 from promptcache_lint.readers.jinja_parts import TemplateWalker
-from promptcache_lint.readers.jinja_values import Scope
-from promptcache_lint.readers.python import strings
 from promptcache_lint.readers.python.jinja_files import file_named, file_read, written_in
 from promptcache_lint.readers.python.jinja_places import Literal, as_filled
-from promptcache_lint.readers.python.modules import Function
+from promptcache_lint.readers.python.jinja_scope import Filler
 from promptcache_lint.readers.python.values import (
-    Instance,
     Map,
     Ref,
     Seq,
@@ -28,7 +24,6 @@ from promptcache_lint.readers.python.values import (
     Thing,
     traits_of,
     union_of,
-    with_traits,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +79,7 @@ class JinjaTemplates:
         self._machine = machine
 
     def made(self, made: Call, frame: Frame) -> Value | None:
-        """What a call makes: an environment, a loader, a template, or a rendered text; None if none of these."""
+        """An environment, a loader, a template or a rendered text that a call makes; None for any other."""
         if "jinja2" not in made.dotted and made.dotted not in _FLASK:
             return None
         if _ENVIRONMENT.fullmatch(made.dotted):
@@ -153,86 +148,27 @@ class JinjaTemplates:
     def _rendered(self, template: Template, made: Call, frame: Frame) -> Value:
         """The text that a template gives when it is rendered by ``made``."""
         shared = {key: (value, made.node) for key, value in template.environment.shared.pairs if key}
-        given = {**shared, **_given(made)}
-        label, place = frame.module.label(made.node), frame.module.place(made.node)
-        workspace = self._machine.program.workspace
-        unknown = Thing(label, union_of(traits_of(value) for value, _ in _given(made).values()))
+        filler = Filler(self._machine, frame, {**shared, **_given(made)})
+        program, place = self._machine.program, frame.module.place(made.node)
+        unknown = Thing(
+            frame.module.label(made.node), union_of(traits_of(value) for value, _ in _given(made).values())
+        )
         try:
             if template.text is not None:
-                literal = Literal(template.text.parts, frame.module, self._machine.program)
-                scope = self._scope(literal.text, given, frame)
+                literal = Literal(template.text.parts, frame.module, program)
+                scope = filler.scope(literal.text)
                 scope.blocks.update(literal.holes)
-                walker = TemplateWalker(workspace, frame.module.path, literal.source)
+                walker = TemplateWalker(program.workspace, frame.module.path, literal.source)
                 return Str(literal.placed(walker.parts(literal.text, scope)))
             if template.file is None:
                 return unknown
             text = template.file.read_text(encoding="utf-8").replace("\r\n", "\n")
-            source = workspace.source(template.file, text)
-            scope = self._scope(text, given, frame)
-            parts = TemplateWalker(workspace, template.file, source).parts(text, scope)
-            return Str(as_filled(parts, place))
-        except (OSError, ValueError, UnreadableFileError):
-            return with_traits(unknown, ())
-
-    def _scope(self, text: str, given: dict[str, tuple[Value, ast.expr]], frame: Frame) -> Scope:
-        scope = Scope(self._machine.vocabulary)
-        for name, (value, expression) in given.items():
-            if name in text:
-                self._enter(scope, text, name, value, expression, frame, 0)
-        return scope
-
-    def _enter(
-        self,
-        scope: Scope,
-        text: str,
-        name: str,
-        value: Value,
-        node: ast.expr,
-        frame: Frame,
-        depth: int,
-    ) -> None:
-        """Give a name of a template its value; ``text`` is the template's."""
-        match value:
-            case Str():
-                scope.values[name] = traits_of(value)
-                scope.blocks[name] = strings.parts_of(self._machine, value, node, frame)
-            case Ref():
-                self._enter_function(scope, name, value, node, frame)
-            case Instance() | Map() if depth < _DEEPEST:
-                if isinstance(value, Map):
-                    scope.values[name] = value.traits
-                place = frame.module.place(node)
-                for attribute in dict.fromkeys(re.findall(rf"\b{re.escape(name)}\.(\w+)", text)):
-                    if isinstance(value, Map):
-                        inner = value.get(attribute)
-                    else:
-                        inner = self._machine.objects.attribute(value, attribute, frame, place)
-                    if inner is not None:
-                        self._enter(scope, text, f"{name}.{attribute}", inner, node, frame, depth + 1)
-            case Thing(constant=str() as constant):
-                scope.values[name] = ()
-                scope.blocks[name] = (Text(constant, frame.module.place(node)),)
-            case Thing(traits=(), settled=False):
-                hole = strings.parts_of(self._machine, value, node, frame)[0]
-                if traits := traits_of(Str((hole,))):
-                    scope.values[name] = traits
-            case _:
-                scope.values[name] = traits_of(value)
-
-    def _enter_function(self, scope: Scope, name: str, value: Ref, node: ast.expr, frame: Frame) -> None:
-        """A function that a template may call."""
-        place = frame.module.place(node)
-        if isinstance(value.target, Function):
-            outer = value.closure if value.closure is not None else frame
-            nested = value.closure is not None or not value.target.name
-            result, _ = self._machine.invoke(
-                value.target, [], {}, frame, place, bound=value.bound, outer=outer if nested else None
+            walker = TemplateWalker(
+                program.workspace, template.file, program.workspace.source(template.file, text)
             )
-            scope.values[f"{name}()"] = traits_of(result)
-            if isinstance(result, Str):
-                scope.blocks[name] = result.parts
-        elif (mark := self._machine.vocabulary.call(value.dotted)) is not None:
-            scope.values[f"{name}()"] = (Trait(mark, place, f"{value.dotted}()"),)
+            return Str(as_filled(walker.parts(text, filler.scope(text)), place))
+        except (OSError, ValueError, UnreadableFileError):
+            return unknown
 
 
 def _given(made: Call) -> dict[str, tuple[Value, ast.expr]]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.program import Class
 from promptcache_lint.readers.python.slices import Slices
@@ -130,7 +131,7 @@ class Objects:
             frame = self._machine.run_only(method, self._slices.deciding(method, name))
             value = frame.names.get(f"self.{name}")
             if value is not None:
-                return map_traits(value, _kept) if method.name == "__init__" else value
+                return map_traits(value, _kept) if sets_up(method.name) else value
         return None
 
     def _assigning(self, cls: Class) -> dict[str, list[Function]]:

@@ -70,12 +70,13 @@ def _bound(test: ast.expr, owner: str) -> ast.expr | None:
 
 def _is_part(kept: ast.expr, bound: ast.expr, facts: Facts) -> bool:
     """Whether fewer are kept than the bound, by number or since the code divides."""
-    fewer, most = constant(kept), constant(bound)
-    if isinstance(fewer, int) and isinstance(most, int):
-        return fewer <= _FAR * most
+    most = constant(bound)
     name = spell(kept)
     assigned = [node for node in facts.of(ast.Assign) if isinstance(node, ast.Assign)]
     written = [kept, *(node.value for node in assigned if name and name in map(spell, node.targets))]
+    numbers = [number for number in map(constant, written) if isinstance(number, int)]
+    if numbers and isinstance(most, int):
+        return max(numbers) <= _FAR * most
     return any(
         isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Div | ast.FloorDiv)
         for expression in written
