@@ -2,18 +2,26 @@
 
 For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history, the median CPU time
 of `Observer.open` (before the request is forwarded), of the look and the comparison (while the upstream
-works, with the event loop's own turns) and of `Observer.close` (once the answer is there).
+works, with the event loop's own turns) and of `Observer.close` (once the answer is there). ``--log 10``
+measures instead how much CPU time ``promptcache diagnose`` takes for a MB of a made-up log of so many.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import contextlib
+import io
 import itertools
+import json
 import statistics
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptcache.usage import Usage
+from promptcache_gateway.diagnose import main as diagnose
 from promptcache_gateway.exchange import Call, Outcome
 from promptcache_gateway.observe import Observer
 
@@ -124,8 +132,47 @@ def _call(payload: dict[str, object]) -> Call:
     )
 
 
+def counted() -> Iterator[dict[str, object]]:
+    """Lines of a log that keeps counts and no prompt: two hundred conversations in turn."""
+    for n in itertools.count():
+        prompt = 1_000 + n // 200 % 300 * 150 + n % 200
+        read = (prompt - 150) // 128 * 128
+        usage = {"prompt_tokens": prompt, "completion_tokens": 120, "total_tokens": prompt + 120}
+        details = {"cached_tokens": read, "audio_tokens": 0}
+        at = 1_795_953_600 + n * 0.25
+        yield {"time": at, "model": "gpt-4o", "usage": {**usage, "prompt_tokens_details": details}}
+
+
+def kept() -> Iterator[dict[str, object]]:
+    """Lines of a log that keeps the requests: the time at the start of a prompt of 4 KB."""
+    for n, (request, counts) in enumerate(zip(clocked(4_000), counted(), strict=False)):
+        yield {"time": 1_795_953_600 + n, "request": {**request, "model": "gpt-4o"}, "usage": counts["usage"]}
+
+
+def measure_log(lines: Iterator[dict[str, object]], megabytes: float) -> float:
+    """Milliseconds of CPU time for a MB."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "log.jsonl")
+        size = 0
+        with path.open("w", encoding="utf-8") as file:
+            while size < megabytes * 1e6:
+                size += file.write(json.dumps(next(lines)) + "\n")
+        begun = time.process_time()
+        with contextlib.redirect_stdout(io.StringIO()):
+            diagnose([str(path), "--quiet", "--output-format", "json"])
+        return (time.process_time() - begun) * 1000 / (size / 1e6)
+
+
 def main() -> None:
     """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--log", metavar="MB", type=float, help="measure logs of so many MB instead")
+    megabytes = parser.parse_args().log
+    if megabytes is not None:
+        for made in (counted, kept):
+            each = sorted(measure_log(made(), megabytes) for _ in range(3))
+            print(f"log, {made.__name__:<10}{each[1]:>8.0f} ms of CPU a MB ({each[0]:.0f} to {each[2]:.0f})")
+        return
     cases: tuple[Callable[[int], Iterator[dict[str, object]]], ...] = (
         repeated,
         clocked,
