@@ -11,7 +11,7 @@ import contextlib
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError, internal_error, stopping
@@ -26,11 +26,10 @@ from promptcache_gateway.plane.hangup import HangUpWatch, uncancel
 from promptcache_gateway.plane.heartbeat import Heartbeat
 from promptcache_gateway.plane.responses import send_error, send_start, send_whole
 from promptcache_gateway.plane.summary import as_comment, as_headers, into_body
+from promptcache_gateway.tenancy.caller import ANYONE
 from promptcache_gateway.upstreams.base import GivenUpError, Inbound, WholeReply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.types import Receive, Scope, Send
 
     from promptcache_gateway.access import Access
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.switchboard import Hop, Switchboard
 
 logger = logging.getLogger("promptcache.gateway")
-
-T = TypeVar("T")
 
 _RESPONSES = "openai.responses"
 _LARGE_BODY = 256 * 1024
@@ -106,7 +103,9 @@ class CompletionEndpoint:
     ) -> None:
         request_id = self._ids.next()
         try:
-            await self._ledger.admit(caller)
+            bound = self._ledger.binds(caller)
+            if bound:
+                await self._ledger.admit(caller)
             await self._limits.agree(caller.tenant)
             body = await read_body(scope["headers"], receive, self._max_body_bytes, for_body)
             call, route = self._call(scope, body, request_id, dialect, caller)
@@ -117,19 +116,19 @@ class CompletionEndpoint:
         except ApiError as error:
             await send_error(send, error, as_headers({"request_id": request_id}), dialect, request_id)
             return
-        headers = self._access.without_credentials(scope["headers"])
+        headers = scope["headers"]
+        if caller is not ANYONE:  # else no key is asked for, and what is shown is for the upstream
+            headers = self._access.without_credentials(headers)
         inbound = Inbound("POST", headers, scope.get("query_string", b""), self._room.answers)
         seen = self._mutator.prepare(call, route[0].line)
-        opened = partial(
-            Flight,
-            seen,
-            self._observer,
-            self._mutator,
-            received=call,
-            admin=caller.admin,
-            metered=self._ledger.binds(caller) or self._limits.counts_tokens(caller.tenant),
-        )
-        flight = await _aside(call, opened)
+        metered = bound or self._limits.counts_tokens(caller.tenant)
+
+        def opened() -> Flight:
+            return Flight(
+                seen, self._observer, self._mutator, received=call, admin=caller.admin, metered=metered
+            )
+
+        flight = opened() if _is_small(call) else await asyncio.to_thread(opened)
         await self._complete(flight, route, inbound, HangUpWatch(scope, receive), send)
         self._limits.charge(caller.tenant, flight.tokens)
         if flight.record is not None:
@@ -193,11 +192,19 @@ class CompletionEndpoint:
         except Exception as error:  # noqa: BLE001 - one request's failure must not reach others
             log_failure(f"request {call.id}", error)
             await _fail(flight, internal_error(call.id), watch, send)
+        finally:
+            if isinstance(flight.reply, WholeReply) and flight.reply.hold is not None:
+                flight.reply.hold.end()
 
 
-async def _aside(call: Call, work: Callable[[], T]) -> T:
-    """Do observing work; of a large request in a thread, so that others are answered meanwhile."""
-    return work() if len(call.body) < _LARGE_BODY else await asyncio.to_thread(work)
+def _is_small(call: Call) -> bool:
+    """Whether a call is observed at once; a large one is so in a thread: others are answered meanwhile."""
+    return len(call.body) < _LARGE_BODY
+
+
+async def _ended(flight: Flight, status: int) -> dict[str, Any]:
+    """The summary of a flight that has ended."""
+    return flight.end(status) if _is_small(flight.call) else await asyncio.to_thread(flight.end, status)
 
 
 def _answered(flight: Flight, question: Question, route: tuple[Hop, ...]) -> WholeReply | StreamReply:
@@ -214,22 +221,20 @@ def _answered(flight: Flight, question: Question, route: tuple[Hop, ...]) -> Who
 
 
 async def _answer_whole(flight: Flight, reply: WholeReply, watch: HangUpWatch, send: Send) -> None:
-    summary = await _aside(flight.call, partial(flight.end, reply.status))
+    summary = await _ended(flight, reply.status)
     body = into_body(reply.body, summary) if flight.call.want_body else reply.body
     flight.started = True
     await send_whole(send, reply.status, [*reply.headers, *as_headers(summary)], body)
     if reply.hold is not None:
-        try:
-            await watch.taken()  # until then it is held for the caller
-        finally:
-            reply.hold.end()
+        await watch.taken()  # until then it is held for the caller
 
 
 async def _answer_stream(
     flight: Flight, reply: StreamReply, watch: HangUpWatch, send: Send, keep_alive_s: float
 ) -> None:
     try:
-        summary = await _aside(flight.call, flight.preview)
+        small = _is_small(flight.call)
+        summary = flight.preview() if small else await asyncio.to_thread(flight.preview)
         flight.started = True
         await send_start(send, reply.status, [*reply.headers, *as_headers(summary)])
         with Heartbeat(send, keep_alive_s if reply.events else 0.0) as heart:
@@ -239,7 +244,7 @@ async def _answer_stream(
                 await heart.send({"type": "http.response.body", "body": piece, "more_body": True})
     finally:
         await reply.close()
-    summary = await _aside(flight.call, partial(flight.end, reply.status))
+    summary = await _ended(flight, reply.status)
     if reply.error is not None and not reply.events:
         await _cut(flight, reply.error, watch, send)
         return

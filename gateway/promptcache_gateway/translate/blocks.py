@@ -44,12 +44,17 @@ class _Block:
 
 
 class Blocks:
-    """Makes the events of a message's blocks, in an order that a message may have."""
+    """Makes the events of a message's blocks, in an order that a message may have.
+
+    Attributes:
+        held: characters that were gathered.
+    """
 
     def __init__(self) -> None:
         self._open: deque[_Block] = deque()  # the first has been started, the others wait
         self._calls: dict[int, _Block] = {}
         self._next = 0
+        self.held = 0
 
     def text(self, kind: str, text: str) -> bytes:
         """The events of a piece of ``text`` or ``thinking``; may be none yet."""
@@ -76,6 +81,7 @@ class Blocks:
             self._open.append(block)
         if arguments and not block.ended:
             block.arguments.append(arguments)
+            self.held += len(arguments)
             block.waiting.append({"type": "input_json_delta", "partial_json": arguments})
         return self._advance()
 

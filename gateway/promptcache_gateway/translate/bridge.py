@@ -56,10 +56,16 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
         raise _renamed(error, error.param, own_place(path, _kept(call))) from error
     if not isinstance(reply, WholeReply):
         if reply.events:
-            return TranslatedStream(reply, _translator(upstream, call, reply))
+            hold = None if inbound.answers is None else inbound.answers.hold(call.tenant)
+            return TranslatedStream(reply, _translator(upstream, call, reply), hold)
         await reply.close()
         raise _unreadable(upstream)
-    return _whole(upstream, call, reply)
+    try:
+        return _whole(upstream, call, reply)
+    except ApiError:
+        if reply.hold is not None:
+            reply.hold.end()
+        raise
 
 
 def across(upstream: Upstream, call: Call) -> Call:

@@ -85,7 +85,11 @@ def _said(blocks: Any) -> dict[str, Any]:
 
 
 class CompletionChunks:
-    """Translates a message's events into a chat completion's chunks."""
+    """Translates a message's events into a chat completion's chunks.
+
+    Attributes:
+        held: characters that were gathered.
+    """
 
     def __init__(self, model: str, name: str, created: int, *, include_usage: bool) -> None:
         """``include_usage``: whether the caller asked for a last chunk with the usage."""
@@ -95,6 +99,7 @@ class CompletionChunks:
         self._silent: set[int] = set()
         self._thoughts: dict[int, dict[str, Any]] = {}
         self._finish = "stop"
+        self.held = 0
 
     def take(self, event: dict[str, Any]) -> bytes:
         """The chunks for one event."""
@@ -151,8 +156,10 @@ class CompletionChunks:
             case "text_delta":
                 return self._chunk({"content": delta.get("text") or ""})
             case "thinking_delta":
-                self._thought(index)["thinking"] += delta.get("thinking") or ""
-                return self._chunk({"reasoning_content": delta.get("thinking") or ""})
+                thought = delta.get("thinking") or ""
+                self._thought(index)["thinking"] += thought
+                self.held += len(thought)
+                return self._chunk({"reasoning_content": thought})
             case "signature_delta":
                 self._thought(index)["signature"] = delta.get("signature") or ""
                 return b""

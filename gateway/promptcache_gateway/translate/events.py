@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE
+from promptcache_gateway.upstreams.whole_bodies import MAX_WHOLE_BODY, too_large
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.under_way import Hold
     from promptcache_gateway.upstreams.base import RawHeaders, StreamReply
 
 DONE = b"data: [DONE]\n\n"
 UNREADABLE = "upstream_unreadable"
+_STEP = 64 * 1024
 MALFORMED = (TypeError, AttributeError, KeyError, ValueError, IndexError)
 """What reading an answer of another shape than the API's own raises; nobody's prompt is in it."""
 
@@ -49,6 +53,11 @@ def read_events(piece: bytes) -> Iterator[dict[str, Any]]:
 class Translator(Protocol):
     """Turns one API's events into another's."""
 
+    @property
+    def held(self) -> int:
+        """Characters that were gathered so far for later events."""
+        ...
+
     def take(self, event: dict[str, Any]) -> bytes:
         """The caller's events for one of the upstream's; may be none."""
         ...
@@ -68,6 +77,11 @@ class Chained:
     def __init__(self, first: Translator, second: Translator) -> None:
         self._first = first
         self._second = second
+
+    @property
+    def held(self) -> int:
+        """Characters that both have gathered."""
+        return self._first.held + self._second.held
 
     def take(self, event: dict[str, Any]) -> bytes:
         """The caller's events for one of the upstream's."""
@@ -90,7 +104,10 @@ class TranslatedStream:
 
     events = True
 
-    def __init__(self, inner: StreamReply, translator: Translator) -> None:
+    def __init__(self, inner: StreamReply, translator: Translator, hold: Hold | None = None) -> None:
+        """``hold`` takes of the memory for answers what is gathered of this one."""
+        self._hold = hold
+        self._next_look = FREE
         self._inner = inner
         self._translator = translator
         self._error: str | None = None
@@ -131,6 +148,8 @@ class TranslatedStream:
                         yield b"".join(out) + self._translator.fail(failure)
                         return
                     out.append(self._translator.take(event))
+                if self._translator.held > self._next_look:
+                    self._look(self._translator.held)
                 translated = b"".join(out)
                 if translated:
                     yield translated
@@ -138,10 +157,23 @@ class TranslatedStream:
         except MALFORMED:
             self._error = UNREADABLE
             yield self._translator.fail(_unreadable())
+        except ApiError as error:
+            self._error = error.code
+            yield self._translator.fail(error)
 
     async def close(self) -> None:
         """Give up what still runs upstream."""
         await self._inner.close()
+        if self._hold is not None:
+            self._hold.end()
+
+    def _look(self, held: int) -> None:
+        """Raise `ApiError` where too much is gathered, of this answer or of all."""
+        if held > MAX_WHOLE_BODY:
+            raise too_large()
+        if self._hold is not None:
+            self._hold.take(BYTE_COST * held - self._hold.size)
+        self._next_look = held + _STEP
 
 
 def _unreadable() -> ApiError:

@@ -100,6 +100,11 @@ class MessageEvents:
         self._blocks = Blocks()
         self._reason: tuple[str, str | None] = ("end_turn", None)
 
+    @property
+    def held(self) -> int:
+        """Characters of arguments that were gathered."""
+        return self._blocks.held
+
     def take(self, event: dict[str, Any]) -> bytes:
         """The events for one chunk."""
         out = [] if self._started else [self._start(event)]

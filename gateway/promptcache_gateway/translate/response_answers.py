@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Keep = Callable[[Mapping[str, Any]], bool]
     """Keeps a whole response; False where it is not kept."""
 
+_ITEM, _ID = 200, 8
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 # What the answer repeats of the request, with what the API says where the caller said nothing.
 _REPEATED: dict[str, Any] = {
@@ -168,7 +169,11 @@ def kept(response: dict[str, Any], keep: Keep | None) -> dict[str, Any]:
 
 
 class ResponseEvents:
-    """Translates a chat completion's chunks into a response's events."""
+    """Translates a chat completion's chunks into a response's events.
+
+    Attributes:
+        held: characters that were gathered for the last event, each item a few more.
+    """
 
     def __init__(self, frame: Mapping[str, Any], keep: Keep | None = None) -> None:
         """``frame`` is the call's `response_frame`; ``keep`` keeps the whole answer."""
@@ -182,6 +187,8 @@ class ResponseEvents:
         self._calls: dict[int, int] = {}
         self._reason: object = None
         self._ids: dict[str, list[int]] = {}
+        self._pieces: dict[int, list[str]] = {}  # of text or arguments, by the item's place
+        self.held = 0
 
     def take(self, event: dict[str, Any]) -> bytes:
         """The events for one chunk."""
@@ -192,6 +199,7 @@ class ResponseEvents:
             for name, ids in token_ids(event, choice):
                 if ids is not None:
                     self._ids.setdefault(name, []).extend(ids)
+                    self.held += _ID * len(ids)
             delta = choice.get("delta") or {}
             if thought := thought_of(delta):
                 out.append(self._piece("reasoning", thought))
@@ -241,8 +249,9 @@ class ResponseEvents:
             item = said.item(f"{said.prefix}_{self._suffix}_{self._open}", [], "in_progress")
             out += self._event("response.output_item.added", output_index=self._open, item=item)
             self._output.append({**item, "content": [said.part("")]})
+            self.held += _ITEM
             out += self._event("response.content_part.added", **self._place(self._open), part=said.part(""))
-        self._output[self._open]["content"][0]["text"] += text
+        self._gather(self._open, text)
         return out + self._event(f"{said.event}.delta", **self._place(self._open), delta=text, **said.more)
 
     def _close_open(self, status: str = "completed") -> bytes:
@@ -252,12 +261,20 @@ class ResponseEvents:
         at, self._open = self._open, None
         item = self._output[at]
         item["status"] = status
+        item["content"][0]["text"] = self._gathered(at)
         part, place, said = item["content"][0], self._place(at), _SAID[item["type"]]
         return (
             self._event(f"{said.event}.done", **place, text=part["text"], **said.more)
             + self._event("response.content_part.done", **place, part=part)
             + self._event("response.output_item.done", output_index=at, item=item)
         )
+
+    def _gather(self, at: int, text: str) -> None:
+        self._pieces.setdefault(at, []).append(text)
+        self.held += len(text)
+
+    def _gathered(self, at: int) -> str:
+        return "".join(self._pieces.pop(at, ()))
 
     def _place(self, at: int) -> dict[str, Any]:
         return {"item_id": self._output[at]["id"], "output_index": at, "content_index": 0}
@@ -271,11 +288,12 @@ class ResponseEvents:
             at = self._calls[number] = len(self._output)
             item = call_item(f"fc_{self._suffix}_{at}", call.get("id"), function.get("name"))
             self._output.append(item)
+            self.held += _ITEM
             out += self._event("response.output_item.added", output_index=at, item=item)
         arguments = function.get("arguments")
         if isinstance(arguments, str) and arguments:
             at = self._calls[number]
-            self._output[at]["arguments"] += arguments
+            self._gather(at, arguments)
             out += self._event(
                 "response.function_call_arguments.delta",
                 item_id=self._output[at]["id"],
@@ -287,6 +305,7 @@ class ResponseEvents:
     def _close_call(self, at: int, status: str) -> bytes:
         item = self._output[at]
         item["status"] = status
+        item["arguments"] = self._gathered(at)
         return self._event(
             "response.function_call_arguments.done",
             item_id=item["id"],

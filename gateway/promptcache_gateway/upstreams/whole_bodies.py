@@ -48,31 +48,44 @@ async def read_whole(answer: HttpAnswer, answers: UnderWay | None, tenant: str) 
     """
     length = answer.content_length
     if length is not None and length > MAX_WHOLE_BODY:
-        raise _too_large()
+        raise too_large()
     if length is not None and (length <= FREE or answers is None):
         return await answer.read(), None
     hold = None if answers is None else answers.hold(tenant)
-    if hold is not None and length is not None:
-        hold.expect(BYTE_COST * length)
+    try:
+        return await _read_pieces(answer, hold), hold
+    except BaseException:
+        if hold is not None:
+            hold.end()  # the error's traceback would keep it
+        raise
+
+
+async def _read_pieces(answer: HttpAnswer, hold: Hold | None) -> bytes:
+    if hold is not None and answer.content_length is not None:
+        hold.expect(BYTE_COST * answer.content_length)
     parts: list[bytes] = []
     size = 0
     async for part in answer.pieces():
         parts.append(part)
         size += len(part)
         if size > MAX_WHOLE_BODY:
-            raise _too_large()
+            raise too_large()
         if hold is not None and size > FREE:
             hold.take(BYTE_COST * size - hold.size)
-    return b"".join(parts), hold
+    return b"".join(parts)
 
 
-def weighed(body: bytes, hold: Hold | None) -> None:
+def weighed(body: bytes, hold: Hold) -> None:
     """Take what a body takes that has been read, and is decoded; raises `ApiError` 503."""
-    if hold is not None:
+    try:
         hold.take(max(0, weight(body) - hold.size))
+    except ApiError:
+        hold.end()
+        raise
 
 
-def _too_large() -> ApiError:
+def too_large() -> ApiError:
+    """502: an answer is larger than ``MAX_WHOLE_BODY``."""
     message = f"The upstream's answer is larger than {MAX_WHOLE_BODY:,} bytes."
     return ApiError(502, message, kind="upstream_error", code="upstream_answer_too_large")
 
@@ -81,7 +94,8 @@ def noted(
     status: int, headers: RawHeaders, body: bytes, *, readable: bool, hold: Hold | None = None
 ) -> WholeReply:
     """A reply with what its JSON says of usage, id and error."""
-    usage, error, response_id = Usage.unreported(), None, None
+    usage: Usage | None = None
+    error = response_id = None
     payload = _what_is_noted(body) if readable else None
     if payload is not None:
         if isinstance(payload.get("usage"), dict):
@@ -90,15 +104,8 @@ def noted(
             response_id = payload["id"]
     if status >= 400:
         error = error_code(payload) or f"upstream_{status}"
-    return WholeReply(
-        status=status,
-        headers=headers,
-        body=body,
-        usage=usage,
-        error=error,
-        response_id=response_id,
-        hold=hold,
-    )
+    usage = Usage.unreported() if usage is None else usage
+    return WholeReply(status, headers, body, usage, None, None, error, response_id, hold)
 
 
 def _what_is_noted(body: bytes) -> dict[str, Any] | None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from promptcache_gateway.settings import Settings, UpstreamSettings
+from promptcache_gateway.translate import events
 from promptcache_gateway.upstreams import json_weight
 from promptcache_gateway.upstreams.json_weight import BYTE_COST
-from tests.gateway.mock_upstream import CHAT, MockUpstream, Wire, wait_until
+from tests.gateway.mock_upstream import CHAT, DONE, MockUpstream, Wire, chunk, sse, wait_until
 from tests.gateway.serving import Served, serve
 
 if TYPE_CHECKING:
@@ -140,6 +141,61 @@ def test_one_that_dies_on_the_way_gives_its_part_back(served: Served, mock: Mock
 
     mock.script = dies
     assert served.post(ASK).status_code == 502
+
+
+# --- streams of which something is gathered ---
+
+
+@pytest.fixture
+def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MAX_WHOLE_BODY", 1_000_000)
+
+
+ARGUMENTS = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "x" * 90_000}}
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize(
+    "delta", [{"content": "x" * 90_000}, {"tool_calls": [ARGUMENTS]}], ids=["text", "call"]
+)
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/messages"])
+def test_a_stream_without_end_ends_where_it_is_gathered(
+    served: Served, mock: MockUpstream, delta: dict[str, Any], path: str
+) -> None:
+    async def endless(wire: Wire) -> None:
+        await wire.start_events()
+        for _ in range(30):
+            await wire.part(
+                sse(chunk("") | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+            )
+        await wire.part(DONE)
+        await wire.end()
+
+    mock.script = endless
+    asked = {"model": "m", "input": "hi"} if path == "/v1/responses" else ASK
+    answer = served.post({**asked, "stream": True}, path=path)
+    relayed = path == "/v1/messages" and "content" in delta
+    assert ("is larger than" in answer.text) is not relayed
+    assert served.record(answer)["error"] == (None if relayed else "upstream_answer_too_large")
+
+
+def test_what_is_gathered_takes_of_the_same_memory(
+    crowded: tuple[Served, Answering], mock: MockUpstream
+) -> None:
+    served, _ = crowded
+
+    async def long(wire: Wire) -> None:
+        await wire.events(*[sse(chunk("x" * 30_000)) for _ in range(10)], DONE)
+
+    mock.script = long
+    answer = served.post({"model": "m", "input": "hi", "stream": True}, path="/v1/responses")
+    assert "[serve] answers_mib" in answer.text
+    assert served.record(answer)["error"] == "overloaded"
+    assert "x" * 300_000 in "".join(
+        json.loads(line[6:])["choices"][0]["delta"]["content"]
+        for line in served.post({**ASK, "stream": True}).text.splitlines()
+        if line.startswith("data: {")
+    ), "a relayed one gathers nothing"
 
 
 # --- more values than can be decoded in time ---
