@@ -62,7 +62,7 @@ def dependencies_of(file: InputFile, reader: Reader, workspace: Workspace) -> st
         digest = _graph("typescript", workspace, lambda: ImportedFiles(workspace)).digest(
             str(file.path), text
         )
-        return f"{grammar_version()} {digest}"
+        return None if digest is None else f"{grammar_version()} {digest}"
     if isinstance(reader, JinjaReader):
         return None if _OPENS_OTHERS.search(text) else ""
     if isinstance(reader, DataReader | TextReader):

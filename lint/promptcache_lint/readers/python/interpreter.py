@@ -16,6 +16,7 @@ from promptcache_lint.readers.python import effects, expressions, statements
 from promptcache_lint.readers.python.assigning import assign
 from promptcache_lint.readers.python.counters import Counters
 from promptcache_lint.readers.python.frame import Frame
+from promptcache_lint.readers.python.identities import identity_of
 from promptcache_lint.readers.python.jinja_templates import JinjaTemplates
 from promptcache_lint.readers.python.objects import Objects, settled
 from promptcache_lint.readers.python.own_clients import OwnClients
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["Interpreter"]
 
 _DEEPEST = 6
-_MOST_COMPARED = 40
 _MOST_CALLS = 600
 _MOST_RESULTS = 20_000
 _LARGEST_PROGRAM = 8_000_000
@@ -179,7 +179,7 @@ class Interpreter:
         self, function: Function, bindings: dict[str, Value], depth: int, bound: Value | None
     ) -> Frame:
         """The frame a call leaves, run once for the same arguments; large ones are the same if identical."""
-        key = (function, *map(_identity, bindings.values()))
+        key = (function, *map(identity_of, bindings.values()))
         if key not in self._results:
             self._results[key] = (self._run(function, bindings, bound, None, depth + 1), bindings)
         return self._results[key][0]
@@ -277,43 +277,6 @@ class Interpreter:
             frame.names[name] = bindings.get(name, Thing(name))
         if parameters.kwarg:
             frame.names[parameters.kwarg.arg] = bindings.get(parameters.kwarg.arg, Map((), partial=True))
-
-
-def _identity(value: Value) -> object:
-    """What tells one argument from another: what is in a small value, of a large one which object it is."""
-    known, room = _content(value, _MOST_COMPARED)
-    return known if room >= 0 else id(value)
-
-
-def _content(value: Value, room: int) -> tuple[object, int]:
-    """A value for comparing, and how many more may be compared; negative if those are too many already.
-
-    What a value without traits is called says nothing: in a text, it is named by the expression there.
-    """
-    match value:
-        case Thing(traits=()):
-            return (value.type, value.constant, value.settled), room - 1
-        case Seq(items=inner):
-            key: tuple[object, ...] = (Seq, value.kind, value.partial, value.traits)
-        case Map(pairs=named):
-            key = (Map, value.partial, value.traits, *(name for name, _ in named))
-            inner = tuple(item for _, item in named)
-        case Instance(attributes=attributes):
-            key = (Instance, value.cls, *(name for name, _ in attributes))
-            inner = tuple(item for _, item in attributes)
-        case Ref(bound=bound, given=given, named=named_too):
-            key = (Ref, value.dotted, value.target, len(given), *(name for name, _ in named_too))
-            inner = (*given, *(item for _, item in named_too), *(() if bound is None else (bound,)))
-        case _:
-            return value, room - 1
-    contents = []
-    room -= 1
-    for item in inner:
-        if room < 0:
-            break
-        content, room = _content(item, room)
-        contents.append(content)
-    return (key, *contents), room
 
 
 def _builds_text(value: Value) -> bool:
