@@ -7,8 +7,10 @@ output, and a page for a browser to the file that ``--html`` names.
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +28,7 @@ from promptcache_gateway.diagnose.report_text import describe
 from promptcache_gateway.diagnose.summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from promptcache_gateway.diagnose.ordering import Placed
     from promptcache_gateway.diagnose.patterns import Pattern
@@ -37,6 +39,7 @@ FAULTS: Final = 1
 COULD_NOT_RUN: Final = 2
 
 _EVERY_S = 0.5
+_ALLOCATIONS = 100_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         Summary("standard input" if options.log == "-" else options.log),
     )
     try:
-        diagnose_log(options.log, reader, summary, _progress(options))
+        with _seldom_collected():
+            diagnose_log(options.log, reader, summary, _progress(options))
         if options.html is not None:
             _write(options.html, render(summary))
     except PromptCacheError as error:
@@ -120,6 +124,17 @@ class _Judge:
                 self._summary.add(one)
             if pattern is not None:
                 self._summary.add_pattern(pattern)
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Looks for cycles less often: what is read from a log makes none, and much of it is held for a while."""
+    before = gc.get_threshold()
+    gc.set_threshold(_ALLOCATIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _progress(options: argparse.Namespace) -> Callable[[int], None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from promptcache.counters import miss_reasons
+from promptcache.counters import miss_reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +96,7 @@ def _cause(
         routes: where the row has been before.
         longest: seconds that the longest-lived entry of its model in the row is kept for.
     """
-    reason = miss_reasons([previous, record])[1]
+    reason = miss_reason(previous, record, known_route=record.route == previous.route)
     code = reason.cause
     if code in {"PC804", "PC809"}:
         code = "PC809" if record.route in routes else "PC804"

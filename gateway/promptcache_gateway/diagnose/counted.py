@@ -9,12 +9,13 @@ stand behind it, and nobody is blamed. The rules are the SDK's (`promptcache.cou
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from promptcache.causes import get_cause
 from promptcache.counters import CounterRecord, diagnose_sequence, find_plateau
 from promptcache.providers import find_model
+from promptcache.quick_values import changed, quick
 from promptcache.usage import Usage
 from promptcache_gateway.diagnose.conversations import explain_pairs, is_one_conversation
 from promptcache_gateway.diagnose.patterns import Pattern, pattern_of
@@ -37,6 +38,7 @@ _OF_A_ROW = frozenset({"PC601", "PC607", "PC608", "PC610", "PC804", "PC811"})
 _IN_ONE = frozenset({"PC502", "PC610"})  # of one conversation that grows
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class _Line:
     number: int
@@ -96,8 +98,10 @@ class Counted:
     def _judged(self, line: _Line, verdict: Diagnosis) -> Judged:
         exchange, counts = line.exchange, line.counts
         usage = exchange.usage if exchange.usage is not None else Usage.unreported()
-        counted = replace(usage, total_input=counts.total_input, cache_write=counts.write)
         model = counts.model or ""
+        if verdict.lost_tokens is not None:
+            counted = changed(usage, total_input=counts.total_input, cache_write=counts.write)
+            verdict = self._money.price_loss(verdict, model, counted)
         record = RequestRecord(
             id=exchange.id or f"line {line.number}",
             time=exchange.time or 0.0,
@@ -119,9 +123,15 @@ class Counted:
             duration_ms=0.0,
             response_id=None,
             saved_usd=self._money.saved(usage, model),
-            diagnosis=self._money.price_loss(verdict, model, counted),
+            diagnosis=verdict,
         )
         return Judged(line.number, record, counted=True, exchange=exchange)
+
+
+_UNREAD: Final = Diagnosis(
+    summary="Only counters are known of it, and they prove no cause.", attribution="unknown"
+)
+_READ: Final = changed(_UNREAD, hit=True)
 
 
 def _of_session(session: str | None, model: str) -> tuple[str, str]:
@@ -138,7 +148,6 @@ def judge_row(
         named: the log itself says that they are one conversation.
         begins: none of the row came before them.
     """
-    records = [replace(record, t=number) for number, record in enumerate(records)]
     found = [
         _alone(record) or together
         for record, together in zip(records, _together(records, named=named), strict=True)
@@ -158,7 +167,7 @@ def _alone(record: CounterRecord) -> Diagnosis | None:
     return None
 
 
-def _together(records: list[CounterRecord], *, named: bool) -> list[Diagnosis]:
+def _together(records: Sequence[CounterRecord], *, named: bool) -> list[Diagnosis]:
     """What they say in a row; where they say nothing, no cause."""
     row = diagnose_sequence([record for record in records if record.read is not None])
     if (
@@ -173,13 +182,13 @@ def _together(records: list[CounterRecord], *, named: bool) -> list[Diagnosis]:
     return [pinned.get(number, diagnosis) for number, diagnosis in enumerate(single)]
 
 
-def _is_proved(code: str, records: list[CounterRecord], named: bool) -> bool:  # noqa: FBT001
+def _is_proved(code: str, records: Sequence[CounterRecord], named: bool) -> bool:  # noqa: FBT001
     """Whether a row's labels prove what its counts look like: conversations may each have their server."""
     related = named or all(record.append_only for record in records[1:])
     return code != "PC804" or related or all(record.identity is not None for record in records)
 
 
-def _all_of(code: str, records: list[CounterRecord]) -> list[Diagnosis]:
+def _all_of(code: str, records: Sequence[CounterRecord]) -> list[Diagnosis]:
     """A row's one cause, of every request in it that missed but the first."""
     found = []
     for number, record in enumerate(records):
@@ -204,13 +213,15 @@ def _lost(previous: CounterRecord, record: CounterRecord, code: str) -> int | No
     return max(0, whole // (record.step or 1) * (record.step or 1) - record.read)
 
 
-def _pinned(records: list[CounterRecord], *, named: bool) -> dict[int, Diagnosis]:
+def _pinned(records: Sequence[CounterRecord], *, named: bool) -> dict[int, Diagnosis]:
     """The requests of a plateau in one conversation; empty where there is none, or it may be several.
 
     A provider that keeps only what is marked, and wrote nothing, has no breakpoint behind what is read:
     nothing there need have changed.
     """
-    plateau = find_plateau(records)
+    if find_plateau(records) is None:
+        return {}
+    plateau = find_plateau([changed(record, t=number) for number, record in enumerate(records)])
     if plateau is None:
         return {}
     first, last = int(plateau.from_t or 0), int(plateau.to_t or 0)
@@ -234,7 +245,7 @@ def _is_marked_only(record: CounterRecord) -> bool:
     return facts is not None and facts.control == "marks"
 
 
-def _one_by_one(records: list[CounterRecord], *, named: bool) -> list[Diagnosis]:
+def _one_by_one(records: Sequence[CounterRecord], *, named: bool) -> list[Diagnosis]:
     """Each request by the one it goes on from, where the log says how they belong together."""
     found = []
     for number, (record, (previous, code)) in enumerate(
@@ -255,8 +266,7 @@ def _first(record: CounterRecord) -> Diagnosis:
 
 def _nothing(record: CounterRecord) -> Diagnosis:
     """Nothing is proved; what was read was read."""
-    summary = "Only counters are known of it, and they prove no cause."
-    return Diagnosis(summary=summary, attribution="unknown", hit=True if record.read else None)
+    return _READ if record.read else _UNREAD
 
 
 def _found(code: str, record: CounterRecord, summary: str, *, lost: int | None = None) -> Diagnosis:

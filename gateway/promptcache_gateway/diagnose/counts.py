@@ -6,11 +6,11 @@ Many logs leave prompts out, by default or by law. What counters in a row prove 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from promptcache.counters import CounterRecord
 from promptcache.providers import find_model
+from promptcache.quick_values import changed
 from promptcache.usage import Usage
 from promptcache_gateway.diagnose.exchange import (
     LoggedExchange,
@@ -23,6 +23,7 @@ from promptcache_gateway.observe.rules import rules_for
 
 _TIME = ("time", "timestamp", "received_at", "start_time", "startTime", "created_at", "created", "ts", "at")
 _SESSION = ("session_id", "sessionId", "session", "conversation_id", "conversation", "thread_id", "chat_id")
+_SESSIONS = frozenset(_SESSION)
 _FAILED = 400
 
 
@@ -37,27 +38,32 @@ def read_counts(entry: Mapping[str, Any], usage: Usage | None = None, **known: A
     Raises:
         NotUnderstoodError: one of its counts is negative, so that none of them is believed.
     """
-    found = _with_usage(CounterRecord.from_mapping(_flat(entry)), usage)
     told = usage if usage is not None else Usage.from_response(entry)
+    flat = _flat(entry)
+    found = CounterRecord.from_mapping(flat, told if usage is None and flat is entry else None)
+    found = _with_usage(found, usage)
     if found.total_input is None and found.read is None and found.write is None:
         return None
-    counts = (found.total_input, found.uncached, found.read, found.write, *told.raw.values())
-    if any(isinstance(count, int) and count < 0 for count in counts):
-        raise NotUnderstoodError("a count of tokens is negative; its usage is not believed")
+    for count in (found.total_input, found.uncached, found.read, found.write, *told.raw.values()):
+        if isinstance(count, int) and count < 0:
+            raise NotUnderstoodError("a count of tokens is negative; its usage is not believed")
     time = known.pop("time", None)
     time = read_time(first_of(entry, *_TIME)) if time is None else time
     model = text_of(known.pop("model", None)) or found.model or ""
-    found = _with_facts(replace(found, ttl_s=_lifetime(told, found.ttl_s)), model, time)
-    values: dict[str, Any] = {
-        "template": text_of(entry.get("template")),
-        "tenant": text_of(entry.get("tenant")) or "default",
-        "id": text_of(first_of(entry, "id", "request_id")),
-        "session": text_of(first_of(entry, *_SESSION)),
-        "status": _status(entry),
-    }
-    values |= {key: value for key, value in known.items() if value is not None}
-    time = found.start_s if time is None else time
-    return LoggedExchange({"model": model}, _whole(told, found), time, counts=found, **values)
+    found = _with_facts(found, model, time, _lifetime(told, found.ttl_s))
+    exchange = LoggedExchange(
+        {"model": model},
+        _whole(told, found),
+        found.start_s if time is None else time,
+        template=text_of(entry.get("template")),
+        tenant=text_of(entry.get("tenant")) or "default",
+        id=text_of(first_of(entry, "id", "request_id")),
+        session=None if _SESSIONS.isdisjoint(entry) else text_of(first_of(entry, *_SESSION)),
+        status=_status(entry),
+        counts=found,
+    )
+    known = {key: value for key, value in known.items() if value is not None}
+    return changed(exchange, **known) if known else exchange
 
 
 def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -69,7 +75,7 @@ def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _with_usage(found: CounterRecord, usage: Usage | None) -> CounterRecord:
     if usage is None:
         return found
-    return replace(
+    return changed(
         found,
         total_input=usage.total_input,
         uncached=usage.uncached,
@@ -78,14 +84,14 @@ def _with_usage(found: CounterRecord, usage: Usage | None) -> CounterRecord:
     )
 
 
-def _with_facts(found: CounterRecord, model: str, time: float | None) -> CounterRecord:
+def _with_facts(found: CounterRecord, model: str, time: float | None, lives: float | None) -> CounterRecord:
     """The counters with the time and what is known of the model, where the line says nothing of it."""
     facts, rules = find_model(model) if model else None, rules_for("hosted", model) if model else None
-    return replace(
+    return changed(
         found,
         model=model or None,
         start_s=time if found.start_s is None else found.start_s,
-        ttl_s=rules.lifetime_s if found.ttl_s is None and rules is not None else found.ttl_s,
+        ttl_s=rules.lifetime_s if lives is None and rules is not None else lives,
         step=facts.step if found.step is None and facts is not None else found.step,
         min_tokens=facts.min_tokens if found.min_tokens is None and facts is not None else found.min_tokens,
     )
@@ -95,13 +101,13 @@ def _lifetime(usage: Usage, labelled: float | None) -> float | None:
     """Seconds that what was written is kept for: the longest of the lifetimes that the usage names."""
     if labelled is not None:
         return labelled
-    told = (
-        (usage.cache_write_12h, 43_200.0),
-        (usage.cache_write_1h, 3_600.0),
-        (usage.cache_write_30m, 1_800.0),
-        (usage.cache_write_5m, 300.0),
-    )
-    return next((lives for written, lives in told if written), None)
+    if usage.cache_write_12h:
+        return 43_200.0
+    if usage.cache_write_1h:
+        return 3_600.0
+    if usage.cache_write_30m:
+        return 1_800.0
+    return 300.0 if usage.cache_write_5m else None
 
 
 def _whole(usage: Usage, found: CounterRecord) -> Usage:

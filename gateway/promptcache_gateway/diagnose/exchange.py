@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from promptcache.counters import CounterRecord
     from promptcache.usage import Usage
@@ -19,6 +21,7 @@ _MICROSECONDS_FROM = 1e14
 _TOO_LATE = 1e17
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LoggedExchange:
     """One request and what is known of its answer. Unknown is None, never 0.
@@ -92,7 +95,11 @@ def is_request(value: object) -> bool:
 
 def first_of(entry: Mapping[str, Any], *names: str) -> Any:
     """The first of some members that is there and not null."""
-    return next((entry[name] for name in names if entry.get(name) is not None), None)
+    for name in names:
+        value = entry.get(name)
+        if value is not None:
+            return value
+    return None
 
 
 def text_of(value: object) -> str | None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,6 +25,7 @@ Place = Literal["next", "late", "anew"]
 """Behind all before it; before some of them; first of a stretch that lies before all others."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Placed:
     """One request and how it stands to those handed on before it; ``line`` is its place in the log."""
@@ -32,6 +35,7 @@ class Placed:
     place: Place = "next"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     time: float

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from promptcache.price_list import load_price_list
+from promptcache.quick_values import quick
 from promptcache.segments import cut_request
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Call, Outcome
@@ -54,6 +55,7 @@ class LoggedUpstream:
     granularity: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One request of the log, diagnosed.

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from promptcache.quick_values import quick
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -24,6 +26,7 @@ _OPENS = re.compile(r"\[[ \t\r\n]*(?:[\[{\]]|$)")
 _CUT_CHARS = 16  # so near the end of what was read, half a word or number looks like a mistake
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Line:
     """One entry of a log: where it stands (from 1), what it holds or what is wrong with it, and its bytes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import html.parser
 import json
 import subprocess
@@ -289,3 +290,14 @@ def test_it_loads_neither_database_nor_server() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_is_set_for_speed_is_set_back(tmp_path: Path) -> None:
+    before = gc.get_threshold()
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"model": "m", "usage": {"prompt_tokens": 2000}}\n', encoding="utf-8")
+
+    assert main([str(log), "--quiet"]) == 0
+    assert gc.get_threshold() == before
+    assert main([str(tmp_path / "none"), "--quiet"]) == 2
+    assert gc.get_threshold() == before

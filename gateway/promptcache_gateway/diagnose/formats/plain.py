@@ -81,7 +81,10 @@ class Plain:
 
 
 def _request_of(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    value = _decoded(first_of(entry, *_REQUEST))
+    value = first_of(entry, *_REQUEST)
+    if value is None:
+        return None
+    value = _decoded(value)
     if isinstance(value, Mapping) and not is_request(value):
         value = _decoded(first_of(value, "body", "json"))
     return value if is_request(value) else None
