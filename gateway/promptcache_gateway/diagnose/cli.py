@@ -82,6 +82,7 @@ def diagnose_log(
     judge, order, number = _Judge(Replay(), summary), TimeOrder(), 0
     for line in read_log(path, on_progress):
         number = line.number
+        summary.mended_lines += line.mended
         if line.problem is not None:
             summary.add_bad(number, line.problem)
             continue

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _GZIP = b"\x1f\x8b"
 _BOM = codecs.BOM_UTF8
+_OTHERS = {b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
+_START = 6
+_MOST_PACKED = 3  # times that a log may have been compressed: exports are, and then their transport's
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OPEN = (b"{", b"[", b",")
 """What the first line of an object ends with that goes on in the next."""
@@ -35,8 +38,10 @@ _OPEN = (b"{", b"[", b",")
 class UnreadableLogError(PromptCacheError):
     """A log that cannot be opened or read; ``path`` is the file."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}.", remedy="Name a file of JSON lines, or - for standard input.")
+    def __init__(
+        self, path: str, problem: str, remedy: str = "Name a file of JSON lines, or - for standard input."
+    ) -> None:
+        super().__init__(f"{path}: {problem}.", remedy=remedy)
         self.path = path
 
 
@@ -69,7 +74,7 @@ class _Unpacking(gzip.GzipFile):
 class _Recoding(io.RawIOBase):
     """A log of UTF-16 as one of UTF-8."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
+    def __init__(self, raw: IO[bytes] | _Unpacking) -> None:
         super().__init__()
         self._raw = raw
         self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
@@ -113,26 +118,47 @@ def read_log(path: str, on_progress: Callable[[int], None] = lambda _: None) -> 
     except OSError as error:
         raise UnreadableLogError(path, error.strerror or "cannot be opened") from error
     try:
-        start = raw.peek(2)[:2] if hasattr(raw, "peek") else b""
-        if start in _UTF16:
-            yield from _entries(io.BufferedReader(_Recoding(raw)), raw, on_progress)
-            return
-        if start != _GZIP:
-            yield from _entries(raw, raw, on_progress)
-            return
-        unpacking, number = _Unpacking(fileobj=raw), 0
-        for line in _entries(unpacking, raw, on_progress):
+        stream: IO[bytes] | _Unpacking = raw
+        unpacking: list[_Unpacking] = []
+        while (start := _start(stream)).startswith(_GZIP) and len(unpacking) < _MOST_PACKED:
+            stream = _Unpacking(fileobj=stream, mode="rb")
+            unpacking.append(stream)
+        _refuse_others(path, start)
+        number = 0
+        text = io.BufferedReader(_Recoding(stream)) if start[:2] in _UTF16 else stream
+        for line in _entries(text, raw, on_progress):
             number = line.number
             yield line
-        if unpacking.damaged and not number:
+        damaged = any(one.damaged for one in unpacking)
+        if damaged and not number:
             raise UnreadableLogError(path, "its compressed data are damaged")
-        if unpacking.damaged:
+        if damaged:
             yield Line(number + 1, problem="the compressed data are damaged or cut short here")
     except OSError as error:
         raise UnreadableLogError(path, str(error.strerror or error)) from error
     finally:
         if raw is not sys.stdin.buffer:
             raw.close()
+
+
+def _start(stream: IO[bytes] | _Unpacking) -> bytes:
+    """The first bytes, which stay to be read."""
+    if not hasattr(stream, "peek"):
+        return b""
+    try:
+        return bytes(stream.peek(_START)[:_START])
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        return b""  # said when it is read
+
+
+def _refuse_others(path: str, start: bytes) -> None:
+    for mark, name in _OTHERS.items():
+        if start.startswith(mark):
+            raise UnreadableLogError(
+                path,
+                f"it is compressed with {name}, and only gzip is unpacked here",
+                remedy="Unpack it, and name the file or pipe it in: UNPACK LOG | promptcache diagnose -",
+            )
 
 
 def _entries(
@@ -168,8 +194,9 @@ def _spanning(read: Callable[[int], bytes], start: bytes, number: int) -> Spanni
 def _unpacked(line: Line) -> Iterator[Line]:
     """A line that is itself a list holds an entry for each of its items."""
     if isinstance(line.value, list):
-        for value in line.value:
-            yield Line(line.number, value, size=line.size // max(1, len(line.value)))
+        for at, value in enumerate(line.value):
+            size, mended = line.size // max(1, len(line.value)), line.mended and not at
+            yield Line(line.number, value, size=size, mended=mended)
     else:
         yield line
 
@@ -180,12 +207,18 @@ def _parse(number: int, text: bytes) -> Line:
     except orjson.JSONDecodeError:
         pass
     try:
-        return Line(
-            number, json.loads(text), size=len(text)
-        )  # NaN, lone surrogates: what other writers let through
+        return _parse_loosely(number, text.removeprefix(_BOM))  # files with marks of order were joined
     except (ValueError, RecursionError):
         cut = " (the line is longer than what is read at once)" if len(text) >= LONGEST - 1 else ""
         return Line(number, problem=f"not JSON{cut}")
+
+
+def _parse_loosely(number: int, text: bytes) -> Line:
+    """What other writers let through: NaN, lone surrogates, and now and then a byte that is no UTF-8."""
+    try:
+        return Line(number, json.loads(text), size=len(text))
+    except UnicodeDecodeError:
+        return Line(number, json.loads(text.decode("utf-8", "replace")), size=len(text), mended=True)
 
 
 def _goes_on(first: bytes) -> bool:

@@ -32,6 +32,7 @@ def render(summary: Summary) -> str:
         f"<title>{title}</title><style>{style}</style></head><body><main>",
         f"<h1>{title}</h1>",
         _facts(summary, report["total"]),
+        _mended(report),
         _bad(report),
         *[_template(template, report["patterns"]) for template in report["templates"][:_MAX_TEMPLATES]],
         _left_out(report),
@@ -54,6 +55,13 @@ def _facts(summary: Summary, total: Mapping[str, Any]) -> str:
     ]
     cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in tiles)
     return f'{span}<dl class="tiles">{cells}</dl>'
+
+
+def _mended(report: Mapping[str, Any]) -> str:
+    lines = report["mended_lines"]
+    if not lines:
+        return ""
+    return f"<p>{lines:,} line{'' if lines == 1 else 's'} with bytes that are no UTF-8, read as \ufffd.</p>"
 
 
 def _bad(report: Mapping[str, Any]) -> str:

@@ -31,6 +31,8 @@ def describe(summary: Summary, style: Style, *, templates: int = 10) -> str:
     lines = [style.bold(f"{summary.name}: {_count(total.requests, 'request')}{_span(summary)}")]
     if summary.bad_lines:
         lines.append(style.red(f"  {_count(summary.bad_lines, 'line')} passed over{_where(summary.bad)}"))
+    if summary.mended_lines:
+        lines.append(f"  {_count(summary.mended_lines, 'line')} with bytes that are no UTF-8, read as \ufffd")
     if not total.requests:
         return "\n".join([*lines, "  No requests were found."])
     lines += ["  " + text for text in _rates(total)]
@@ -81,7 +83,7 @@ def _rates(total: TemplateTotal) -> list[str]:
         read = total.cached_tokens / max(1, total.reported_prompt_tokens)
         lines[0] += f", {read:.1%} read from the cache"
     else:
-        lines[0] = f"~{lines[0]}; the log does not say what was read from the cache"
+        lines[0] = f"{about}{lines[0]}; the log does not say what was read from the cache"
     if total.judged_prompt_tokens:
         could = min(1.0, total.reusable_tokens / total.judged_prompt_tokens)
         lines[0] += f", {about}{could:.1%} could have been"

@@ -23,18 +23,23 @@ _CHUNK = 1 << 20
 _SPACE = re.compile(r"[ \t\r\n,]*")
 _OPENS = re.compile(r"\[[ \t\r\n]*(?:[\[{\]]|$)")
 """An array of values that may be entries: `[12:00] started` is none."""
+_BAD_BYTE = re.compile("[\udc80-\udcff]")
 _CUT_CHARS = 16  # so near the end of what was read, half a word or number looks like a mistake
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One entry of a log: where it stands (from 1), what it holds or what is wrong with it, and its bytes."""
+    """One entry of a log: where it stands (from 1), what it holds or what is wrong with it, and its bytes.
+
+    ``mended``: some of those are no UTF-8, and stand in the value as U+FFFD.
+    """
 
     number: int
     value: Any = None
     problem: str | None = None
     size: int = 0
+    mended: bool = False
 
 
 class Spanning:
@@ -50,8 +55,10 @@ class Spanning:
     def __init__(self, read: Callable[[int], bytes], first: bytes, number: int, *, array: bool) -> None:
         self._read = read
         self._decoder = json.JSONDecoder()
-        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        # A byte that is no UTF-8 is held as one of U+DC80 to U+DCFF, which no text that is UTF-8 holds.
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._text, self._at = self._utf8.decode(first), 0
+        self._mends = _BAD_BYTE.search(self._text) is not None  # from the first such byte on
         self._number = number
         self._array = array
         self._indent = ""
@@ -92,7 +99,7 @@ class Spanning:
             return self._pass_over(self._at, "not JSON (nested too deeply)")
         else:
             if end < len(self._text) or self._ended:
-                line = Line(self._number, value, size=end - self._at)
+                line = self._line(value, end)
                 self._go_to(end)
                 return line
         if len(self._text) - self._at >= LONGEST:
@@ -104,6 +111,13 @@ class Spanning:
         self._go_to(len(self._text))
         self._array = False  # it has been said that it does not end
         return line
+
+    def _line(self, value: object, end: int) -> Line:
+        size = end - self._at
+        if not self._mends or _BAD_BYTE.search(self._text, self._at, end) is None:
+            return Line(self._number, value, size=size)
+        mended, _ = self._decoder.raw_decode(_BAD_BYTE.sub("\ufffd", self._text[self._at : end]))
+        return Line(self._number, mended, size=size, mended=True)
 
     def _cut(self) -> str:
         return f"not JSON (the {'array' if self._array else 'object'} does not end)"
@@ -146,4 +160,6 @@ class Spanning:
         held = self._text[self._at :]
         more = self._read(max(_CHUNK, len(held)))
         self._ended = not more
-        self._text, self._at = held + self._utf8.decode(more, final=self._ended), 0
+        text = self._utf8.decode(more, final=self._ended)
+        self._mends = self._mends or _BAD_BYTE.search(text) is not None
+        self._text, self._at = held + text, 0

@@ -147,6 +147,7 @@ class Summary:
         self.first_time: float | None = None
         self.last_time: float | None = None
         self.bad_lines = 0
+        self.mended_lines = 0
         self.bad: list[dict[str, Any]] = []
         self.patterns: list[Pattern] = []
         self._templates: dict[str, TemplateTotal] = {}
@@ -202,6 +203,7 @@ class Summary:
             "formats": dict(formats or {}),
             "first_time": self.first_time,
             "last_time": self.last_time,
+            "mended_lines": self.mended_lines,
             "bad_lines": self.bad_lines,
             "bad": list(self.bad),
             "total": {

@@ -7,6 +7,7 @@ import html.parser
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,6 @@ from tests.gateway.observe.scenes import Provider, chat, rules_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 RULES = rules_text()
 START = 1_795_953_600.0
@@ -301,3 +301,28 @@ def test_what_is_set_for_speed_is_set_back(tmp_path: Path) -> None:
     assert gc.get_threshold() == before
     assert main([str(tmp_path / "none"), "--quiet"]) == 2
     assert gc.get_threshold() == before
+
+
+def test_lines_with_bytes_that_are_no_utf_8_are_read_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Path(write(tmp_path / "log.jsonl", [steady(number) for number in range(4)]))
+    log.write_bytes(log.read_bytes().replace(b"Question 2?", b"Question 2\xff?"))
+    page = tmp_path / "report.html"
+
+    status, told = report(capsys, str(log), "--html", str(page))
+
+    assert (status, told["mended_lines"], told["bad_lines"], told["total"]["requests"]) == (0, 1, 0, 4)
+    assert "1 line with bytes that are no UTF-8" in page.read_text("utf-8")
+    assert main([str(log), "--quiet"]) == 0
+    assert "1 line with bytes that are no UTF-8" in capsys.readouterr().out
+
+
+def test_a_prompt_that_was_counted_is_no_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"model": "m", "usage": {"prompt_tokens": 2000, "completion_tokens": 1}}\n', "utf-8")
+
+    assert main([str(log), "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    assert "  2,000 prompt tokens; the log does not say what was read" in shown
+    assert "PC810" in shown

@@ -277,3 +277,65 @@ def test_logs_of_utf_16_with_a_mark_of_order(tmp_path: Path, encoding: str, inde
     text = "\n".join(json.dumps(value, indent=indent, ensure_ascii=False) for value in VALUES * 2_000)
     path.write_bytes(f"\ufeff{text}\n".encode(encoding))
     assert [value for _, value in entries(path)] == VALUES * 2_000
+
+
+@pytest.mark.parametrize(
+    ("log", "mended"),
+    [
+        (b'{"a":"x\xffy"}\n{"a":"\xef\xbf\xbd"}\n', [True, False]),
+        (b'{"a":"x\xc3"}\n{"a":"\\udc80"}\n', [True, False]),
+        (b'[{"a":"x\xff"},{"a":"y"}]\n{"a":"\xed\xa0\x80"}\n', [True, False, False]),
+        (b'[\n{"a":"\xef\xbf\xbd"},\n{"a":"x\xe2\x82"},\n{"a":"y"}\n]\n', [False, True, False]),
+        (b'{\n "a": "x\xff\xfey"\n}\n{\n "a": "\\udc80"\n}\n', [True, False]),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 1 << 20])
+def test_bytes_that_are_no_utf_8_cost_no_entry(
+    tmp_path: Path, log: bytes, mended: list[bool], chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spanning, "_CHUNK", chunk)
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(log)
+
+    lines = list(read_log(str(path)))
+
+    assert [line.problem for line in lines] == [None] * len(mended)
+    assert [line.mended for line in lines] == mended
+    assert all("\ufffd" in line.value["a"] for line in lines if line.mended)
+
+
+def test_what_is_no_json_with_a_bad_byte_is_no_json(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"a":"x\xff}\n{"b":1}\n')
+    assert entries(path) == [(1, "not JSON"), (2, {"b": 1})]
+
+
+def test_joined_files_have_marks_of_order_in_the_middle(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"a":1}\n\xef\xbb\xbf{"b":2}\n')
+    assert entries(path) == [(1, {"a": 1}), (2, {"b": 2})]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_compressed_logs_of_any_encoding(tmp_path: Path, encoding: str, times: int) -> None:
+    data = '{"a":"Grüße"}\n{"b":2}\n'.encode(encoding)
+    for _ in range(times):
+        data = gzip.compress(data)
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(data)
+    assert entries(path) == [(1, {"a": "Grüße"}), (2, {"b": 2})]
+
+
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [(b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh91AY", "bzip2"), (b"\xfd7zXZ\0", "xz"), (b"PK\x03\x04", "zip")],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_is_compressed_otherwise_is_named(tmp_path: Path, start: bytes, name: str, packed: bool) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(gzip.compress(start + b"rest") if packed else start + b"rest")
+    with pytest.raises(UnreadableLogError, match=f"compressed with {name}") as raised:
+        entries(path)
+    assert raised.value.remedy is not None
+    assert "diagnose -" in raised.value.remedy
