@@ -87,8 +87,10 @@ def diagnose_log(
             summary.add_bad(number, line.problem)
             continue
         try:
+            size = line.size  # of all that it holds
             for exchange in reader.read(line.value):
-                judge(order.add(number, exchange, line.size))
+                judge(order.add(number, exchange, size))
+                size = 0
         except NotUnderstoodError as error:
             summary.add_bad(number, str(error))
     for exchange in reader.end():

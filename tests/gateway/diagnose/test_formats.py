@@ -132,6 +132,17 @@ def test_litellms_table_of_spending() -> None:
             (1_000, 900, 90),
         ),
         ({"input": 2_000, "output": 5}, (2_000, None, None)),
+        ({"input": "464", "input_cached_tokens": "1536", "output": "5"}, (2_000, 1_536, 0)),
+        ({"input": 2_000, "cache_read_input_tokens": 1_536, "output": 5, "total": 2_005}, (2_000, 1_536, 0)),
+        (
+            {"input": 2_000, "cache_read": 1_536, "output": 5, "output_reasoning": 3, "total": 2_008},
+            (2_000, 1_536, 0),
+        ),
+        (
+            {"input": 2_000, "cache_read_input_tokens": 1_536, "output": 5, "total": 3_541},
+            (3_536, 1_536, 0),
+        ),
+        ({"prompt_tokens": 2_000, "prompt_tokens_details": {"cached_tokens": 128}}, (2_000, 128, 0)),
     ],
 )
 def test_langfuse_counts_each_token_under_one_name(details: Entry, expected: tuple[int, int, int]) -> None:
@@ -326,3 +337,44 @@ def test_what_litellm_answered_itself_was_never_sent() -> None:
     with pytest.raises(NotUnderstoodError, match="own cache"):
         read(entry)
     assert len(read({**entry, "cache_hit": "False"})) == 1
+
+
+def generation(number: int, **more: object) -> Entry:
+    return {
+        "id": f"o{number}",
+        "traceId": "t1",
+        "type": "GENERATION",
+        "model": "gpt-4o",
+        "input": TALK,
+        "startTime": f"2026-11-29T12:00:{number:02}Z",
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda them: {"id": "t1", "name": "a trace", "observations": them},
+        lambda them: {"data": them, "meta": {"page": 1}},
+        lambda them: {
+            "data": [{"id": "t1", "observations": them[:2]}, {"id": "t2", "observations": them[2:]}]
+        },
+    ],
+)
+def test_langfuses_traces_and_pages_hold_observations(hold: Any) -> None:
+    span = {"id": "s", "traceId": "t1", "type": "SPAN", "input": TALK}
+    held = hold([generation(1), span, generation(2)])
+    assert [one.id for one in read(held)] == ["o1", "o2"]
+
+
+def test_a_generation_without_a_prompt_costs_no_other_of_its_trace() -> None:
+    found = LogReader().read({"observations": [generation(1), generation(2, input=None), generation(3)]})
+    seen: list[str | None] = []
+
+    def take() -> None:
+        for one in found:
+            seen.append(one.id)  # noqa: PERF401 - those before the error count
+
+    with pytest.raises(NotUnderstoodError):
+        take()
+    assert seen == ["o1", "o3"]
