@@ -40,6 +40,7 @@ COULD_NOT_RUN: Final = 2
 
 _EVERY_S = 0.5
 _ALLOCATIONS = 100_000
+_ANOTHER_PAGE = "Name another file for the page."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Summary("standard input" if options.log == "-" else options.log),
     )
     try:
+        _check_page(options)
         with _seldom_collected():
             diagnose_log(options.log, reader, summary, _progress(options))
         if options.html is not None:
@@ -161,11 +163,24 @@ def _progress(options: argparse.Namespace) -> Callable[[int], None]:
     return tell
 
 
+def _check_page(options: argparse.Namespace) -> None:
+    """Refuse before a long log is read what cannot be written after it, and the log itself."""
+    page: Path | None = options.html
+    if page is None:
+        return
+    if page.is_dir() or not page.parent.is_dir():
+        problem = "is a directory" if page.is_dir() else "cannot be written (its directory does not exist)"
+        raise UnreadableLogError(str(page), problem, remedy=_ANOTHER_PAGE)
+    if options.log != "-" and page.exists() and Path(options.log).exists() and page.samefile(options.log):
+        raise UnreadableLogError(str(page), "is the log; the page would replace it", remedy=_ANOTHER_PAGE)
+
+
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise UnreadableLogError(str(path), f"cannot be written ({error.strerror})") from error
+        problem = f"cannot be written ({error.strerror})"
+        raise UnreadableLogError(str(path), problem, remedy=_ANOTHER_PAGE) from error
 
 
 def _parser() -> argparse.ArgumentParser:

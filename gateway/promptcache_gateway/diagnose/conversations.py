@@ -7,6 +7,7 @@ length. What follows from a pair is `counted`'s business.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,24 @@ def is_one_conversation(records: Sequence[CounterRecord], pinned: int, read: int
     if pinned < (_GROWS_NAMED if named else _GROWS) or grown < _MOSTLY_GROWS * (len(sizes) - 1):
         return False
     return named or any(_read_all_of(one, other, read) for one, other in pairwise(records))
+
+
+def find_turns(records: Sequence[CounterRecord]) -> list[int]:
+    """Which requests of a session can be turns of the conversation whose reads are the most frequent ones.
+
+    Those of its model that are longer than what it reads: a shorter prompt does not hold that prefix and is
+    a side call. None where nothing is left out or nothing was read.
+    """
+    reads = Counter((record.model, record.read) for record in records if record.read)
+    if not reads:
+        return []
+    ((model, read), _), *_ = reads.most_common(1)
+    found = [
+        number
+        for number, record in enumerate(records)
+        if record.model == model and (record.total_input or 0) > (read or 0)
+    ]
+    return found if len(found) < len(records) else []
 
 
 def _read_all_of(previous: CounterRecord, record: CounterRecord, shared: int) -> bool:

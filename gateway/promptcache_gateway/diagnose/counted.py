@@ -17,7 +17,7 @@ from promptcache.counters import CounterRecord, diagnose_sequence, find_plateau
 from promptcache.providers import find_model
 from promptcache.quick_values import changed, quick
 from promptcache.usage import Usage
-from promptcache_gateway.diagnose.conversations import explain_pairs, is_one_conversation
+from promptcache_gateway.diagnose.conversations import explain_pairs, find_turns, is_one_conversation
 from promptcache_gateway.diagnose.patterns import Pattern, pattern_of
 from promptcache_gateway.diagnose.replay import Judged
 from promptcache_gateway.observe.diagnosis import Attribution, Diagnosis
@@ -217,11 +217,21 @@ def _pinned(records: Sequence[CounterRecord], *, named: bool) -> dict[int, Diagn
     """The requests of a plateau in one conversation; empty where there is none, or it may be several.
 
     A provider that keeps only what is marked, and wrote nothing, has no breakpoint behind what is read:
-    nothing there need have changed.
+    nothing there need have changed. Where the log names the conversation, side calls between its turns are
+    left out of it.
     """
+    found = _pinned_among(records, range(len(records)), named=named)
+    return _pinned_among(records, find_turns(records), named=named) if named and not found else found
+
+
+def _pinned_among(
+    every: Sequence[CounterRecord], numbers: Sequence[int], *, named: bool
+) -> dict[int, Diagnosis]:
+    """The same, of some of a row's requests."""
+    records = [every[number] for number in numbers]
     if find_plateau(records) is None:
         return {}
-    plateau = find_plateau([changed(record, t=number) for number, record in enumerate(records)])
+    plateau = find_plateau([changed(record, t=at) for at, record in enumerate(records)])
     if plateau is None:
         return {}
     first, last = int(plateau.from_t or 0), int(plateau.to_t or 0)
@@ -233,10 +243,8 @@ def _pinned(records: Sequence[CounterRecord], *, named: bool) -> dict[int, Diagn
         f"Reads stay at {plateau.cached_tokens} tokens while the prompt grows: it changes right behind them."
     )
     return {
-        number: _found(
-            "PC502", records[number], told, lost=_lost(records[number - 1], records[number], "PC502")
-        )
-        for number in range(first + 1, last + 1)
+        numbers[at]: _found("PC502", records[at], told, lost=_lost(records[at - 1], records[at], "PC502"))
+        for at in range(first + 1, last + 1)
     }
 
 

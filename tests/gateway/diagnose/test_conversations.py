@@ -157,3 +157,41 @@ def test_negative_counts_are_told_and_not_added(
     _, told = diagnose(tmp_path, capsys, entries)
     assert (told["total"]["requests"], told["total"]["prompt_tokens"]) == (1, 3_000)
     assert told["bad"] == [{"line": 1, "problem": "a count of tokens is negative; its usage is not believed"}]
+
+
+TITLES = (("gpt-4o-mini", 300, 0), ("gpt-4o-mini", 5_000, 0), ("gpt-4o", 900, 0), ("gpt-4o", 1_024, 1_024))
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_side_calls_hide_no_history_that_is_rewritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], title: tuple[str, int, int]
+) -> None:
+    turns = [("gpt-4o", 2_000 + 700 * number, 1_024) for number in range(8)]
+    row = session(*(call for turn in turns for call in (turn, title)))
+
+    _, told = diagnose(tmp_path, capsys, row)
+
+    assert causes(told)["PC502"] == 7
+    # All but the last tokens of each turn before, to the step, less what was read.
+    assert told["total"]["lost_tokens"] == sum(size // 128 * 128 - 1_024 for _, size, _ in turns[:-1])
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_side_calls_between_turns_that_read_what_came_before_prove_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], title: tuple[str, int, int]
+) -> None:
+    turns = [("gpt-4o", 2_000 + 700 * number, (1_300 + 700 * number) // 128 * 128) for number in range(8)]
+    row = session(*(call for turn in turns for call in (turn, title)))
+
+    _, told = diagnose(tmp_path, capsys, row)
+
+    assert "PC502" not in causes(told)
+
+
+def test_requests_without_a_session_may_be_several_conversations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = session(*(("gpt-4o", 2_000 + 700 * number, 1_024) for number in range(8)), ("gpt-4o", 900, 0))
+    unnamed = [{key: value for key, value in line.items() if key != "session_id"} for line in row]
+
+    assert "PC502" not in causes(diagnose(tmp_path, capsys, unnamed)[1])

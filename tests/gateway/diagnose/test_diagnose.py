@@ -326,3 +326,18 @@ def test_a_prompt_that_was_counted_is_no_estimate(tmp_path: Path, capsys: pytest
     shown = capsys.readouterr().out
     assert "  2,000 prompt tokens; the log does not say what was read" in shown
     assert "PC810" in shown
+
+
+def test_the_page_never_replaces_the_log_and_is_refused_before_the_log_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Path(write(tmp_path / "log.jsonl", [steady(0)]))
+    before = log.read_bytes()
+    linked = tmp_path / "page.html"
+    linked.symlink_to(log)
+
+    for page in (log, linked, tmp_path, tmp_path / "none" / "page.html"):
+        assert main([str(log), "--html", str(page), "--quiet"]) == 2
+        told = capsys.readouterr()
+        assert (told.out, told.err.count("another file")) == ("", 1)
+    assert log.read_bytes() == before
