@@ -5,6 +5,7 @@ What was not reported is null or absent, an explicit zero is a zero.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,15 +13,28 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts
 
 
+_DETAILS = ("completion_tokens_details", "output_tokens_details")
+_THOUGHT = ("reasoning_tokens", "thinking_tokens")
+
+
+def thought_tokens(usage: Usage) -> int | None:
+    """The tokens of the output that were thought, as any API tells them; None where nobody told."""
+    places = [usage.raw.get(name) for name in _DETAILS] + [usage.raw]
+    told = [place.get(name) for place in places if isinstance(place, Mapping) for name in _THOUGHT]
+    return next((count for count in told if type(count) is int and count >= 0), None)
+
+
 def anthropic_usage(usage: Usage) -> dict[str, Any]:
     """Anthropic's ``usage``; ``input_tokens`` leaves out what was read and written where that is known."""
     fresh = usage.uncached if usage.uncached is not None else usage.total_input
-    return {
+    said: dict[str, Any] = {
         "input_tokens": fresh or 0,
         "cache_creation_input_tokens": usage.cache_write,
         "cache_read_input_tokens": usage.cache_read,
         "output_tokens": usage.output or 0,
     }
+    thought = thought_tokens(usage)
+    return said if thought is None else {**said, "output_tokens_details": {"thinking_tokens": thought}}
 
 
 def engine_usage(facts: EngineFacts | None) -> dict[str, Any]:
@@ -48,6 +62,8 @@ def openai_usage(usage: Usage) -> dict[str, Any]:
             "cached_tokens": usage.cache_read,
             "cache_write_tokens": usage.cache_write or 0,
         }
+    if (thought := thought_tokens(usage)) is not None:
+        said["completion_tokens_details"] = {"reasoning_tokens": thought}
     return said
 
 
@@ -57,7 +73,7 @@ def responses_usage(usage: Usage) -> dict[str, Any]:
     said: dict[str, Any] = {
         "input_tokens": total,
         "output_tokens": output,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": thought_tokens(usage) or 0},
         "total_tokens": total + output,
     }
     if usage.cache_read is not None:
