@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Finding, Severity
+from promptcache_lint.prompts import Stability
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,8 @@ class Sign:
 
 _OF_THE_ORDER = {"PC104", "PC201", "PC401", "PC402"}
 """Faults of the order in which a text is put together, whatever stands in front."""
+_OF_A_TALK = {"PC101", "PC102", "PC103", "PC107"}
+"""Faults of values that may be kept with a conversation, or be its own."""
 _ENOUGH_TOKENS = 100
 """Fewer static tokens behind a value than this are no certain cost."""
 
@@ -151,6 +154,8 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
         return min(trait.mark.severity, Severity.INFO)  # what was answered is kept as it was
     if of_one_step or (role in {"user", "assistant"} and unseen):
         return min(trait.mark.severity, Severity.INFO)
+    if _lasts_for_a_talk(trait) and role in {"system", "prompt"} and not exposed.words_behind:
+        return min(trait.mark.severity, Severity.INFO)  # all that stands behind it is the talk itself
     first = exposed.segment.path.startswith("messages[0]")
     if role in {"user", "assistant"} and not first and not exposed.words_behind:
         return min(trait.mark.severity, Severity.INFO)  # it may be stored with its message, and costs nothing
@@ -161,6 +166,11 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
     heads = role in {"system", "tool"} or (role == "user" and first)
     sure = prompt.proven and heads and not named_only and _costs_enough(prompt, exposed)
     return trait.mark.severity if sure else min(trait.mark.severity, Severity.WARNING)
+
+
+def _lasts_for_a_talk(trait: Trait) -> bool:
+    """Whether a value is the same through a conversation; a date is not, it changes at midnight."""
+    return trait.mark.stability == Stability.CONVERSATION and trait.mark.code in _OF_A_TALK
 
 
 def _costs_enough(prompt: Prompt, exposed: Exposed) -> bool:

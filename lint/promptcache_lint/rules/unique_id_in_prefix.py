@@ -43,7 +43,6 @@ def ask(client, question):
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -53,8 +52,7 @@ from promptcache_lint.rule import Sign, SignRule
 
 if TYPE_CHECKING:
     from promptcache_lint.exposure import Exposed
-    from promptcache_lint.findings import Finding
-    from promptcache_lint.prompts import Prompt, Trait
+    from promptcache_lint.prompts import Trait
 
 _BOUNDARY = re.compile(
     r"(?:start|begin|end|input|content|data|document|boundary|delimiter|untrusted)[_: =-]*$", re.IGNORECASE
@@ -112,9 +110,3 @@ class UniqueIdInPrefix(SignRule):
             part is exposed.part and isinstance(before, Text) and _BOUNDARY.search(before.text)
             for before, part in pairwise(flatten(exposed.segment.parts))
         )
-
-    def finding(self, prompt: Prompt, exposed: Exposed, trait: Trait) -> Finding:
-        """A conversation's own id, with nothing static behind it, costs the conversation nothing."""
-        found = super().finding(prompt, exposed, trait)
-        lasts = trait.mark.stability == Stability.CONVERSATION and not exposed.words_behind
-        return replace(found, severity=min(found.severity, Severity.INFO)) if lasts else found

@@ -15,6 +15,7 @@ from promptcache_lint.readers.python import methods
 from promptcache_lint.readers.python.callees import path_of
 from promptcache_lint.readers.python.known import known_function
 from promptcache_lint.readers.python.program import Class, Function
+from promptcache_lint.readers.python.prompt_templates import method_of_chain
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
@@ -177,7 +178,10 @@ def _run(machine: Interpreter, made: Call, receiver: Value | None, frame: Frame)
             named = {name: value for name, (value, _) in made.named.items()}
             return machine.objects.instantiate(cls, made.values, named, frame, place)
     if isinstance(receiver, Ref) and isinstance(made.node.func, ast.Attribute):
-        filled = machine.jinja.method(made, receiver, made.node.func.attr, frame)
+        name = made.node.func.attr
+        filled = machine.jinja.method(made, receiver, name, frame) or method_of_chain(
+            machine, made, receiver, name, frame
+        )
         if filled is not None:
             return filled
     known = machine.jinja.made(made, frame) or known_function(machine, made, frame, place)

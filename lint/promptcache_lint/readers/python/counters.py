@@ -6,6 +6,7 @@ What is called a counter, without being seen to count, is left to the rules' nam
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ __all__ = ["ENDLESS", "Counters"]
 
 ENDLESS = "itertools.count"
 """The type of an endless count that outlives the call it is used in."""
+
+_USAGE = re.compile(r"\b(?:usage|cost|(?:\w+_)?tokens)\b")
+"""How a program spells what a request has used."""
 
 
 class Counters:
@@ -92,9 +96,14 @@ def _is_own(value: Value) -> bool:
 
 
 def _counts(node: ast.AugAssign, function: Function) -> bool:
-    """Whether ``node`` adds a number to what is kept between calls, and the function does not reset it."""
+    """Whether ``node`` adds a number, or what a request has used, to what is kept between calls.
+
+    The function must not reset it.
+    """
     match node:
         case ast.AugAssign(op=ast.Add() | ast.Sub(), value=ast.Constant(value=int())):
+            name = _spelled(node.target)
+        case ast.AugAssign(op=ast.Add(), value=value) if _USAGE.search(ast.unparse(value)):
             name = _spelled(node.target)
         case _:
             return False

@@ -13,6 +13,7 @@ from promptcache_lint.readers.python.ages import as_age
 from promptcache_lint.readers.python.jinja_templates import Environment
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.program import Class, Function, Module
+from promptcache_lint.readers.python.prompt_templates import piped
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
@@ -217,6 +218,8 @@ def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
     if isinstance(node.op, ast.Mod) and isinstance(left, Str):
         return templates.percent(machine, node, left, frame)
     right = machine.evaluate(node.right, frame)
+    if isinstance(node.op, ast.BitOr) and (chain := piped(machine, node, left, right, frame)) is not None:
+        return chain
     match left, right:
         case (Str(), _) | (_, Str()) if isinstance(node.op, ast.Add):
             return Str(

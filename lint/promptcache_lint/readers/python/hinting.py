@@ -37,6 +37,8 @@ _PROMPT_HINTS: dict[str, tuple[str, ...]] = {
     "function": ('"function"', "'function'"),
     "input_schema": (),
     "toolspec": (),
+    "invoke": ("invoke(",),
+    "format_messages": (),
 }
 """What hints at prompts in lower-case text: a word by itself, or, where it is too common, in these forms."""
 SURE_SOURCES = frozenset(
@@ -144,7 +146,7 @@ def has_source(text: str, words: AbstractSet[str]) -> bool:
     """Whether something volatile may come from a text; ``words`` are those in it."""
     if words & SURE_SOURCES or any(f"{word}(" in text for word in words & LIKELY_SOURCES):
         return True
-    return "{" in text and _displays_set(text)
+    return ("{" in text and _displays_set(text)) or "et[str]" in text
 
 
 def _displays_set(text: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from promptcache_lint.readers.python import strings
 from promptcache_lint.readers.python.counters import ENDLESS
 from promptcache_lint.readers.python.dumping import dumped
 from promptcache_lint.readers.python.program import Function
+from promptcache_lint.readers.python.prompt_templates import made_template
 from promptcache_lint.readers.python.values import (
     Map,
     Ref,
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["as_set", "environment", "known_function"]
 
-_TEMPLATES = ("PromptTemplate", ".from_template", ".from_messages")
-_TEMPLATE = re.compile(r"(?:.*\.)?(?:Chat)?PromptTemplate(?:\.from_(?:template|messages))?")
-"""Templates of LangChain and its like: texts, and lists of messages, that are filled later."""
+_TEMPLATES = (
+    *("PromptTemplate", ".from_template", ".from_messages", "RunnablePassthrough.assign", "RunnableParallel"),
+    *("RunnableMap", "RunnableLambda", "LLMChain"),
+)
 _OF_VECTORS = {"query_texts", "query_embeddings", "query_vector"}
 """What a store of vectors is asked with."""
 
@@ -83,9 +84,8 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             return Seq(tuple(made.values), partial=True)
         case "string.Template" | "Template" if isinstance(first, Str):
             return first
-        case name if name.endswith(_TEMPLATES) and _TEMPLATE.fullmatch(name):
-            template = made.argument(0, "template") or made.argument(0, "messages")
-            return template if isinstance(template, Str | Seq) else None
+        case name if name.endswith(_TEMPLATES):
+            return made_template(machine, made, frame)
         case "open" | "io.open" | "os.path.dirname" | "os.path.basename" if first is not None:
             return Thing(frame.module.label(made.node), order_traits(first), settled=True)
         case "os.getenv" | "os.environ.get":

@@ -10,7 +10,7 @@ from promptcache_lint.readers.placeholders import PLACEHOLDER, date_only
 from promptcache_lint.readers.python import strings, templates
 from promptcache_lint.readers.python.bindings import is_known
 from promptcache_lint.readers.python.merging import merge
-from promptcache_lint.readers.python.modules import Function
+from promptcache_lint.readers.python.prompt_templates import FILLING, template_filled
 from promptcache_lint.readers.python.values import (
     Map,
     Ref,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["method"]
 
-_FILLING = {"format", "format_map", "substitute", "safe_substitute", "partial", "format_messages", "invoke"}
+_FILLING = {"format", "format_map", "substitute", "safe_substitute"}
 _SAME_TEXT = {
     "strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "expandtabs", "casefold", "encode",
     "removeprefix", "removesuffix", "replace", "decode", "ljust", "rjust", "center", "translate",
@@ -65,13 +65,14 @@ def method(machine: Interpreter, made: Call, receiver: Value, frame: Frame) -> V
 def _of_text(machine: Interpreter, made: Call, receiver: Str, name: str, frame: Frame) -> Value | None:
     if name == "join" and made.arguments:
         return strings.join(machine, receiver, made.values[0], made.node.args[0], frame)
+    if name in FILLING:
+        return template_filled(machine, made, receiver, name, frame)
     if name in _FILLING:
         named = dict(made.named)
         if made.arguments and isinstance(made.values[0], Map):
             expression = made.arguments[0][1]
             named |= {key: (value, expression) for key, value in made.values[0].pairs if key is not None}
         dollar = name in {"substitute", "safe_substitute"}
-        named = _called(machine, named, made, frame) if name == "partial" else named
         use = templates.Use(machine, made.node, frame)
         return templates.template_fields(use, receiver, list(made.arguments), named, dollar=dollar)
     if name == "replace" and len(made.arguments) > 1:
@@ -81,35 +82,6 @@ def _of_text(machine: Interpreter, made: Call, receiver: Str, name: str, frame: 
     if name in {"split", "splitlines", "partition"}:
         return Seq((receiver,), partial=True)
     return Thing(frame.module.label(made.node), () if name in _NUMBERS else traits_of(receiver))
-
-
-def _called(
-    machine: Interpreter, named: dict[str, tuple[Value, ast.expr]], made: Call, frame: Frame
-) -> dict[str, tuple[Value, ast.expr]]:
-    """The arguments of ``partial``: a function among them is called when the template is filled."""
-    place = frame.module.place(made.node)
-    return {
-        name: (machine.invoke(value.target, [], {}, frame, place, bound=value.bound)[0], expression)
-        if isinstance(value, Ref) and isinstance(value.target, Function)
-        else (value, expression)
-        for name, (value, expression) in named.items()
-    }
-
-
-def _of_messages(machine: Interpreter, made: Call, receiver: Seq, frame: Frame) -> Seq:
-    """A template of messages, ``[("system", "… {now}"), …]``, filled."""
-
-    def filled(item: Value) -> Value:
-        match item:
-            case Str():
-                return _of_text(machine, made, item, name, frame) or item
-            case Seq(items=(speaker, Str() as text), kind="tuple"):
-                return replace(item, items=(speaker, _of_text(machine, made, text, name, frame) or text))
-            case _:
-                return item
-
-    name = "partial"
-    return replace(receiver, items=tuple(map(filled, receiver.items)))
 
 
 def _replaced(machine: Interpreter, made: Call, receiver: Str, frame: Frame) -> Value:
@@ -160,8 +132,8 @@ def _of_list(machine: Interpreter, made: Call, receiver: Seq, name: str, frame: 
             return replace(receiver, traits=receiver.traits + inherited, partial=True)
         case "pop" | "popleft":
             return element_of(receiver)
-        case "partial" | "format_messages" | "invoke" | "format_prompt":
-            return _of_messages(machine, made, receiver, frame)
+        case _ if name in FILLING:
+            return template_filled(machine, made, receiver, name, frame)
         case _ if name in _NUMBERS:
             return Thing(settled=True)
         case _:

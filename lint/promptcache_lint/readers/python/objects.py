@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.prompts import Stability
 from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.program import Class
@@ -175,7 +176,8 @@ def _kept(trait: Trait) -> Trait:
     """What an object takes when it is made holds as long as the object: for a conversation, as a rule."""
     if trait.mark.severity <= Severity.WARNING:
         return trait
-    return replace(trait, mark=replace(trait.mark, severity=Severity.WARNING))
+    mark = replace(trait.mark, severity=Severity.WARNING, stability=Stability.CONVERSATION)
+    return replace(trait, mark=mark)
 
 
 def own_attributes(left: Frame) -> tuple[tuple[str, Value], ...]:

@@ -237,8 +237,9 @@ class Cutter:
                 return tuple(part for _, inner in value.pairs for part in self._deep(inner, node))
             case Seq():
                 return tuple(part for inner in value.items for part in self._deep(inner, node))
-            case Thing() if value.traits:
-                return strings.parts_of(self._machine, value, node, self._frame)
+            case Thing() if any(not trait.mark.order for trait in value.traits):
+                one = map_traits(value, lambda trait: None if trait.mark.order else trait)
+                return strings.parts_of(self._machine, one, node, self._frame)  # which item, the list tells
             case _:
                 return ()
 

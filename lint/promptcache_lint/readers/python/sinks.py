@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import holds_input
-from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text, flatten
+from promptcache_lint.prompts import Hole, Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.bindings import Bindings
 from promptcache_lint.readers.python.callees import kind_of_call
+from promptcache_lint.readers.python.entering import brought
 from promptcache_lint.readers.python.objects import settled, settled_parts
 from promptcache_lint.readers.python.repetition import proof
 from promptcache_lint.readers.python.requests import (
@@ -112,6 +113,17 @@ class Sinks:
         if len(segments) > 1 and not isinstance(node, ast.Tuple):
             place = frame.module.place(node)
             self._add("messages", segments, place, frame, sent=node, grows=grows(value))
+
+    def filled(self, value: Str | Seq, node: ast.expr, frame: Frame, *, anew: bool = False) -> None:
+        """A template was filled. ``anew``: by what it calls each time, wherever that was said."""
+        if isinstance(value, Str):
+            self._emit("template", "prompt", value, node, frame, expand=True, sent=node, anew=anew)
+            return
+        for item in value.items:
+            if isinstance(item, Seq) and len(item.items) == 2 and literal(item.items[0]):
+                role = role_of_speaker(literal(item.items[0]))
+                if role == "system":
+                    self._emit("system", role, item.items[1], node, frame, expand=True, sent=node, anew=anew)
 
     def assigned(self, name: str, value: Value, node: ast.expr, frame: Frame) -> None:
         """A value got a name, or was stored under a key or in an attribute."""
@@ -221,12 +233,13 @@ class Sinks:
         *,
         expand: bool = False,
         sent: ast.AST | None = None,
+        anew: bool = False,
     ) -> None:
         place = frame.module.place(node)
         path = name if role == "system" else "messages[0]"
         for segment in self._cutter(frame).content(value, node, path, role):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
-            self._add(name, (replace(segment, parts=parts),), place, frame, sent=sent)
+            self._add(name, (replace(segment, parts=parts),), place, frame, sent=sent, anew=anew)
 
     def _emit_at(
         self,
@@ -270,6 +283,7 @@ class Sinks:
         model: str = "",
         sent: ast.AST | None = None,
         grows: bool = False,
+        anew: bool = False,
     ) -> None:
         """Keep a prompt. ``sent``: what sends it, or makes a message of it; None if a name only says so."""
         if frame.kept:
@@ -281,14 +295,12 @@ class Sinks:
         if model or any(segment.breakpoint for segment in segments):
             paths.add(place.path)
         proven, before = proof(sent, holes, frame, self._machine().running)
-        grows = grows and not before
+        proven, grows = proven or anew, grows and not before
         made = Prompt(name, place, segments, certain, model=model, proven=proven, grows=grows)
         for path in paths:
             self._keep(path, made)
         if paths and self.reading not in paths:
-            here = tuple(
-                replace(segment, parts=_brought(segment.parts, self.reading)) for segment in segments
-            )
+            here = tuple(replace(segment, parts=brought(segment.parts, self.reading)) for segment in segments)
             if here != segments:
                 self._keep(self.reading, replace(made, segments=here))
 
@@ -301,19 +313,3 @@ class Sinks:
     def _machine(self) -> Interpreter:
         assert self.machine is not None
         return self.machine
-
-
-def _brought(parts: tuple[Part, ...], path: str) -> tuple[Part, ...]:
-    """The parts with each hole placed where the file ``path`` sends its value on its way, if it does."""
-
-    def placed(part: Part) -> Part:
-        match part:
-            case Branch():
-                return replace(part, options=tuple(_brought(option, path) for option in part.options))
-            case Hole() if part.place.path != path:
-                steps = [step for trait in part.traits for step in (trait.origin, *trait.flow)]
-                return replace(part, place=next((s for s in reversed(steps) if s.path == path), part.place))
-            case _:
-                return part
-
-    return tuple(map(placed, parts))
