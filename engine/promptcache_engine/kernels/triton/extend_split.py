@@ -67,8 +67,8 @@ def _length(*, deterministic: bool) -> int:
 
 
 def _tiles(target: Target, query: Tensor, layer: Layer, *, deterministic: bool) -> tiles.AttentionTiles:
-    choose = tiles.deterministic_tiles if deterministic else tiles.divided_tiles
-    return choose(target, layer.padded, query.element_size(), layer.parts.coded)
+    shape = layer.padded, query.element_size(), layer.parts.coded
+    return tiles.divided_tiles(target, *shape, deterministic=deterministic)
 
 
 @jit(varying=("splits", "pages_stride", "window"))

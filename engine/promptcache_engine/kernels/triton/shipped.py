@@ -29,7 +29,8 @@ DIMS = (64, 80, 96, 128, 256)
 CODINGS = (torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn, torch.int8)
 """Of pages; queries are bfloat16 over coded ones, else as the pages are."""
 
-_HEADS, _KV_HEADS = 32, 8
+_GROUP, _KV_HEADS = 4, 8
+_HEADS = _GROUP * _KV_HEADS
 _SEQUENCES, _PAGES, _PAGE_SIZE, _ROWS, _SLOTS = 16, 256, 16, 512, 65536
 _FEW_ROWS = 64
 _HIDDEN, _INNER, _VOCAB, _LAYERS = 4096, 14336, 128256, 32
@@ -51,6 +52,8 @@ def attention_launches(
     asked: torch.dtype | None = None,
     gemma: bool = False,
     deterministic: bool = False,
+    group: int = _GROUP,
+    page_size: int = _PAGE_SIZE,
 ) -> Iterator[Shipped]:
     """Decode and extend attention, the latter in both forms.
 
@@ -61,13 +64,18 @@ def attention_launches(
         asked: dtype of queries, where it is not the usual one (``CODINGS``).
         gemma: with a window and a soft cap.
         deterministic: with sums formed split by split.
+        group: query heads to a head of keys.
+        page_size: tokens a page.
     """
+    heads = group * _KV_HEADS
     asked = asked or (torch.bfloat16 if coding in LARGEST else coding)
-    query = _meta(_ROWS, _HEADS, dim, dtype=asked)
-    layer, table = _layer(query, coding, gemma=gemma), _table()
-    out = _meta(_ROWS, _HEADS * dim, dtype=query.dtype)
+    query = _meta(_ROWS, heads, dim, dtype=asked)
+    layer, table = _layer(query, coding, gemma=gemma), _table(page_size)
+    out = _meta(_ROWS, heads * dim, dtype=query.dtype)
     chunks = Chunks(_meta(_SEQUENCES + 1, dtype=torch.int32), _ROWS)
     variant = _variant(dim, coding, asked, gemma=gemma, deterministic=deterministic)
+    if (group, page_size) != (_GROUP, _PAGE_SIZE):
+        variant += f", groups of {group}, pages of {page_size}"
     one_each = query[:_SEQUENCES], layer, table, out[:_SEQUENCES]
     attend, merge = decode.plan(target, *one_each, deterministic=deterministic)
     yield Shipped("decode_attention", variant, attend)
@@ -131,9 +139,9 @@ def _pool(dim: int, coding: torch.dtype) -> Tensor:
     return _meta(_SLOTS, slot_width(_KV_HEADS, dim, coding), dtype=coding)
 
 
-def _table() -> PageTable:
+def _table(page_size: int) -> PageTable:
     pages = _meta(_SEQUENCES, _PAGES, dtype=torch.int32)
-    return PageTable(pages, _meta(_SEQUENCES, dtype=torch.int32), _PAGE_SIZE, _PAGES * _PAGE_SIZE)
+    return PageTable(pages, _meta(_SEQUENCES, dtype=torch.int32), page_size, _PAGES * page_size)
 
 
 def _variant(

@@ -59,12 +59,18 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
     return AttentionTiles(64, 32, Options(8, 2)) if coded else AttentionTiles(128, 16, Options(8, 3, 255))
 
 
-def divided_tiles(target: Target, padded: int, item_size: int, coded: int) -> AttentionTiles:
-    """For rows of many tokens whose keys are divided: writing states takes more registers than sums."""
-    chosen = extend_tiles(target, padded, item_size, coded)
-    if target.kind != "cuda" or item_size == 4:
+def divided_tiles(
+    target: Target, padded: int, item_size: int, coded: int, *, deterministic: bool = False
+) -> AttentionTiles:
+    """For rows of many tokens whose keys are divided: writing states takes more registers than sums.
+
+    With ``deterministic`` the rows and keys of ``deterministic_tiles``.
+    """
+    choose = deterministic_tiles if deterministic else extend_tiles
+    chosen = choose(target, padded, item_size, coded)
+    if target.kind != "cuda" or item_size == 4 or (deterministic and chosen.options.registers):
         return chosen
-    if target.arch < 90 and 64 < padded <= 128:
+    if not deterministic and target.arch < 90 and 64 < padded <= 128:
         return AttentionTiles(64, 32, Options(8, chosen.options.stages, 255))
     return replace(chosen, options=replace(chosen.options, registers=255))
 

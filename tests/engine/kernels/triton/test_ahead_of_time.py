@@ -66,6 +66,16 @@ def test_options_together_do_not_spill(
         check(each, target)
 
 
+def test_divided_keys_do_not_spill_where_each_head_has_its_own_and_pages_hold_one() -> None:
+    target = Target("cuda", 80)
+    launches = shipped.attention_launches(
+        target, 128, torch.bfloat16, deterministic=True, group=1, page_size=1
+    )
+    (divided,) = (each for each in launches if each.operation == "extend_attention, keys divided")
+    assert divided.variant == "bfloat16, heads of 128, deterministic, groups of 1, pages of 1"
+    check(divided, target)
+
+
 @pytest.mark.parametrize("coding", [torch.bfloat16, torch.float8_e4m3fn, torch.int8], ids=str)
 def test_rows_compile_without_spills(coding: torch.dtype) -> None:
     for target in (Target("cuda", 90), Target("hip", 942)):
