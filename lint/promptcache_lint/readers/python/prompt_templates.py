@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from promptcache_lint.prompts import Trait
+from promptcache_lint.prompts import Text, Trait
+from promptcache_lint.readers.placeholders import has_placeholder
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.modules import Function
 from promptcache_lint.readers.python.values import (
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     Given = dict[str, tuple[Value, ast.expr]]
 
-__all__ = ["FILLING", "made_template", "method_of_chain", "piped", "template_filled"]
+__all__ = ["FILLING", "has_open_fields", "made_template", "method_of_chain", "piped", "template_filled"]
 
 FILLING = {
     *("partial", "invoke", "ainvoke", "format_messages", "aformat_messages", "format_prompt"),
@@ -131,6 +132,16 @@ def method_of_chain(machine: Interpreter, made: Call, receiver: Ref, name: str, 
         given = _given(made)
         _tell(machine, _fill(machine, chain.template, given, made.node, frame), given, made.node, frame)
     return Thing(frame.module.label(made.node))
+
+
+def has_open_fields(value: Value) -> bool:
+    """Whether a template, or a chain that begins with one, has fields that are still to be filled."""
+    if isinstance(value, Ref) and isinstance(value.target, _Chain):
+        return has_open_fields(value.target.template)
+    if isinstance(value, Seq):
+        return any(map(has_open_fields, value.items))
+    parts = value.parts if isinstance(value, Str) else ()
+    return any(isinstance(part, Text) and part.open and has_placeholder(part.text) for part in parts)
 
 
 def _is_template(value: Value) -> bool:

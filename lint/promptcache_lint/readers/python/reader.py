@@ -6,15 +6,13 @@ import io
 import tokenize
 from typing import TYPE_CHECKING
 
-from promptcache_lint.prompts import Text
 from promptcache_lint.readers.clients import imports_client
-from promptcache_lint.readers.placeholders import has_placeholder
 from promptcache_lint.readers.python.conversations.finder import find_practices, may_handle_conversation
 from promptcache_lint.readers.python.interpreter import Interpreter
 from promptcache_lint.readers.python.program import Program, parse_module
+from promptcache_lint.readers.python.prompt_templates import has_open_fields
 from promptcache_lint.readers.python.relevance import may_hold_prompt
 from promptcache_lint.readers.python.sinks import Sinks
-from promptcache_lint.readers.python.values import Str
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,12 +97,7 @@ def _prompts(module: Module, machine: Interpreter) -> list[Prompt]:
 def _filling(module: Module, functions: list[Function], machine: Interpreter) -> list[Function]:
     """The functions that say nothing of prompts, and use a template of the module that has open fields."""
     names = machine.module_frame(module).names
-    templates = {
-        name
-        for name, value in names.items()
-        if isinstance(value, Str)
-        and any(isinstance(p, Text) and p.open and has_placeholder(p.text) for p in value.parts)
-    }
+    templates = {name for name, value in names.items() if has_open_fields(value)}
     return [
         function
         for function in functions
