@@ -112,6 +112,8 @@ def _upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> UpstreamS
             "upstream.url", "is missing.", remedy="Name the server's address, or use --upstream."
         )
     key = environ.get("PROMPTCACHE_UPSTREAM_API_KEY", "").strip()
+    if not key.isprintable():
+        raise SettingsError("PROMPTCACHE_UPSTREAM_API_KEY", "does not hold one key.")
     return UpstreamSettings(**{**table, "apis": tuple(table.get("apis", ()))}, api_key=key or None)
 
 

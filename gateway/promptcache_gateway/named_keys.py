@@ -34,6 +34,8 @@ def read_key(where: str, variable: str | None, file: str | None, environ: Mappin
             raise SettingsError(
                 f"{where}.api_key_env", f"{variable} is not set.", remedy="Set it, or drop the line."
             )
+        if not key.isprintable():
+            raise SettingsError(f"{where}.api_key_env", f"{variable} does not hold one key.")
         return key
     return None if file is None else _key_in(where, Path(file).expanduser())
 

@@ -201,9 +201,7 @@ class Settings:
                         remedy="Name the origins, or 'promptcache keys create NAME' first.",
                     )
                 continue
-            parts = urlsplit(origin)
-            bare = f"{parts.scheme}://{parts.netloc}"
-            if parts.scheme not in {"http", "https"} or not parts.hostname or origin != bare.lower():
+            if not _is_origin(origin):
                 raise SettingsError(
                     "cors_origins",
                     f"{origin!r} is no origin.",
@@ -261,6 +259,17 @@ class Settings:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         host = parts.hostname or ""
         return port == self.port and (host == self.host or (is_loopback(host) and is_loopback(self.host)))
+
+
+def _is_origin(text: str) -> bool:
+    """Whether a text is a web page's origin, as browsers write it."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    bare = f"{parts.scheme}://{parts.netloc}"
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and text == bare.lower()
 
 
 def keys_from(environ: Mapping[str, str]) -> tuple[str, ...]:

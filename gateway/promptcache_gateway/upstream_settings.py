@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.fleet.settings import check_url
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Dialect
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Kind = Literal["openai", "anthropic", "engine", "litellm"]
 Diagnostics = Literal["auto", "provider", "gateway", "ask"]
 DIAGNOSTICS: tuple[Diagnostics, ...] = ("auto", "provider", "gateway", "ask")
+_LONGEST_S = 86_400
 _DIAGNOSING_HOSTS = {"anthropic": "api.anthropic.com", "openai": "api.openai.com"}
 KINDS: tuple[Kind, ...] = ("openai", "anthropic", "engine", "litellm")
 # The names of APIs as promptcache.toml has them.
@@ -101,7 +103,12 @@ class UpstreamSettings:
             raise SettingsError(f"{where}.retry_wait_s", "must be from 0 to 60 seconds.")
         self._check_provider(where)
         if self.url or (self.kind in {"openai", "anthropic"} and self.fleet is None):
-            self._check_url(where)
+            check_url(self.url, where)
+        for name in ("connect_timeout_s", "read_timeout_s"):
+            if not 0 < getattr(self, name) <= _LONGEST_S:
+                raise SettingsError(
+                    f"{where}.{name}", f"must be more than 0 and at most {_LONGEST_S} seconds."
+                )
 
     def _check_provider(self, where: str) -> None:
         """Raise `SettingsError` where LiteLLM's settings do not fit together."""
@@ -123,13 +130,6 @@ class UpstreamSettings:
             raise SettingsError(
                 f"{where}.tenant_salt", "does not travel through LiteLLM.", remedy="Leave it out."
             )
-
-    def _check_url(self, where: str) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise SettingsError(where, f"{self.url!r} is not an http:// or https:// address.")
-        if parts.query or parts.fragment or parts.username:
-            raise SettingsError(where, "the address must not hold a query, a fragment or a password.")
 
     @property
     def diagnoses(self) -> bool:

@@ -279,6 +279,38 @@ REFUSED = [
 ]
 
 
+UPSTREAM = '[upstream]\nurl = "http://127.0.0.1:9/v1"\n'
+WRONG = [
+    ('[upstream]\nurl = "http://x:99999"', "upstream"),
+    ('[upstream]\nurl = "http://[::1"', "upstream"),
+    ('[upstream]\nurl = "http://a b"', "upstream"),
+    ('[upstream]\nurl = "http://x\\r\\ny"', "upstream"),
+    (UPSTREAM + "read_timeout_s = 0", "read_timeout_s"),
+    (UPSTREAM + "connect_timeout_s = nan", "connect_timeout_s"),
+    ('[upstreams.a]\nurl = "http://x"\napi_key_env = "TORN_KEY"', "TORN_KEY"),
+    (UPSTREAM + '[tenants.a]\nbudget_period = "year"', "budget_period"),
+    (UPSTREAM + '[serve]\ncors_origins = ["http://[::1"]', "cors_origins"),
+    (UPSTREAM + "[serve]\nanswers_mib = 0", "answers_mib"),
+]
+
+
+@pytest.mark.parametrize(("text", "named"), WRONG)
+def test_what_a_file_has_wrong_is_one_sentence(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    named: str,
+) -> None:
+    monkeypatch.setenv("TORN_KEY", "abc\r\nx-other: 1")
+    file = tmp_path / "promptcache.toml"
+    file.write_text(text)
+    assert main(["--check", "--config", str(file), "--data-dir", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert named in error
+    assert error.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("limit", "database", "shared", "said"),
     [

@@ -6,6 +6,7 @@ read by `reading`; whether a replica answers is found out by those who ask it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 Policy = Literal["prefix", "session", "least-load", "round-robin"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+_UNFIT = re.compile(r"[\x00-\x20\x7f\\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +158,8 @@ class FleetSettings:
 
 def check_url(url: str, where: str) -> None:
     """Raise `SettingsError` where a text is no base URL."""
+    if _UNFIT.search(url):  # `urlsplit` takes some of them out
+        raise SettingsError(where, f"{url!r} holds a space or a character that no address has.")
     try:
         parts = urlsplit(url)
         _ = parts.port

@@ -49,9 +49,9 @@ class TenantLimits:
     @property
     def budget(self) -> Budget | None:
         """The budget in money, None where there is none; raises `SettingsError` where it is none."""
-        if self.budget_usd is None:
-            return None
-        return Budget.checked("tenants: ", self.budget_usd, self.budget_period)
+        usd = 1.0 if self.budget_usd is None else self.budget_usd  # a period alone is judged, too
+        budget = Budget.checked("tenants: ", usd, self.budget_period)
+        return None if self.budget_usd is None else budget
 
 
 class _Bucket:
