@@ -15,6 +15,7 @@ from promptcache_lint.prompts import Text, flatten
 from promptcache_lint.readers.python import effects, expressions, statements
 from promptcache_lint.readers.python.assigning import assign
 from promptcache_lint.readers.python.counters import Counters
+from promptcache_lint.readers.python.decorating import decorated, own_decorators, remembered
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.identities import identity_of
 from promptcache_lint.readers.python.jinja_templates import JinjaTemplates
@@ -37,7 +38,7 @@ from promptcache_lint.readers.python.values import (
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
-    from promptcache_lint.readers.python.program import Function, Module, Program
+    from promptcache_lint.readers.python.program import Class, Function, Module, Program
     from promptcache_lint.readers.python.sinks import Sinks
     from promptcache_lint.readers.python.values import Value
     from promptcache_lint.rulebook import Vocabulary
@@ -49,7 +50,6 @@ _MOST_CALLS = 600
 _MOST_RESULTS = 20_000
 _LARGEST_PROGRAM = 8_000_000
 _EMPTY = (Str(()), Seq(()), Map(()))
-_CACHING = {"cache", "lru_cache", "cached_property", "cached"}
 
 
 class Interpreter:
@@ -126,8 +126,15 @@ class Interpreter:
     def run_alone(self, function: Function) -> Frame:
         """Run a function that nobody is known to call: its parameters are what their names suggest."""
         if function not in self._alone:
-            self._alone[function] = self._run(function, {}, None, None, 0)
+            frame = self._alone[function] = self._run(function, {}, None, None, 0)
+            frame.returned = [(remembered(function, value), place) for value, place in frame.returned]
         return self._alone[function]
+
+    def run_as(self, method: Function, cls: Class) -> Frame:
+        """Run a method that a class inherits, by itself, as that of an object of the class."""
+        first = [*method.node.args.posonlyargs, *method.node.args.args][:1]
+        this = Instance(cls)
+        return self._run(method, {parameter.arg: this for parameter in first}, this, None, 0)
 
     def run_only(self, function: Function, only: frozenset[ast.stmt] | None) -> Frame:
         """Run some statements of a function by itself; all of it if that is done or worth it anyway."""
@@ -168,11 +175,12 @@ class Interpreter:
         else:
             left = self._run(function, bindings, bound, outer, frame.depth + 1)
         value = left.result() or Thing(constant="None")
+        value = decorated(self, function, value, frame, place)
         value = self.clients.returned(moved(value, place), function)
         if _builds_text(value):
             value = map_traits(value, lambda trait: replace(trait, built=True))
-        if any(name in _CACHING for name in function.decorators) and not arguments and not named:
-            value = map_traits(value, lambda trait: replace(trait, once=True))
+        if not arguments and not named:
+            value = remembered(function, value)
         return value, left
 
     def _result(
@@ -188,7 +196,7 @@ class Interpreter:
         self, function: Function, arguments: list[Value], named: dict[str, Value], bound: Value | None
     ) -> bool:
         """Whether a call can matter: it may yield or gets something volatile, or gets text for a prompt."""
-        if self.relevance.worth_calling(function):
+        if self.relevance.worth_calling(function) or own_decorators(self, function):
             return True
         given = [*arguments, *named.values()]
         if any(traits_of(value) for value in given):

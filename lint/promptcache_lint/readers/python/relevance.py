@@ -190,10 +190,20 @@ class Relevance:
 
     def _brings_source(self, function: Function, flow: Flow, depth: int) -> bool:
         """Whether there is something volatile in what flows in a function, or comes from those it calls."""
-        return bool(flow.sets or flow.words & SURE_SOURCES or flow.called & LIKELY_SOURCES) or any(
-            self._yields_source(called, depth + 1)
-            for called in self._called(function, flow.words, flow.called.__contains__)
+        if flow.sets or flow.words & SURE_SOURCES or flow.called & LIKELY_SOURCES:
+            return True
+        called = self._called(function, flow.words, flow.called.__contains__)
+        return any(self._yields_source(each, depth + 1) for each in called) or any(
+            self._reaches_source(each, depth + 1) for each in self.decorators(function)
         )
+
+    def decorators(self, function: Function) -> list[Function]:
+        """The functions of the tree that decorate one, the nearest first."""
+        if isinstance(function.node, ast.Lambda):
+            return []
+        nodes = (n.func if isinstance(n, ast.Call) else n for n in reversed(function.node.decorator_list))
+        names = [node.id for node in nodes if isinstance(node, ast.Name)]
+        return [each for name in names for each in self._called(function, {name}, {name}.__contains__)]
 
     def words(self, function: Function) -> set[str]:
         """The words in a function's text, but for its docstring."""
@@ -208,7 +218,8 @@ class Relevance:
         if known is None:
             text = function.code
             words = self.words(function)
-            known = self._calls[function] = self._called(function, words, lambda name: f"{name}(" in text)
+            found = self._called(function, words, lambda name: f"{name}(" in text)
+            known = self._calls[function] = found + self.decorators(function)
         return known
 
     def _called(
