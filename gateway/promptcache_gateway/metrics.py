@@ -72,10 +72,17 @@ class Metrics:
 
     Args:
         dropped: how many records the store has lost.
+        alerts_dropped: how many alerts the webhook did not take.
         max_templates: values the ``template`` label may take.
     """
 
-    def __init__(self, *, dropped: Callable[[], int] = lambda: 0, max_templates: int = 200) -> None:
+    def __init__(
+        self,
+        *,
+        dropped: Callable[[], int] = lambda: 0,
+        alerts_dropped: Callable[[], int] = lambda: 0,
+        max_templates: int = 200,
+    ) -> None:
         self.registry = CollectorRegistry()
         self._tallies = Tallies()
         self._template = _Bounded(max_templates)
@@ -102,7 +109,9 @@ class Metrics:
         self._unreported = self._counter(
             "unreported_requests", "Requests whose upstream did not say what it read", "template", "upstream"
         )
-        self._alerts = self._counter("alerts", "Alerts, by kind: new_cause, regression", "template", "kind")
+        self._alerts = self._counter(
+            "alerts", "Alerts, by kind: new_cause, regression, loss, budget", "template", "kind"
+        )
         self._routing = self._counter(
             "routing_tokens",
             "Prompt tokens sent to fleets: prompt; available in any cache, chosen, delivered",
@@ -114,7 +123,7 @@ class Metrics:
             "promptcache_ttft_seconds", "Time to the first output", "result", bounds=_TTFT_SECONDS
         )
         self.registry.register(self._tallies)
-        self.registry.register(_Dropped(dropped))
+        self.registry.register(_Dropped(dropped, alerts_dropped))
 
     def count(self, record: RequestRecord) -> None:
         """Count one record. Unknown counts are left out, not counted as zero. Safe from any thread."""
@@ -194,12 +203,16 @@ class Metrics:
 
 
 class _Dropped(Collector):
-    def __init__(self, dropped: Callable[[], int]) -> None:
-        self._dropped = dropped
+    def __init__(self, records: Callable[[], int], alerts: Callable[[], int]) -> None:
+        self._records = records
+        self._alerts = alerts
 
     def collect(self) -> Iterable[Metric]:
         yield CounterMetricFamily(
-            "promptcache_recorder_dropped", "Records that were not written", value=self._dropped()
+            "promptcache_recorder_dropped", "Records that were not written", value=self._records()
+        )
+        yield CounterMetricFamily(
+            "promptcache_alerts_dropped", "Alerts that the webhook did not take", value=self._alerts()
         )
 
 

@@ -19,10 +19,11 @@ from promptcache_gateway.observe.webhook import Webhook
 from promptcache_gateway.tenancy.budgets import dollars
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from promptcache_gateway.alert_settings import AlertSettings
     from promptcache_gateway.observe.record import RequestRecord
+    from promptcache_gateway.store import Store
 
 _MAX_KNOWN = 50_000
 _MAX_WATCHED = 1_000
@@ -58,6 +59,8 @@ class Alerts:
         self._regressions = _regressions(settings)
         self._webhook = _webhook(settings)
         self._started = False
+        self._dropped = 0
+        self._store: Store | None = None
         self.known: set[tuple[str, str, str]] = set()
         self._told: OrderedDict[Told, tuple[float, int]] = OrderedDict()
         self._lost: OrderedDict[tuple[str, str], tuple[int, float, bool]] = OrderedDict()
@@ -75,7 +78,7 @@ class Alerts:
             self._webhook.stop()
 
     def renew(self, settings: AlertSettings) -> None:
-        """Go by other settings; what a template read so far is remembered unless what counts has changed."""
+        """Go by other settings; where what counts has changed, what was recorded is counted anew."""
         old, before = self._settings, self._webhook
         if (old.window, old.least_requests, old.fall) != (
             settings.window,
@@ -83,16 +86,24 @@ class Alerts:
             settings.fall,
         ):
             self._regressions = _regressions(settings)
+            self._recall_courses()
         self._settings = settings
         if old.webhook != settings.webhook:
             self._webhook = _webhook(settings)
             if self._webhook is not None and self._started:
                 self._webhook.start()
             if before is not None:
-                before.stop()
+                before.stop(self._webhook)
+                self._dropped += before.dropped
+
+    @property
+    def dropped(self) -> int:
+        """Alerts that the webhook did not take, however often they were posted."""
+        return self._dropped + (self._webhook.dropped if self._webhook is not None else 0)
 
     def forget(self, tenant: str) -> None:
         """Forget what was told of a tenant."""
+        self._regressions.forget(tenant)
         with self._lock:
             self.known = {key for key in self.known if key[0] != tenant}
             for key in [key for key in self._told if key[1] == tenant]:
@@ -104,10 +115,18 @@ class Alerts:
         """Know the faults of a template under another name too."""
         codes = [key[2] for key in self.known if key[:2] == (tenant, template)]
         self.known |= {(tenant, to, code) for code in codes}
+        self._regressions.rename(tenant, template, to)
 
-    def recall(self, known: Iterable[tuple[str, str, str]]) -> None:
-        """Know the faults of earlier runs."""
-        self.known = set(known)
+    def recall(self, store: Store) -> None:
+        """Know what earlier runs told: their faults, and what each template read."""
+        self._store = store
+        self.known = store.read.known_causes()
+        self._recall_courses()
+
+    def _recall_courses(self) -> None:
+        if self._store is not None:
+            courses = self._store.courses(self._regressions.memory)
+            self._regressions.recall(course for course in courses if course.template != OVERFLOW)
 
     def watch(self, record: RequestRecord) -> None:
         """Look at a record."""

@@ -56,7 +56,10 @@ class Journal:
         self.lost_elsewhere: Callable[[], int] = lambda: 0
         self.learners: list[Callable[[LearnedTemplate], None]] = []
         self.watchers: list[Callable[[RequestRecord], None]] = []
-        self.metrics = Metrics(dropped=lambda: self.store.dropped + self.lost_elsewhere())
+        self.metrics = Metrics(
+            dropped=lambda: self.store.dropped + self.lost_elsewhere(),
+            alerts_dropped=lambda: self.alerts.dropped,
+        )
         self._spans = Spans(otel) if otel is not None and otel.endpoint else None
         if self._spans is not None:
             self.metrics.registry.register(self._spans)
@@ -74,7 +77,7 @@ class Journal:
         rows = await asyncio.to_thread(self.store.learned_templates)
         templates.recall(_template(row) for row in rows)
         templates.renames.recall(await asyncio.to_thread(self.store.renames))
-        self.alerts.recall(await asyncio.to_thread(self.store.read.known_causes))
+        await asyncio.to_thread(self.alerts.recall, self.store)
         self.alerts.start()
         if self._spans is not None:
             self._spans.start()

@@ -2,7 +2,8 @@
 
 What counts is the share of the reusable tokens that was read, so that new conversations, which have nothing
 to reuse, are no regression, and neither is a quiet hour. The last requests are held against those before.
-Memory is bounded by templates. Who is told is the journal's business.
+Memory is bounded by templates; what was recorded is recalled after a restart. Who is told is the journal's
+business.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from promptcache_gateway.observe.record import RequestRecord
+    from promptcache_gateway.store.courses import Course
 
 _MAX_TEMPLATES = 1_000
+_MAX_RECALLED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +74,58 @@ class Regressions:
         reusable, cached = record.diagnosis.reusable_tokens, record.cached_tokens
         if not reusable or cached is None or record.failed:
             return None
-        key = (record.tenant, record.template)
         with self._lock:
-            course = self._courses.get(key)
-            if course is None:
-                course = self._courses[key] = _Course()
-            self._courses.move_to_end(key)
-            if len(self._courses) > _MAX_TEMPLATES:
-                self._courses.popitem(last=False)
-            read = min(cached, reusable)
-            course.recent.append((read, reusable, record.diagnosis.cause))
-            course.recent_read += read
-            course.recent_reusable += reusable
-            if len(course.recent) > self._window:
-                self._let_go(course)
-            return self._judge(course)
+            course = self._course(record.tenant, record.template)
+            return self._take(course, min(cached, reusable), reusable, record.diagnosis.cause)
+
+    @property
+    def memory(self) -> int:
+        """How many of a template's requests are enough to go on from."""
+        return min(_MAX_RECALLED, self._window + max(self._least, 10 * self._window))
+
+    def recall(self, courses: Iterable[Course]) -> None:
+        """Go on from what earlier runs saw, as if it was seen now; what fell then was told then.
+
+        Args:
+            courses: the template that was seen last first.
+        """
+        for told in reversed(list(courses)):
+            with self._lock:
+                course = self._course(told.tenant, told.template)
+                course.requests, course.read, course.reusable = told.requests, told.read, told.reusable
+                for read, reusable, cause in told.latest:
+                    self._take(course, read, reusable, cause)
+
+    def rename(self, tenant: str, template: str, to: str) -> None:
+        """Watch a template under another name; one that is there already goes on as it is."""
+        with self._lock:
+            course = self._courses.pop((tenant, template), None)
+            if course is not None:
+                self._courses.setdefault((tenant, to), course)
+
+    def forget(self, tenant: str) -> None:
+        """Forget a tenant's templates."""
+        with self._lock:
+            for key in [key for key in self._courses if key[0] == tenant]:
+                del self._courses[key]
+
+    def _course(self, tenant: str, template: str) -> _Course:
+        key = (tenant, template)
+        course = self._courses.get(key)
+        if course is None:
+            course = self._courses[key] = _Course()
+        self._courses.move_to_end(key)
+        if len(self._courses) > _MAX_TEMPLATES:
+            self._courses.popitem(last=False)
+        return course
+
+    def _take(self, course: _Course, read: int, reusable: int, cause: str | None) -> Regression | None:
+        course.recent.append((read, reusable, cause))
+        course.recent_read += read
+        course.recent_reusable += reusable
+        if len(course.recent) > self._window:
+            self._let_go(course)
+        return self._judge(course)
 
     def _let_go(self, course: _Course) -> None:
         read, reusable, _ = course.recent.popleft()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.store.costs import Costs
+from promptcache_gateway.store.courses import Course, read_courses
 from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.deletion import delete_tenant
 from promptcache_gateway.store.reader import Reader
@@ -15,7 +16,7 @@ from promptcache_gateway.store.series import Series
 from promptcache_gateway.store.spending import Spent, read_spending, read_written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sqlalchemy import Engine
@@ -120,6 +121,11 @@ class Store:
         """Questions about losses; as with `read`, `flush` first to see the latest."""
         assert self._engine is not None, "open() comes first"
         return Costs(self._engine)
+
+    def courses(self, each: int) -> Iterator[Course]:
+        """What templates read of what they could; see `promptcache_gateway.store.courses`."""
+        assert self._engine is not None, "open() comes first"
+        return read_courses(self._engine, each)
 
     def spending(self, since_day: int) -> list[Spent]:
         """What tenants and keys spent, day by day; as with `read`, `flush` first to see the latest."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import http.server
+import asyncio
 import json
-import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from promptcache_gateway.alert_settings import VARIABLE
+from promptcache_gateway.alert_settings import VARIABLE, AlertSettings
+from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.observe import Journal
+from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.regressions import Regressions
-from promptcache_gateway.observe.webhook import Webhook
+from promptcache_gateway.observe.templates import Templates
+from promptcache_gateway.store import Store
 from tests.gateway.observe.scenes import Stage, chat, rules_text
 from tests.gateway.store.records import hit, miss, record
 
@@ -88,43 +91,38 @@ def test_a_regression_is_an_event_and_a_series(tmp_path: Path) -> None:
     assert journal.metrics.registry.get_sample_value("promptcache_alerts_total", labels) == 1
 
 
-class _Taker(http.server.BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.taken.append(json.loads(body))  # type: ignore[attr-defined]
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
+PAST = [good() for _ in range(150)]
 
 
-def test_alerts_are_posted_and_a_dead_address_stops_nobody() -> None:
-    server = http.server.HTTPServer(("127.0.0.1", 0), _Taker)
-    server.taken = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    hook = Webhook(f"http://127.0.0.1:{server.server_port}/alerts")
-    hook.start()
-    hook.post({"kind": "regression", "template": "support"})
-    hook.stop()
-    server.shutdown()
-    thread.join()
-    server.server_close()
-    assert server.taken == [{"kind": "regression", "template": "support"}]  # type: ignore[attr-defined]
-
-    dead = Webhook("http://127.0.0.1:9/alerts")
-    dead.start()
-    dead.post({"kind": "regression"})
-    dead.stop()
-    assert dead.dropped == 1
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (PAST, [bad() for _ in range(200)], 1),
+        ([*PAST, *[bad() for _ in range(3)]], [bad() for _ in range(2)], 1),  # the fall spans the restart
+        ([*PAST, *[bad() for _ in range(60)]], [bad() for _ in range(200)], 0),  # it was told before
+        (PAST, [good() for _ in range(200)], 0),
+    ],
+)
+def test_a_restart_forgets_nothing(tmp_path: Path, before: list[Any], after: list[Any], told: int) -> None:
+    asyncio.run(_run(tmp_path, before))
+    assert len(asyncio.run(_run(tmp_path, after))) == told
 
 
-def test_too_many_alerts_are_let_go() -> None:
-    hook = Webhook("http://127.0.0.1:9/")
-    for _ in range(100):
-        hook.post({})
-    assert hook.dropped == 36
+def test_requests_that_are_kept_no_more_are_remembered_by_the_hour(tmp_path: Path) -> None:
+    bounds = Bounds(requests=5)
+    asyncio.run(_run(tmp_path, [replace(one, time=one.time - 7_200) for one in PAST], bounds))
+    asyncio.run(_run(tmp_path, [good() for _ in range(10)], bounds))
+    assert len(asyncio.run(_run(tmp_path, [bad() for _ in range(30)], bounds))) == 1
+
+
+async def _run(folder: Path, records: list[Any], bounds: Bounds | None = None) -> list[Any]:
+    journal = Journal(Store(folder / "p.db", bounds=bounds), AlertSettings(kinds=("regression",)))
+    await journal.start(Templates(Masker()))
+    for one in records:
+        journal.record(one)
+    told = [event.data for event in journal.events.since(0) if event.kind == "alert"]
+    await journal.stop()
+    return told
 
 
 def test_a_wrong_address_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
