@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Severity
+from promptcache_lint.going_on import goes_on, may_go_on
 from promptcache_lint.prompts import Hole, Text, flatten
 from promptcache_lint.rule import SignRule
 
@@ -38,15 +39,6 @@ _GOAL = re.compile(r"\W*goal\W*")
 _OF_AN_AGENT = {"role", "backstory"}
 _ADDRESSED = re.compile(r"\byou(?:r|'re)?\b|\b(?:never|always|answer)\b", re.IGNORECASE)
 """Words of instructions, by which a model is told how it works."""
-_BEFORE = re.compile(
-    r"\byou(?:r|'ve| have)? (?:previous(?:ly)?|last|earlier|prior|initial|first|own) (?:draft|attempt|answer"
-    r"|response|reply|output|version|change|result|work|solution|step|message|turn|analysis|plan)"
-    r"|\byour (?:draft|attempt)\b|\b(?:recall|remember) (?:that )?(?:we|you) (?:are|were|have)\b"
-    r"|\b(?:draft|answer|response|attempt|output) to (?:review|revise|improve|critique|evaluate)\b"
-    r"|\brevise the (?:draft|answer|response)\b",
-    re.IGNORECASE,
-)
-"""How a text speaks of what the model said in the turns before."""
 _ENOUGH_TOKENS = 100
 """So many stranded tokens count whatever they say; fewer only where they are nearly all there is."""
 _NEARLY_ALL = 0.75
@@ -87,22 +79,18 @@ def _is_worth_a_warning(exposed: Exposed) -> bool:
     Where that is short, it counts if it is the instructions themselves that stand behind ("You answer …"),
     and not how the answer is to be written, behind the rest of them.
     """
+    if goes_on(exposed.segment):
+        return False
     if exposed.stranded_tokens >= _ENOUGH_TOKENS:
         return True
     nearly_all = exposed.behind >= _NEARLY_ALL * (exposed.before + exposed.behind)
-    return nearly_all and instructs(exposed.segment) and not _goes_on(exposed.segment)
+    return nearly_all and instructs(exposed.segment) and not may_go_on(exposed.segment)
 
 
 def instructs(segment: Segment) -> bool:
     """Whether the text tells a model how it works ("You answer …"), and is not one request ("Find …")."""
     texts = (part.text for part in flatten(segment.parts) if isinstance(part, Text))
     return any(_ADDRESSED.search(text) for text in texts)
-
-
-def _goes_on(segment: Segment) -> bool:
-    """Whether the text speaks of what was said before ("your previous draft"): it ends a conversation."""
-    texts = (part.text for part in flatten(segment.parts) if isinstance(part, Text))
-    return any(_BEFORE.search(text) for text in texts)
 
 
 def _is_message(exposed: Exposed, trait: Trait) -> bool:

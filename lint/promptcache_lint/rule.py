@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Finding, Severity
+from promptcache_lint.going_on import goes_on
 from promptcache_lint.prompts import Stability
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
     first = exposed.segment.path.startswith("messages[0]")
     if role in {"user", "assistant"} and not first and not exposed.words_behind:
         return min(trait.mark.severity, Severity.INFO)  # it may be stored with its message, and costs nothing
+    if goes_on(exposed.segment):
+        return min(trait.mark.severity, Severity.INFO)  # the newest message
     if role == "prompt" and exposed.data_before and trait.mark.code not in _OF_THE_ORDER:
         return min(trait.mark.severity, Severity.INFO)  # one request about something, which stands in front
     if not prompt.certain and not prompt.written and trait.guessed and not trait.mark.plain:
