@@ -15,6 +15,7 @@ from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
 from promptcache_gateway.exchange import Change
 from promptcache_gateway.kept.response import conversation
 from promptcache_gateway.kept.turn import Turn
+from promptcache_gateway.upstreams.json_weight import is_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +42,10 @@ async def continued(call: Call, shelf: Shelf, portion: Portion, limit: int, *, n
         ApiError: 400 where it goes on from what is not there, 413 where the whole is too large, 503 where
             conversations under way take too much memory.
     """
+    if is_too_deep(call.body, call.payload):
+        raise invalid_request(
+            "The request is nested too deeply to be kept or translated.", code="nested_too_deeply"
+        )
     named = call.payload.get(PREVIOUS)
     own = _own_items(call.payload)
     if own is None:

@@ -116,6 +116,11 @@ class CompletionEndpoint:
         except ApiError as error:
             await send_error(send, error, as_headers({"request_id": request_id}), dialect, request_id)
             return
+        except Exception as error:  # noqa: BLE001 - one request's failure must not reach others
+            log_failure(f"request {request_id}", error)
+            own = as_headers({"request_id": request_id})
+            await send_error(send, internal_error(request_id), own, dialect, request_id)
+            return
         headers = scope["headers"]
         if caller is not ANYONE:  # else no key is asked for, and what is shown is for the upstream
             headers = self._access.without_credentials(headers)

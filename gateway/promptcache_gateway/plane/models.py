@@ -18,6 +18,7 @@ from promptcache_gateway.plane.body import CallerGoneError
 from promptcache_gateway.plane.hangup import unless_gone
 from promptcache_gateway.plane.responses import JSON_TYPE, send_error, send_whole
 from promptcache_gateway.upstreams.base import Inbound, WholeReply
+from promptcache_gateway.upstreams.json_weight import is_too_deep
 from promptcache_gateway.upstreams.whole_bodies import json_object
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ async def _listed(line: Line, inbound: Inbound) -> list[dict[str, Any]]:
     except (ApiError, TimeoutError):
         return []
     payload = json_object(reply.body) or {}
-    entries = payload.get("data")
+    entries = None if is_too_deep(reply.body, payload) else payload.get("data")
     if reply.status != 200 or not isinstance(entries, list):
         return []
     return [

@@ -17,6 +17,7 @@ from promptcache_gateway.translate.chat_answers import CompletionChunks, to_comp
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
 from promptcache_gateway.translate.dropped import dropped
 from promptcache_gateway.translate.events import MALFORMED, UNREADABLE, Chained, TranslatedStream, Translator
+from promptcache_gateway.translate.fields import refuse_too_deep
 from promptcache_gateway.translate.flavor import Flavor, flavor_of
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
 from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
@@ -70,6 +71,7 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
 
 def across(upstream: Upstream, call: Call) -> Call:
     """The call in a dialect the upstream speaks; raises `ApiError` 400 where there is no way there."""
+    refuse_too_deep(call)
     if call.dialect == "anthropic.messages" and "openai.chat" in upstream.dialects:
         payload = messages_to_chat(call.payload, call.model, _flavor(upstream))
         return _as(call, "/v1/chat/completions", payload)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.errors import invalid_request
+from promptcache_gateway.upstreams.json_weight import is_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptcache_gateway.errors import ApiError
+    from promptcache_gateway.exchange import Call
 
 
 def an_object(value: object, path: str) -> dict[str, Any]:
@@ -42,6 +44,15 @@ def untranslatable(path: str, what: str) -> ApiError:
     """400: the upstream speaks another API, which has no words for what stands at ``path``."""
     message = f"{what} at '{path}' cannot be translated for this model's upstream, which speaks another API."
     return invalid_request(message, path, "unsupported_value")
+
+
+def refuse_too_deep(call: Call) -> None:
+    """Raise `ApiError` 400 where a call is nested too deeply to be written anew."""
+    if is_too_deep(call.body, call.payload):
+        raise invalid_request(
+            "The request is nested too deeply to be translated for this model's upstream.",
+            code="nested_too_deeply",
+        )
 
 
 def refuse(payload: Mapping[str, Any], names: frozenset[str]) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+import orjson
+
 # What a text is reckoned to take: each of its bytes (as bytes, decoded, and cut or written anew, 4.1 to
 # 6.6 times its length), each value and each member of one that may hold many (64 to 110 bytes), and each
 # object more, which may be a part of a prompt that is looked at by itself (230 bytes to 1.7 KB).
@@ -14,6 +16,7 @@ BYTE_COST, VALUE_COST, OBJECT_COST = 5, 64, 640
 # The smallest are free: `max_requests` bounds them.
 FREE = 16 * 1024
 MAX_VALUES = 1_000_000
+_DEEP = 240
 _LOOKED_AT = 64 * 1024
 _STRIDE = 61
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -41,6 +44,17 @@ def holds_too_many(text: bytes) -> bool:
     return (
         len(text) > MAX_VALUES and _marks(text) > MAX_VALUES and _marks(_STRINGS.sub(b"", text)) > MAX_VALUES
     )
+
+
+def is_too_deep(text: bytes, value: object) -> bool:
+    """Whether a decoded ``text`` is nested deeper than can be written anew; reading goes deeper."""
+    if text.count(b"[") + text.count(b"{") < _DEEP:
+        return False
+    try:
+        orjson.dumps([[[[[[[[value]]]]]]]])  # what it is put into has levels, too
+    except TypeError:
+        return True
+    return False
 
 
 def _marks(text: bytes) -> int:

@@ -5,11 +5,13 @@ import json
 import socket
 import threading
 import zlib
+from pathlib import Path
 
 import pytest
 
+from promptcache_gateway.settings import Settings, UpstreamSettings
 from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream
-from tests.gateway.serving import Served
+from tests.gateway.serving import Served, serve
 
 GOOD = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 
@@ -326,3 +328,26 @@ def test_others_are_answered_while_a_large_request_is_looked_at(
     seen.set()
     caller.join(10)
     assert answers == [CHAT_BYTES]
+
+
+@pytest.mark.parametrize("depth", [300, 900])
+@pytest.mark.parametrize(
+    "path", ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses"]
+)
+def test_what_is_nested_too_deeply_is_relayed_or_refused(
+    mock: MockUpstream, tmp_path: Path, path: str, depth: int
+) -> None:
+    """JSON is read a thousand levels deep, and written not so deep: what cannot be translated is said so."""
+    tools = b'"tools":[{"type":"function","name":"f","function":{"name":"f","parameters":%s}}]'
+    text = "input" if path == "/v1/responses" else "messages"
+    said = f'{{"model":"m","max_tokens":5,"{text}":[{{"role":"user","content":"x"}}],'.encode()
+    body = said + tools % (b"[" * depth + b"]" * depth) + b"}"
+    settings = Settings(upstream=UpstreamSettings(url=mock.url, apis=("chat",)), data_dir=tmp_path)
+    with serve(settings) as served:
+        answer = served.post(body, path=path)
+    if path == "/v1/chat/completions":
+        assert (answer.status_code, mock.last.body) == (200, body)
+    else:
+        assert answer.status_code == 400
+        assert "nested too deeply" in answer.json()["error"]["message"]
+        assert mock.seen == []
