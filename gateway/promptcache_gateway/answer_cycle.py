@@ -45,6 +45,15 @@ class AnswerCycle(RequestResponseCycle):
         self.disconnected = True  # to whom nothing more is owed
         self.transport.close()
 
+    def body_at_once(self) -> bytes | None:
+        """The whole body where it has come; None where it has to be waited for, or nobody waits any more."""
+        if self.more_body or self.disconnected or self.response_complete:
+            return None
+        body, self.body = bytes(self.body), bytearray()
+        self.flow.resume_reading()
+        self.message_event.clear()
+        return body
+
     def send_at_once(self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
         """Send a whole answer, its length added to the headers; False where it is not plain, and nothing
         has happened."""

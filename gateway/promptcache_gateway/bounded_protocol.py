@@ -59,6 +59,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _declines = False  # the caller would rather speak another protocol
     _in_head = True
     _since: float | None = None
+    _idle_since: float | None = None  # its answer is out and nothing more has come
     _too_large = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -84,7 +85,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _parse(self, data: bytes) -> None:
         self._packet = len(data)
-        self._unset_keepalive_if_required()
+        self._idle_since = None
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -118,18 +119,18 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._since is None:
             self._since = self.loop.time()
         self._head_bytes = self._head_bytes or 1
-        super().on_message_begin()
+        HttpToolsProtocol.on_message_begin(self)  # by its name, which is cheaper, here as below
 
     def on_headers_complete(self) -> None:
         """The head has ended; what follows is a body."""
         most = self.max_header_bytes
-        if max(self._head_bytes, self._packet) > most and self._head_size() > most:
+        if (self._head_bytes > most or self._packet > most) and self._head_size() > most:
             self._too_large = True
             raise ValueError("too large")  # ends the parsing, and comes back in `send_400_response`
         if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
             self._declines = True  # `_stay` begins again
             return
-        super().on_headers_complete()
+        HttpToolsProtocol.on_headers_complete(self)
         self.headers = []  # trailers are no headers of the request, whatever their names (RFC 9110, 6.5.1)
         self._in_head = False
         self._head_bytes = self._body_bytes = self._outside = 0
@@ -138,7 +139,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
         self._outside = 0
-        super().on_body(body)
+        HttpToolsProtocol.on_body(self, body)
 
     def on_message_complete(self) -> None:
         """The request has ended; what follows is another's head."""
@@ -146,7 +147,19 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._in_head = True
         self._since = None
-        super().on_message_complete()
+        HttpToolsProtocol.on_message_complete(self)
+
+    def on_response_complete(self) -> None:
+        """An answer is out. One that waits is begun; else the caller may take its time, and no timer is set:
+        `lose_patience` looks at the clock for all connections."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_since = self.loop.time()
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are no request, and hang up."""
@@ -161,13 +174,16 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def lose_patience(self, now: float) -> None:
-        """Refuse a request that takes too long to come, and hang up on who takes nothing of an answer.
+        """Refuse a request that takes too long to come, and hang up on who takes nothing of an answer, or has
+        not asked for long.
 
         ``now`` is the loop's time in seconds.
         """
         if self._takes_nothing(now):
             self.stalled = True
             self.drop()
+        elif self._idle_since is not None and now - self._idle_since > self.timeout_keep_alive:
+            self.transport.close()
         else:
             self._refuse_late(now)
 

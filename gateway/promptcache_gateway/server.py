@@ -65,14 +65,14 @@ class ApiProtocol(BoundedProtocol):
 
     def on_message_begin(self) -> None:
         """A request begins; whoever answers it may ask to be told that its caller hangs up."""
-        super().on_message_begin()
+        BoundedProtocol.on_message_begin(self)
         if self._hang_ups is None:
             self._hang_ups = HangUps(self.drop, self.taken)
         self.scope["extensions"] = {EXTENSION: self._hang_ups}  # type: ignore[dict-item]
 
     def on_headers_complete(self) -> None:
         """A request's head has come, and with it begins its cycle."""
-        super().on_headers_complete()
+        BoundedProtocol.on_headers_complete(self)
         if self.cycle is not None:
             self.cycle.__class__ = AnswerCycle
 

@@ -108,16 +108,9 @@ class Usage:
     @classmethod
     def _from_raw(cls, raw: Mapping[str, Any], convention: Convention | None) -> Usage:
         if convention in {None, "inclusive"} and (figures := _plain_openai(raw)) is not None:
-            return cls(
-                total_input=figures[0],
-                uncached=figures[0] - figures[1],
-                cache_read=figures[1],
-                cache_write=0,
-                output=figures[2],
-                reported=True,
-                convention="inclusive",
-                raw=raw,
-            )
+            total, cached, output = figures
+            untold = (None, None, None, None)  # writes by lifetime
+            return cls(total, total - cached, cached, 0, *untold, output, True, "inclusive", raw)  # noqa: FBT003
         counts = _reads_alone(read_counts(raw))
         if _contradicts_itself(counts, convention):
             return cls(total_input=counts.prompt, output=counts.output, raw=raw)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from promptcache_gateway import server
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream, Wire, answer_chat, chunk, sse, wait_until
 from tests.gateway.serving import Served, serve
@@ -199,6 +200,17 @@ def reader(served: Served, body: bytes, path: bytes = b"/v1/chat/completions") -
     caller.connect(("127.0.0.1", int(served.url.rpartition(":")[2])))
     caller.sendall(HEAD % (path, len(body)) + body)
     return caller
+
+
+def test_who_asks_no_more_is_hung_up_on(
+    mock: MockUpstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_KEEP_ALIVE_S", 0.1)
+    settings = Settings(upstream=UpstreamSettings(url=mock.url), data_dir=tmp_path)
+    with serve(settings) as served, connect(served) as caller:
+        caller.sendall(HEAD % (b"/v1/chat/completions", len(BODY)) + BODY)
+        answered(caller)
+        assert caller.recv(1) == b""
 
 
 @pytest.fixture

@@ -81,7 +81,8 @@ class Entry:
 
         What a later request asks for prolongs nothing that was written before it.
         """
-        return self.last_used >= not_before and at - self.last_used <= self.lifetime_s
+        used = self.received_at  # `last_used`, without asking for it
+        return used >= not_before and at - used <= self.lifetime_s
 
 
 @dataclass(eq=False, slots=True)
@@ -133,9 +134,15 @@ def index_entry(row: Row, entry: Entry) -> None:
     """Enter a request, the newest of the row, into every index."""
     if len(row.entries) > 1:
         entry.varies_as(row.entries[-2])
-    for index, keys in indexes_of(row, entry):
-        for key in keys:
-            index[key] = entry
+    prompt = entry.prompt
+    by_route = row.routes.setdefault(entry.route, {})
+    for key in prompt.exact:
+        row.exact[key] = by_route[key] = entry
+    for key in prompt.masked:
+        row.masked[key] = entry
+    for key in prompt.messages:
+        row.messages[key] = entry
+    row.variants[entry.variant] = entry
 
 
 def release(index: _Index, keys: tuple[int, ...], entry: Entry) -> set[int]:

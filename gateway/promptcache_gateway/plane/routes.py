@@ -80,14 +80,23 @@ class DataPlane:
 
     def owns(self, path: str) -> bool:
         """Whether the path is one of the APIs', known or not."""
-        tail = _tail(path)
+        if path.startswith("/v1/"):
+            return True
+        tail = path
         known = tail in _COMPLETIONS or tail == _COUNT or tail in PATHS or _is_models(tail)
-        return path.startswith("/v1/") or known or kept_of(tail) is not None
+        return known or kept_of(tail) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request to a path that `owns` says is ours."""
         tail = _tail(scope["path"])
         dialect = _COMPLETIONS.get(tail)
+        if dialect is not None and scope["method"] == "POST":
+            caller = self._access.caller(scope["headers"])
+            if caller is None:
+                await send_error(send, unauthorized(), dialect=shape_of(scope["path"]))
+            else:
+                await self._complete(scope, receive, send, dialect, caller)
+            return
         posted = dialect is not None or tail == _COUNT or tail in PATHS
         kept = kept_of(tail) if self._kept.answers else None
         allowed = ("POST",) if posted else ("GET", "HEAD") if kept is None else ("GET", "HEAD", "DELETE")
@@ -100,8 +109,6 @@ class DataPlane:
             await send_error(send, _wrong_method(scope, allowed), _allow(allowed), shape)
         elif (caller := self._access.caller(scope["headers"])) is None:
             await send_error(send, unauthorized(), dialect=shape)
-        elif dialect is not None:
-            await self._complete(scope, receive, send, dialect, caller)
         elif tail in PATHS:
             await self._tokens(scope, receive, send, tail, caller)
         elif posted:

@@ -104,17 +104,22 @@ def _header_value(value: object) -> bytes:
 def _summary(
     request_id: str, template: str, cached: int | None, prompt: int | None, diagnosis: Diagnosis
 ) -> dict[str, Any]:
-    fields = {
-        "request_id": request_id,
-        "template": template,
-        "cached_tokens": cached,
-        "prompt_tokens": prompt,
-        "cause": diagnosis.cause,
-        "path": diagnosis.path,
-        "char_offset": diagnosis.char_offset,
-        "lost_tokens": diagnosis.lost_tokens,
-        "lost_usd": diagnosis.lost_usd,
-        "remedy": diagnosis.remedy,
-        "attribution": diagnosis.attribution,
-    }
-    return {field: value for field, value in fields.items() if value is not None}
+    known: dict[str, Any] = {"request_id": request_id, "template": template}
+    if cached is not None:
+        known["cached_tokens"] = cached
+    if prompt is not None:
+        known["prompt_tokens"] = prompt
+    if diagnosis.cause is not None:
+        known["cause"] = diagnosis.cause
+    if diagnosis.path is not None:
+        known["path"] = diagnosis.path
+    if diagnosis.char_offset is not None:
+        known["char_offset"] = diagnosis.char_offset
+    if diagnosis.lost_tokens is not None:
+        known["lost_tokens"] = diagnosis.lost_tokens
+    if diagnosis.lost_usd is not None:
+        known["lost_usd"] = diagnosis.lost_usd
+    if diagnosis.remedy is not None:
+        known["remedy"] = diagnosis.remedy
+    known["attribution"] = diagnosis.attribution
+    return known

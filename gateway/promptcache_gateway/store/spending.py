@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from promptcache.quick_values import quick
 from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.portable import insert_into, without_nul
 from promptcache_gateway.store.schema import requests, spending
@@ -28,6 +29,7 @@ _IDS_AT_ONCE = 500
 _SUMS = ("usd", "requests", "unpriced")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Spent:
     """One day of one tenant's key.
@@ -51,12 +53,12 @@ class Spent:
 
 def spent_by(record: RequestRecord) -> Spent | None:
     """What one request adds; None where no token was used."""
-    used = record.prompt_tokens or record.output_tokens or record.estimated_tokens
-    if record.charged_usd is None and not used:
+    used, usd = record.prompt_tokens or record.output_tokens or record.estimated_tokens, record.charged_usd
+    if usd is None and not used:
         return None
     unpriced = int(record.cost_usd is None or record.estimated_tokens is not None)
     day = int(record.time // DAY_S)
-    return Spent(record.tenant, record.key_id or "", day, record.charged_usd or 0.0, 1, unpriced)
+    return Spent(record.tenant, record.key_id or "", day, usd or 0.0, 1, unpriced)
 
 
 def add_spending(connection: Connection, records: Iterable[RequestRecord]) -> None:
@@ -66,8 +68,9 @@ def add_spending(connection: Connection, records: Iterable[RequestRecord]) -> No
         spent = spent_by(record)
         if spent is not None:
             total = sums[spent.tenant, spent.key, spent.day]
-            for at, more in enumerate((spent.usd, spent.requests, spent.unpriced)):
-                total[at] += more
+            total[0] += spent.usd
+            total[1] += spent.requests
+            total[2] += spent.unpriced
     if not sums:
         return
     rows = [  # in one order, always: see `totals`

@@ -78,7 +78,7 @@ def _passing(headers: RawHeaders, *, credentials: bool) -> dict[str, str]:
     dropped = _named_by_connection(headers)
     sent: dict[str, str] = {}
     for name, value in headers:
-        if name in _NOT_UPSTREAM or name in dropped or name.startswith(OWN_PREFIX):
+        if name in _NOT_UPSTREAM or name in dropped or (name[:2] == b"x-" and name.startswith(OWN_PREFIX)):
             continue
         if not credentials and name in _CREDENTIALS:
             continue

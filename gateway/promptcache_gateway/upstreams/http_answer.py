@@ -70,6 +70,11 @@ class HttpAnswer:
     # --- the reader's side ---
 
     @property
+    def buffered(self) -> int:
+        """Bytes of the body that have come and have not been read."""
+        return self._buffered
+
+    @property
     def content_length(self) -> int | None:
         """The announced length of the body in bytes, None where it is not announced."""
         announced = b""

@@ -166,12 +166,15 @@ class HttpServer:
         harmless: bool = False,
     ) -> WholeReply:
         """Read the answer to its end; raises `ApiError`, also where it is too large to hold."""
+        encoding = answer.header(b"content-encoding")
+        if answer.complete and answer.buffered <= FREE and not encoding:  # most often it came with its head
+            headers = to_caller(answer.headers, decoded=True)
+            return noted(answer.status, headers, await answer.read(), readable=True)
         try:
             body, hold = await self._read(answer, answers, tenant, harmless=harmless)
         except BaseException:
             answer.close()  # what is left of it must not be taken for another's answer
             raise
-        encoding = answer.header(b"content-encoding")
         plain = decompressed(body, encoding.decode("latin-1")) if encoding else body
         decoded = plain is not None
         if plain is not None and len(plain) > FREE and answers is not None:
