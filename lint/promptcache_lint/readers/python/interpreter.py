@@ -18,6 +18,7 @@ from promptcache_lint.readers.python.counters import Counters
 from promptcache_lint.readers.python.decorating import decorated, own_decorators, remembered
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.identities import identity_of
+from promptcache_lint.readers.python.inheriting import volatile_methods
 from promptcache_lint.readers.python.jinja_templates import JinjaTemplates
 from promptcache_lint.readers.python.objects import Objects, settled
 from promptcache_lint.readers.python.own_clients import OwnClients
@@ -206,6 +207,7 @@ class Interpreter:
                 return True
         if isinstance(bound, Instance):
             kept = [name for name, value in bound.attributes if traits_of(value)]
+            kept += volatile_methods(self, bound.cls) if bound.cls is not function.owner else ()
             if kept and self.relevance.reads_any(function, kept):
                 return True
         texts = any(isinstance(value, Str | Seq | Map) and value not in _EMPTY for value in given)

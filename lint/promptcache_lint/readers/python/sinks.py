@@ -65,6 +65,8 @@ class Sinks:
         self.bindings = Bindings()
         self.reading = ""
         """The file that is read now: what it hands to another file's prompt is a matter of its own."""
+        self.doubtful = False
+        """What is run now is run so by some objects, and otherwise by others: it proves nothing."""
         self._found: dict[str, dict[tuple[object, ...], Prompt]] = {}
 
     def take(self, path: str) -> list[Prompt]:
@@ -295,7 +297,7 @@ class Sinks:
         if model or any(segment.breakpoint for segment in segments):
             paths.add(place.path)
         proven, before = proof(sent, holes, frame, self._machine().running)
-        proven, grows = proven or anew, grows and not before
+        proven, grows = (proven or anew) and not self.doubtful, grows and not before
         made = Prompt(name, place, segments, certain, model=model, proven=proven, grows=grows)
         for path in paths:
             self._keep(path, made)
