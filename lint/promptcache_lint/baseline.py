@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.errors import BaselineError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from promptcache_lint.findings import Finding
@@ -65,16 +65,22 @@ class Baseline:
 
     def compared(self, report: LintReport) -> LintReport:
         """The report without what is accepted."""
+        kept = self.fresh(report.findings, report.sources)
+        accepted = len(report.findings) - len(kept)
+        gone = sum(self.accepted.values()) - accepted
+        return replace(report, findings=tuple(kept), accepted=accepted, gone=gone)
+
+    def fresh(self, findings: Iterable[Finding], sources: Mapping[str, Source]) -> list[Finding]:
+        """The findings that are not accepted."""
         left = Counter(self.accepted)
         kept = []
-        for finding in report.findings:
-            print_ = fingerprint(finding, report.sources, _name(finding.place.path, self.file))
+        for finding in findings:
+            print_ = fingerprint(finding, sources, _name(finding.place.path, self.file))
             if left[print_] > 0:
                 left[print_] -= 1
             else:
                 kept.append(finding)
-        accepted = len(report.findings) - len(kept)
-        return replace(report, findings=tuple(kept), accepted=accepted, gone=left.total())
+        return kept
 
     @staticmethod
     def write(report: LintReport, file: Path) -> None:

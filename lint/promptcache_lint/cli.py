@@ -60,7 +60,8 @@ class _Command:
             if self.options.diff:
                 self._print("".join(difference(file) for file in changed))
                 _say("\n".join([*report.notes, _would_fix(changed)]))
-                return 1 if report.failed else 0
+                accepted = self._accepted()
+                return 1 if (accepted.compared(report) if accepted else report).failed else 0
             _say(_fixed(changed))
             report = self._lint() if changed else report
         report = self._without_accepted(report)
@@ -96,6 +97,7 @@ class _Command:
             tree_roots(self.options.paths),
             Path.cwd(),
             unsafe=self.options.unsafe_fixes,
+            baseline=self._accepted(),
         )
         if self.options.diff:
             return changed
@@ -108,8 +110,17 @@ class _Command:
                 done.append(file)
         return done
 
+    def _baseline_file(self) -> Path | None:
+        file: Path | None = self.options.baseline or self.settings.folder(Path.cwd()).baseline
+        return file
+
+    def _accepted(self) -> Baseline | None:
+        """The baseline as it stands, if there is one."""
+        file = self._baseline_file()
+        return Baseline.read(file) if file is not None and file.exists() else None
+
     def _without_accepted(self, report: LintReport) -> LintReport:
-        file = self.options.baseline or self.settings.folder(Path.cwd()).baseline
+        file = self._baseline_file()
         if file is None:
             if self.options.update_baseline:
                 raise LintError("--update-baseline needs a baseline.", remedy="Name it with --baseline FILE.")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.fixes.edits import insertion, node_range, place_range, replacement
 from promptcache_lint.fixes.fix import Edit, Fix
+from promptcache_lint.fixes.order_sites import Site, sites_in
+from promptcache_lint.fixes.orderable import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,9 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["propose"]
 
-_GOING_THROUGH = {"list", "tuple", "enumerate", "reversed", "map", "filter"}
-_NO_ORDER_TO_FIND = {"as_completed", "imap_unordered", "walk"}
-"""Their items cannot be compared, or change what is done while going through them."""
+_JSON = {"json", "simplejson", "ujson", "rapidjson", "orjson"}
 
 
 def propose(finding: Finding, source: Source, tree: ast.Module) -> Iterator[Fix]:
@@ -33,30 +33,64 @@ def propose(finding: Finding, source: Source, tree: ast.Module) -> Iterator[Fix]
 
 
 def _sort_keys(finding: Finding, source: Source, tree: ast.Module) -> Iterator[Fix]:
+    values = Values(tree)
     for place in _places(finding, source):
         start, end = place_range(source, place)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and _last_name(node.func) == "dumps":
                 range_ = _reliable_range(source, node)
                 if range_ is not None and start <= range_[0] and range_[1] <= end:
-                    edit = _with_sorted_keys(source, node)
+                    edit = _with_sorted_keys(source, node, values)
                     if edit is not None:
                         yield Fix("Sort the keys.", safe=True, edits=(edit,))
 
 
-def _with_sorted_keys(source: Source, call: ast.Call) -> Edit | None:
-    module = _module_of(call.func)
+def _with_sorted_keys(source: Source, call: ast.Call, values: Values) -> Edit | None:
+    called = _module_of(call.func)
+    module = values.names.imports.get(called, called).partition(".")[0] or _imported_from(call.func, values)
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-    if None in keywords or not call.args or any(isinstance(value, ast.Starred) for value in call.args):
+    if module not in _JSON or None in keywords or not call.args:
+        return None
+    if any(isinstance(value, ast.Starred) for value in call.args) or _mixed_keys(call.args[0], values):
         return None
     if module == "orjson":
-        flag = f"{module}.OPT_SORT_KEYS"
-        if "option" in keywords:
-            return insertion(source, node_range(source, keywords["option"])[1], f" | {flag}")
-        return insertion(source, _arguments_end(source, call), f", option={flag}")
+        return _with_option(source, call, called, keywords.get("option"))
     if "sort_keys" in keywords:
         return replacement(source, *node_range(source, keywords["sort_keys"]), "True")
     return insertion(source, _arguments_end(source, call), ", sort_keys=True")
+
+
+def _with_option(source: Source, call: ast.Call, called: str, option: ast.expr | None) -> Edit | None:
+    """orjson's options are flags: one more, where those that are there can be read."""
+    flag = f"{called}.OPT_SORT_KEYS"
+    if not called or len(call.args) > 2:
+        return None
+    match option:
+        case None:
+            return insertion(source, _arguments_end(source, call), f", option={flag}")
+        case ast.Constant(value=None):
+            return replacement(source, *node_range(source, option), flag)
+        case ast.Attribute() | ast.BinOp(op=ast.BitOr()):
+            return insertion(source, node_range(source, option)[1], f" | {flag}")
+        case _:
+            return None
+
+
+def _imported_from(node: ast.expr, values: Values) -> str:
+    return values.names.imports.get(node.id, "").partition(".")[0] if isinstance(node, ast.Name) else ""
+
+
+def _mixed_keys(node: ast.expr, values: Values) -> bool:
+    """Whether it can be seen that the keys cannot be compared with each other."""
+    return any(
+        isinstance(inner, ast.Dict) and len(inner.keys) > 1 and _kinds_differ(inner.keys, values)
+        for inner in ast.walk(node)
+    )
+
+
+def _kinds_differ(keys: list[ast.expr | None], values: Values) -> bool:
+    said = [key for key in keys if isinstance(key, ast.Constant)]
+    return len({values.value(key) for key in said}) > 1
 
 
 def _arguments_end(source: Source, call: ast.Call) -> int:
@@ -81,49 +115,32 @@ def _module_of(node: ast.expr) -> str:
 
 def _sorted(finding: Finding, source: Source, tree: ast.Module) -> Iterator[Fix]:
     places = [place_range(source, place) for place in _places(finding, source)]
-    if not places:
+    values = Values(tree)
+    if not places or not values.names.is_builtin("sorted"):
         return
     origin = places[0]
     sites = [
-        (range_, node)
-        for node in _gone_through(tree)
-        if (range_ := _reliable_range(source, node)) is not None and _last_call(node) not in _NO_ORDER_TO_FIND
+        (range_, site)
+        for site in sites_in(tree, values)
+        if (range_ := _reliable_range(source, site.node)) is not None
     ]
-    sites.sort(key=lambda site: _distance(site[0], origin, places[1:]))
-    for (start, end), node in sites:
-        yield _wrapped(source, start, end, node)
+    sites.sort(key=lambda found: _distance(found[0], origin, places[1:]))
+    fixes = [_wrapped(source, range_, site) for range_, site in sites]
     listing = _listing_at(source, tree, origin)
-    if listing is not None:
-        yield _wrapped(source, *origin, listing)
+    if listing is not None and values.unordered(listing):
+        fixes.append(_wrapped(source, origin, Site(listing, values.items(listing))))
+    yield from sorted(fixes, key=lambda fix: not fix.safe)
 
 
-def _wrapped(source: Source, start: int, end: int, node: ast.expr) -> Fix:
-    key = ", key=lambda entry: entry.name" if _last_call(node) == "scandir" else ""
-    text = source.text[start:end]
-    return Fix(
-        "Sort what has no order.", safe=True, edits=(replacement(source, start, end, f"sorted({text}{key})"),)
-    )
-
-
-def _gone_through(tree: ast.Module) -> Iterator[ast.expr]:
-    """The expressions whose items are gone through in order."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.For(iter=iterable) | ast.comprehension(iter=iterable):
-                yield iterable
-            case ast.Call(func=ast.Attribute(attr="join"), args=[argument]):
-                if not isinstance(argument, ast.GeneratorExp | ast.ListComp):
-                    yield argument
-            case ast.Call(func=ast.Name(id=name), args=[*_, argument]) if name in _GOING_THROUGH:
-                yield argument
-            case ast.Starred(value=value):
-                yield value
-            case ast.FormattedValue(value=value):
-                yield value
-            case ast.keyword(arg="tools", value=value):
-                yield value
-            case _:
-                continue
+def _wrapped(source: Source, range_: tuple[int, int], site: Site) -> Fix:
+    text = source.text[slice(*range_)]
+    key = {"entry": ", key=lambda entry: entry.name", None: ", key=str"}.get(site.items, "")
+    if isinstance(site.node, ast.GeneratorExp):  # its parentheses are those of the call around it
+        content = f"(sorted({text}{key}))" if key else f"(sorted{text})"
+    else:
+        content = f"sorted({text}{key})"
+    says = "Sort what has no order." if site.items else "Sort what has no order by what it reads as."
+    return Fix(says, safe=site.items is not None, edits=(replacement(source, *range_, content),))
 
 
 def _distance(
@@ -141,7 +158,7 @@ def _distance(
 def _listing_at(source: Source, tree: ast.Module, origin: tuple[int, int]) -> ast.expr | None:
     """The call of a listing that stands at the origin itself."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    listings = (node for node in calls if _last_call(node) not in {"set", "frozenset", *_NO_ORDER_TO_FIND})
+    listings = (node for node in calls if _last_call(node) not in {"set", "frozenset"})
     return next((node for node in listings if _reliable_range(source, node) == origin), None)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import difflib
 import os
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from promptcache_lint.baseline import Baseline
     from promptcache_lint.discovery import Found
-    from promptcache_lint.fixes.fix import Fix
+    from promptcache_lint.findings import Finding
     from promptcache_lint.places import Source
 
 __all__ = ["Rewritten", "difference", "rewrite", "write"]
@@ -40,9 +42,18 @@ class Rewritten:
 
 
 def rewrite(
-    found: Iterable[Found], texts: dict[str, Source], roots: tuple[Path, ...], base: Path, *, unsafe: bool
+    found: Iterable[Found],
+    texts: dict[str, Source],
+    roots: tuple[Path, ...],
+    base: Path,
+    *,
+    unsafe: bool,
+    baseline: Baseline | None = None,
 ) -> list[Rewritten]:
-    """Fix what can be fixed in the files that have findings (``texts``, by the path shown)."""
+    """Fix what can be fixed in the files that have findings (``texts``, by the path shown).
+
+    What ``baseline`` accepts stays as it is.
+    """
     done = []
     for file in found:
         settings = replace(file.settings, fixes=True)
@@ -51,16 +62,49 @@ def rewrite(
         if shown not in texts:
             continue
         before = texts[shown].text
-        after, count = _fixed(InputFile(file.path, texts[shown], file.asked), linter, unsafe=unsafe)
+        input_file = InputFile(file.path, texts[shown], file.asked)
+        after, count = _fixed(input_file, linter, _Wanted(baseline), unsafe=unsafe)
         if count:
             done.append(Rewritten(file.path, shown, before, after, count))
     return done
 
 
-def _fixed(file: InputFile, linter: FileLinter, *, unsafe: bool) -> tuple[str, int]:
+class _Wanted:
+    """Leaves out the findings that a baseline accepts, also when a fix beside them changes their lines."""
+
+    def __init__(self, baseline: Baseline | None) -> None:
+        self._baseline = baseline
+        self._accepted: Counter[tuple[str, str | None, str]] | None = None
+
+    def of(self, findings: list[Finding], source: Source) -> list[Finding]:
+        """Those that may be fixed."""
+        if self._baseline is None:
+            return findings
+        fresh = self._baseline.fresh(findings, {source.path: source})
+        kept = {id(finding) for finding in fresh}
+        known = Counter(_alike(finding) for finding in findings if id(finding) not in kept)
+        if self._accepted is None:
+            self._accepted = known
+        missing = self._accepted - known
+        wanted = []
+        for finding in fresh:
+            if missing[_alike(finding)] > 0:
+                missing[_alike(finding)] -= 1
+            else:
+                wanted.append(finding)
+        return wanted
+
+
+def _alike(finding: Finding) -> tuple[str, str | None, str]:
+    return finding.code, finding.segment, finding.subject
+
+
+def _fixed(file: InputFile, linter: FileLinter, wanted: _Wanted, *, unsafe: bool) -> tuple[str, int]:
     count = 0
     while count < _MOST_FIXES:
-        fix = _next_fix(file, linter, unsafe=unsafe)
+        findings = wanted.of(linter.lint_source(file), file.source)
+        fixes = (finding.fix for finding in findings)
+        fix = next((fix for fix in fixes if fix is not None and (fix.safe or unsafe)), None)
         text = apply_edits(file.source, fix.edits) if fix is not None else None
         if text is None:
             break
@@ -68,11 +112,6 @@ def _fixed(file: InputFile, linter: FileLinter, *, unsafe: bool) -> tuple[str, i
         file = replace(file, source=replace(file.source, text=text))
         linter = linter.again()
     return file.source.text, count
-
-
-def _next_fix(file: InputFile, linter: FileLinter, *, unsafe: bool) -> Fix | None:
-    fixes = (finding.fix for finding in linter.lint_source(file))
-    return next((fix for fix in fixes if fix is not None and (fix.safe or unsafe)), None)
 
 
 def write(changed: Rewritten) -> str:
