@@ -25,7 +25,7 @@ from promptcache_gateway.translate.places import own_place
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 from promptcache_gateway.upstreams.base import WholeReply
-from promptcache_gateway.upstreams.whole_bodies import json_object
+from promptcache_gateway.upstreams.whole_bodies import json_object, weighed
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call
@@ -61,6 +61,7 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
             return TranslatedStream(reply, _translator(upstream, call, reply), hold)
         await reply.close()
         raise _unreadable(upstream)
+    weighed(reply)
     try:
         return _whole(upstream, call, reply)
     except ApiError:

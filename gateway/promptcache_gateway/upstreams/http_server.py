@@ -21,11 +21,12 @@ from promptcache_gateway.upstreams.json_weight import FREE
 from promptcache_gateway.upstreams.reachability import Reachability
 from promptcache_gateway.upstreams.relayed import RelayedStream, streams_events
 from promptcache_gateway.upstreams.whole_bodies import (
+    HELD_COST,
     MAX_WHOLE_BODY,
     decompressed,
     noted,
     read_whole,
-    weighed,
+    taken_for,
 )
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ class HttpServer:
         decoded = plain is not None
         if plain is not None and len(plain) > FREE and answers is not None:
             hold = hold or answers.hold(tenant)
-            weighed(plain, hold)
+            taken_for(hold, HELD_COST * len(plain))
         headers = to_caller(answer.headers, decoded=decoded)
         return noted(answer.status, headers, body if plain is None else plain, readable=decoded, hold=hold)
 

@@ -16,7 +16,7 @@ from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.under_way import UnderWay
 from promptcache_gateway.upstreams.base import WholeReply
-from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE, holds_too_many, weight
+from promptcache_gateway.upstreams.json_weight import FREE, holds_too_many, weight
 from promptcache_gateway.upstreams.splice import some_members
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 MAX_WHOLE_BODY = 32 * 1024 * 1024
+# What an answer that is relayed takes for each byte: as it came, and once more where its caller is slower.
+HELD_COST = 2
 _GZIP = b"\x1f\x8b"
 _MAX_MEMBERS = 10_000
 _NOTED = frozenset({"usage", "id", "error"})
@@ -62,7 +64,7 @@ async def read_whole(answer: HttpAnswer, answers: UnderWay | None, tenant: str) 
 
 async def _read_pieces(answer: HttpAnswer, hold: Hold | None) -> bytes:
     if hold is not None and answer.content_length is not None:
-        hold.expect(BYTE_COST * answer.content_length)
+        hold.expect(HELD_COST * answer.content_length)
     parts: list[bytes] = []
     size = 0
     async for part in answer.pieces():
@@ -71,17 +73,23 @@ async def _read_pieces(answer: HttpAnswer, hold: Hold | None) -> bytes:
         if size > MAX_WHOLE_BODY:
             raise too_large()
         if hold is not None and size > FREE:
-            hold.take(BYTE_COST * size - hold.size)
+            hold.take(HELD_COST * size - hold.size)
     return b"".join(parts)
 
 
-def weighed(body: bytes, hold: Hold) -> None:
-    """Take what a body takes that has been read, and is decoded; raises `ApiError` 503."""
+def taken_for(hold: Hold, size: int) -> None:
+    """Take so many bytes in all for an answer that has been read; raises `ApiError` 503."""
     try:
-        hold.take(max(0, weight(body) - hold.size))
+        hold.take(max(0, size - hold.size))
     except ApiError:
-        hold.end()
+        hold.end()  # the error's traceback would keep it
         raise
+
+
+def weighed(reply: WholeReply) -> None:
+    """Take what an answer takes that is to be translated; raises `ApiError` 503."""
+    if reply.hold is not None:
+        taken_for(reply.hold, weight(reply.body))
 
 
 def too_large() -> ApiError:
@@ -111,7 +119,7 @@ def noted(
 def _what_is_noted(body: bytes) -> dict[str, Any] | None:
     """The object in a body; of one of too many values what can be found of the members to note."""
     if not holds_too_many(body):
-        return json_object(body)
+        return _object_of(body)
     if sum(body.count(mark) for mark in (b"[", b"{", b'"')) > _MOST_BRACKETS:
         return None
     try:
@@ -123,8 +131,10 @@ def _what_is_noted(body: bytes) -> dict[str, Any] | None:
 
 def json_object(body: bytes) -> dict[str, Any] | None:
     """The JSON object in a body, or None where it holds none, or more values than can be decoded in time."""
-    if holds_too_many(body):
-        return None
+    return None if holds_too_many(body) else _object_of(body)
+
+
+def _object_of(body: bytes) -> dict[str, Any] | None:
     try:
         payload = orjson.loads(body)
     except orjson.JSONDecodeError:

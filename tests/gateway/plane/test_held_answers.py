@@ -14,7 +14,7 @@ import pytest
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.translate import events
 from promptcache_gateway.upstreams import json_weight
-from promptcache_gateway.upstreams.json_weight import BYTE_COST
+from promptcache_gateway.upstreams.whole_bodies import HELD_COST
 from tests.gateway.mock_upstream import CHAT, DONE, MockUpstream, Wire, chunk, sse, wait_until
 from tests.gateway.serving import Served, serve
 
@@ -65,14 +65,14 @@ def served(mock: MockUpstream, tmp_path: Path) -> Iterator[Served]:
 
 @pytest.fixture
 def crowded(served: Served, mock: MockUpstream) -> Iterator[tuple[Served, Answering]]:
-    """A gateway that holds 150,000 bytes of an answer, of the 1 MiB that answers may take."""
-    mock.script = script = Answering(chat(150_000))
+    """A gateway that holds 300,000 bytes of an answer, of the 1 MiB that answers may take."""
+    mock.script = script = Answering(chat(300_000))
     script.go_on.clear()
     answers: list[Any] = []
     running = threading.Thread(target=lambda: answers.append(served.post(ASK)))
     running.start()
-    wait_until(lambda: served.gateway.room.answers.bytes >= BYTE_COST * 149_000)
-    other = Answering(chat(100_000))
+    wait_until(lambda: served.gateway.room.answers.bytes >= HELD_COST * 299_000)
+    other = Answering(chat(250_000))
     mock.script = other
     yield served, other
     script.go_on.set()
@@ -120,6 +120,13 @@ def test_what_compression_hides_is_counted(crowded: tuple[Served, Answering]) ->
     assert served.post(ASK).status_code == 503
 
 
+def test_one_that_is_translated_takes_more(crowded: tuple[Served, Answering]) -> None:
+    served, other = crowded
+    other.body = chat(150_000)
+    assert served.post(ASK).status_code == 200
+    assert served.post(ASK, path="/v1/messages").status_code == 503
+
+
 def test_it_is_held_until_the_caller_has_taken_it(served: Served, mock: MockUpstream) -> None:
     mock.script = Answering(chat(8_000_000))
     body = json.dumps(ASK).encode()
@@ -129,7 +136,7 @@ def test_it_is_held_until_the_caller_has_taken_it(served: Served, mock: MockUpst
         )
         caller.sendall(f"{head}{len(body)}\r\n\r\n".encode() + body)
         assert caller.recv(1)
-        assert served.gateway.room.answers.bytes >= BYTE_COST * 8_000_000
+        assert served.gateway.room.answers.bytes >= HELD_COST * 8_000_000
         while caller.recv(1 << 20):
             pass
 
