@@ -17,6 +17,7 @@ from promptcache_gateway.config_file import read_config
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.kept.settings import read_kept
 from promptcache_gateway.mutations.rules import read_mutations
+from promptcache_gateway.named_keys import common_key
 from promptcache_gateway.named_upstreams import read_models, read_upstreams
 from promptcache_gateway.price_settings import read_prices
 from promptcache_gateway.settings import (
@@ -111,10 +112,7 @@ def _upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> UpstreamS
         raise SettingsError(
             "upstream.url", "is missing.", remedy="Name the server's address, or use --upstream."
         )
-    key = environ.get("PROMPTCACHE_UPSTREAM_API_KEY", "").strip()
-    if not key.isprintable():
-        raise SettingsError("PROMPTCACHE_UPSTREAM_API_KEY", "does not hold one key.")
-    return UpstreamSettings(**{**table, "apis": tuple(table.get("apis", ()))}, api_key=key or None)
+    return UpstreamSettings(**{**table, "apis": tuple(table.get("apis", ()))}, api_key=common_key(environ))
 
 
 def _engine(table: Mapping[str, Any]) -> EngineSettings:

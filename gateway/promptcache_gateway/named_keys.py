@@ -40,6 +40,14 @@ def read_key(where: str, variable: str | None, file: str | None, environ: Mappin
     return None if file is None else _key_in(where, Path(file).expanduser())
 
 
+def common_key(environ: Mapping[str, str]) -> str | None:
+    """The key of ``[upstream]``; raises `SettingsError` where the variable holds something else."""
+    key = environ.get("PROMPTCACHE_UPSTREAM_API_KEY", "").strip()
+    if not key.isprintable():
+        raise SettingsError("PROMPTCACHE_UPSTREAM_API_KEY", "does not hold one key.")
+    return key or None
+
+
 def _key_in(name: str, path: Path) -> str:
     where = f"{name}.api_key_file"
     try:
