@@ -35,11 +35,33 @@ def ask(store, question):
         ("store.similarity_search(question)", 'f"{RULES} Passages: {joined}"', "question", []),
         ("store.similarity_search(question)", "RULES", 'f"Passages: {joined} {question}"', []),
         ("store.similarity_search(question)", 'f"{len(docs)} passages follow. {RULES}"', "question", []),
-        ("store.query('select rule from rules')", 'f"Passages: {joined} {RULES}"', "question", []),
+        ("store.query('select rule from rules order by rule')", 'f"Passages: {joined} {RULES}"', "question", []),
     ],
 )
 def test_what_is_retrieved_in_front_of_the_rules(codes, fetched, system, question, expected):
     text = ASK.replace("{{{{", "{").replace("}}}}", "}").replace("{{field}}", "{field}")
     for name, value in {"rules": RULES, "fetched": fetched, "system": system, "question": question}.items():
         text = text.replace("{" + name + "}", value, 2)
+    assert [code for code, _ in codes(text)] == expected
+
+
+ORDERS = {
+    "rows": ("SELECT name, price FROM fares", "fetchall()", ["PC203"]),
+    "rows with a condition": ("select name, price from fares where line = ?", "fetchall()", ["PC203"]),
+    "rows in an order": ("SELECT name, price FROM fares ORDER BY name", "fetchall()", []),
+    "one row": ("SELECT name, price FROM fares WHERE id = ?", "fetchall()", []),
+    "the first row": ("SELECT name, price FROM fares", "fetchone()", []),
+    "a number": ("SELECT count(*) FROM fares", "fetchall()", []),
+    "no rows": ("DELETE FROM fares", "fetchall()", []),
+}
+
+
+@pytest.mark.parametrize(("query", "taken", "expected"), ORDERS.values(), ids=ORDERS)
+def test_rows_of_a_database(codes, query, taken, expected):
+    text = f"""
+    def system_prompt(db, line):
+        rows = db.execute("{query}", (line,)).{taken}
+        fares = "; ".join(str(row) for row in rows)
+        return f"You are a clerk. Fares: {{fares}}. {RULES}"
+    """
     assert [code for code, _ in codes(text)] == expected

@@ -15,6 +15,7 @@ from promptcache_lint.readers.python import methods
 from promptcache_lint.readers.python.callees import path_of
 from promptcache_lint.readers.python.known import known_function
 from promptcache_lint.readers.python.program import Class, Function
+from promptcache_lint.readers.python.querying import queried
 from promptcache_lint.readers.python.prompt_templates import method_of_chain
 from promptcache_lint.readers.python.values import (
     Instance,
@@ -187,6 +188,9 @@ def _run(machine: Interpreter, made: Call, receiver: Value | None, frame: Frame)
     known = machine.jinja.made(made, frame) or known_function(machine, made, frame, place)
     if known is not None:
         return known
+    rows = queried(machine, made, receiver, frame, place)
+    if rows is not None:
+        return rows
     mark = machine.vocabulary.call(made.dotted) if made.dotted else None
     if mark is not None:
         return _source(machine, made, Trait(mark, place, frame.module.label(made.node)), frame)

@@ -24,7 +24,8 @@ __all__ = [
 
 _PROMPT_HINTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        ("prompt", "instructions", "persona", "preamble", "_section", "you are ", "generate_content"), ()
+        ("prompt", "instructions", "persona", "preamble", "backstory", "_section", "you are ", "generate_content"),
+        (),
     ),
     "system": (
         *("system_m", "systemm", "system =", "system=", '"system"', "'system'"),
@@ -146,7 +147,7 @@ def has_source(text: str, words: AbstractSet[str]) -> bool:
     """Whether something volatile may come from a text; ``words`` are those in it."""
     if words & SURE_SOURCES or any(f"{word}(" in text for word in words & LIKELY_SOURCES):
         return True
-    return ("{" in text and _displays_set(text)) or "et[str]" in text
+    return ("{" in text and _displays_set(text)) or "et[str]" in text or "SELECT " in text
 
 
 def _displays_set(text: str) -> bool:

@@ -1,0 +1,59 @@
+"""Rows of a database in the order it happens to give them: a query without ORDER BY.
+
+Goes by the text of the query, where it stands in the source; what the rows hold is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.prompts import Text, Trait, flatten
+from promptcache_lint.readers.python.values import Str, Thing
+
+if TYPE_CHECKING:
+    from promptcache_lint.places import Place
+    from promptcache_lint.readers.python.calls import Call
+    from promptcache_lint.readers.python.frame import Frame
+    from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.values import Value
+
+__all__ = ["queried"]
+
+_ASKS = {"execute", "read_sql", "read_sql_query", "fetch", "fetch_all", "fetchall", "query", "sql"}
+_ONE = {"fetchone", "fetch_one", "fetchval", "scalar", "scalar_one", "one", "first", "one_or_none"}
+_ROWS = re.compile(
+    r"\s*(?:with\b.*?\)\s*)?select\b(?P<what>.*?)\bfrom\b(?P<rest>.*)", re.IGNORECASE | re.DOTALL
+)
+_ALONE = re.compile(
+    r"\border\s+by\b|\blimit\s+1\b|\bwhere\s+(?:\w+\.)?(?:id|uuid|key|name|rowid)\s*=|\bjson_group|\bstring_agg",
+    re.IGNORECASE,
+)
+_SUMS = re.compile(r"\s*(?:count|sum|max|min|avg|exists)\s*\([^)]*\)\s*(?:as\s+\w+\s*)?", re.IGNORECASE)
+_SENT_BY_RANK = re.compile(r"<->|<=>|\bmatch\b", re.IGNORECASE)
+
+
+def queried(
+    machine: Interpreter, made: Call, receiver: Value | None, frame: Frame, place: Place
+) -> Value | None:
+    """What a call of a database gives: rows without order, one row; None where it is no such call."""
+    last = made.path.rpartition(".")[2]
+    label = frame.module.label(made.node)
+    if last in _ONE and isinstance(receiver, Thing) and any(trait.mark.order for trait in receiver.traits):
+        kept = tuple(trait for trait in receiver.traits if not trait.mark.order)
+        return Thing(label, kept, settled=not kept)
+    mark = machine.vocabulary.call("glob.glob")  # the order of a listing is nobody's either
+    if last not in _ASKS or mark is None or not made.arguments or not _is_unordered(made.arguments[0][0]):
+        return None
+    return Thing(label, (Trait(mark, place, label),))
+
+
+def _is_unordered(query: Value) -> bool:
+    """Whether a query, as far as it is written out, asks for rows and for no order of theirs."""
+    if not isinstance(query, Str):
+        return False
+    said = "".join(part.text if isinstance(part, Text) else " ? " for part in flatten(query.parts))
+    match = _ROWS.fullmatch(said)
+    if match is None or _ALONE.search(match["rest"]) or _SENT_BY_RANK.search(match["rest"]):
+        return False
+    return _SUMS.fullmatch(match["what"]) is None
