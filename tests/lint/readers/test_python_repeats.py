@@ -27,10 +27,10 @@ ALWAYS = "from then on every turn"
         ("self.messages = self.messages[-40:]", Severity.ERROR, ALWAYS),
         ("if len(self.messages) > 40: self.messages = self.messages[-40:]", Severity.ERROR, ALWAYS),
         ("if len(self.messages) > 40: self.messages = self.messages[-39:]", Severity.ERROR, ALWAYS),
-        ("if len(self.messages) > 40: self.messages = self.messages[-10:]", Severity.WARNING, RARELY),
+        ("if len(self.messages) > 40: self.messages = self.messages[-10:]", Severity.INFO, RARELY),
         (
             "if len(self.messages) > self.n: self.messages = self.messages[-(self.n // 2):]",
-            Severity.WARNING,
+            Severity.INFO,
             RARELY,
         ),
         ("if len(self.messages) > self.n: self.messages = self.messages[-self.n:]", Severity.ERROR, ALWAYS),
@@ -38,7 +38,7 @@ ALWAYS = "from then on every turn"
     ],
 )
 def test_a_history_that_is_cut_far_is_cut_rarely(cut, severity, says):
-    report = lint_text(TRIM.format(cut=cut), "chat.py", Settings())
+    report = lint_text(TRIM.format(cut=cut), "chat.py", Settings(severity=Severity.INFO))
     assert [(finding.code, finding.severity) for finding in report.findings] == [("PC501", severity)]
     assert says in report.findings[0].message
 

@@ -131,7 +131,8 @@ def role_of(node: ast.AST | None) -> str:
 class Facts:
     """One function (or a module's own body) with what its class knows; ``sure`` names hold messages.
 
-    ``kinds`` are its node and all below it, by their kind.
+    ``kinds`` are its node and all below it, by their kind. ``handed`` are the calls by which other functions
+    give it their messages.
     """
 
     module: Module
@@ -141,6 +142,7 @@ class Facts:
     kinds: dict[type[ast.AST], list[ast.AST]]
     sure: set[str] = field(default_factory=set)
     calls: list[ast.Call] = field(default_factory=list)
+    handed: list[tuple[Facts, ast.Call]] = field(default_factory=list)
     _turns: set[ast.AST] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -163,6 +165,10 @@ class Facts:
     def of(self, *kinds: type[ast.AST]) -> list[ast.AST]:
         """The nodes of some kinds."""
         return [node for kind in kinds for node in self.kinds.get(kind, ())]
+
+    def asks(self, room: int = 3) -> bool:
+        """Whether a model is asked in the function, or by one that hands its messages to it."""
+        return bool(self.calls) or any(room > 0 and caller.asks(room - 1) for caller, _ in self.handed)
 
     def _asks(self, loop: ast.AST) -> bool:
         return bool(self.calls) and any(loop in self.around(call) for call in self.calls)

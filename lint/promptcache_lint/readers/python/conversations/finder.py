@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.prompts import Prompt
 from promptcache_lint.readers.python.conversations.edits import edits
 from promptcache_lint.readers.python.conversations.facts import Facts
+from promptcache_lint.readers.python.conversations.handing import hand_over, helpers
 from promptcache_lint.readers.python.conversations.images import images
 from promptcache_lint.readers.python.conversations.moving import moving
 from promptcache_lint.readers.python.conversations.replays import replays
@@ -19,12 +20,13 @@ from promptcache_lint.readers.python.conversations.summaries import summaries
 from promptcache_lint.readers.python.conversations.switches import switches
 from promptcache_lint.readers.python.conversations.trims import trims
 from promptcache_lint.readers.python.conversations.unmarked import unmarked_twins
+from promptcache_lint.readers.python.modules import Function
 from promptcache_lint.readers.python.walking import kinds_of, nodes_of, stored_among
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from promptcache_lint.readers.python.program import Function, Module
+    from promptcache_lint.readers.python.program import Module
 
 __all__ = ["find_practices", "may_handle_conversation"]
 
@@ -136,17 +138,37 @@ def find_practices(module: Module) -> Iterator[Prompt]:
         return
     about_models = _LIBRARIES.search(text) is not None
     told: set[str] = set()
+    found: list[tuple[str, Facts, str]] = []
+    others: dict[tuple[str, str], Function] = {}
     for group in _groups(module):
-        parts = [part for part in group if _holds(part.text, words) and _holds(part.text, hints)]
-        facts = [
-            Facts(module, part.node, part.name, about_models=about_models, kinds=part.kinds) for part in parts
-        ]
+        parts: list[Function | _Body] = []
+        for part in group:
+            if _holds(part.text, words) and _holds(part.text, hints):
+                parts.append(part)
+            elif isinstance(part, Function):
+                others[_owner(part), part.name] = part
+        facts = [_facts(module, part, about_models) for part in parts]
         # What one method shows of an attribute, all methods of its class know.
         shared = {name for known in facts for name in known.sure if name.startswith("self.")}
         for part, known in zip(parts, facts, strict=True):
             known.sure |= told if isinstance(known.node, ast.Module) else shared
             told |= _of_module(known)
-            yield from _run(known, part.text)
+            found.append((_owner(part), known, part.text))
+    for key, given in helpers(((owner, known) for owner, known, _ in found), others):
+        found.append((key[0], _facts(module, given, about_models), given.text))
+    hand_over([(owner, known) for owner, known, _ in found])
+    for _, known, written in found:
+        yield from _run(known, written)
+
+
+def _facts(module: Module, part: Function | _Body, about_models: bool) -> Facts:  # noqa: FBT001
+    return Facts(module, part.node, part.name, about_models=about_models, kinds=part.kinds)
+
+
+def _owner(part: Function | _Body) -> str:
+    """The class of a method."""
+    owner = None if isinstance(part, _Body) else part.owner
+    return owner.name if owner is not None else ""
 
 
 def _held(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -202,7 +224,7 @@ class _Body:
         return kinds_of(nodes_of(self.node))
 
 
-def _groups(module: Module) -> Iterator[list[Function] | list[_Body]]:
+def _groups(module: Module) -> Iterator[list[Function | _Body]]:
     """Functions that share attributes.
 
     Those of a class together, others by themselves; the module's own body.

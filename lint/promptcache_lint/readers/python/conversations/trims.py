@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.batches import in_batches, is_summed_up
+from promptcache_lint.readers.python.conversations.batches import how_rare, is_summed_up
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
     constant,
@@ -16,6 +16,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     is_model_call,
     spell,
 )
+from promptcache_lint.readers.python.conversations.fitting import fitted
 from promptcache_lint.readers.python.conversations.uses import use_of
 from promptcache_lint.readers.python.conversations.windows import is_handed_out
 from promptcache_lint.readers.stores import MANY_RUNS
@@ -56,9 +57,9 @@ def trims(facts: Facts) -> Iterator[Practice]:
     """PC501."""
     if _ASIDE.search(facts.name.lower()) or converts(facts.name):
         return
-    for node in facts.of(ast.Subscript, ast.Call, ast.Delete):
+    for node in facts.of(ast.Subscript, ast.Call, ast.Delete, ast.For):
         for practice in _trimmed(node, facts):
-            proven = practice.severity < Severity.ERROR or facts.calls or facts.is_sent_elsewhere(node)
+            proven = practice.severity < Severity.ERROR or facts.asks() or facts.is_sent_elsewhere(node)
             yield practice if proven else replace(practice, severity=Severity.WARNING)
 
 
@@ -71,6 +72,8 @@ def _trimmed(node: ast.AST, facts: Facts) -> Iterator[Practice]:
         case ast.Delete():
             for target in node.targets:
                 yield from _deleted(target, facts)
+        case ast.For():
+            yield from fitted(node, facts)
 
 
 def _is_from_end(lower: ast.expr, owner: ast.expr) -> bool:
@@ -93,14 +96,16 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
     severity = use_of(node, sure, facts)
     if severity is not None:
         severity = Severity.INFO if _is_long(lower) else severity
-        if not facts.calls and _is_given(lower, facts):
+        if not (facts.calls or facts.handed) and _is_given(lower, facts):
             if _LOOK.fullmatch(facts.name.lower()):
                 return  # a look at the history, as long as its caller wants
             severity = Severity.WARNING
         says = _SAYS
         if is_summed_up(node.value, lower, facts):
             severity, says = Severity.INFO, _AT_TIMES
-        elif in_batches(node, lower, facts) or _is_last_resort(node, facts):
+        elif (rare := how_rare(node, node.value, facts)) is not None:
+            severity, says = min(severity, rare), _AT_TIMES
+        elif _is_last_resort(node, facts):
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
 
@@ -177,7 +182,14 @@ def _popped(node: ast.Call, owner: ast.expr, facts: Facts) -> Iterator[Practice]
         return
     if _is_of_system(node, facts) or _is_queue(node, owner, facts):
         return
-    yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
+    yield _at_its_rate(node, owner, sure, facts.label(node), facts)
+
+
+def _at_its_rate(cut: ast.AST, owner: ast.expr, sure: Severity, label: str, facts: Facts) -> Practice:
+    """A cut in the list itself: one that goes far at a mark costs little."""
+    rare = how_rare(cut, owner, facts)
+    severity, says = (sure, _SAYS) if rare is None else (min(sure, rare), _AT_TIMES)
+    return facts.practice("PC501", severity, cut, says.format(f"`{label}`"))
 
 
 def _is_queue(node: ast.AST, owner: ast.expr, facts: Facts) -> bool:
@@ -225,7 +237,7 @@ def _deleted(target: ast.expr, facts: Facts) -> Iterator[Practice]:
             pass
         case _:
             return
-    yield facts.practice("PC501", sure, target, _SAYS.format(f"`del {facts.label(target)}`"))
+    yield _at_its_rate(target, target.value, sure, f"del {facts.label(target)}", facts)
 
 
 def _removed(node: ast.Call, facts: Facts) -> Iterator[Practice]:

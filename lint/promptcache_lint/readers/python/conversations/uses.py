@@ -19,8 +19,14 @@ _TRIM_NAME = re.compile(
 )
 
 
-def use_of(node: ast.AST, sure: Severity, facts: Facts) -> Severity | None:
-    """What becomes of a window: sent or kept, it costs; looked at, it does not."""
+_DEEPEST = 3
+
+
+def use_of(node: ast.AST, sure: Severity, facts: Facts, room: int = _DEEPEST) -> Severity | None:
+    """What becomes of a window: sent or kept, it costs; looked at, it does not.
+
+    What a helper gives back is what its callers make of it, ``room`` calls away at most.
+    """
     inner = node
     for outer in facts.around(node):
         match outer:
@@ -42,11 +48,11 @@ def use_of(node: ast.AST, sure: Severity, facts: Facts) -> Severity | None:
                 keys = [constant(k) for k, v in zip(outer.keys, outer.values, strict=True) if v is inner]
                 return sure if keys and keys[0] in {"messages", "contents"} else None
             case ast.Assign(targets=[target]):
-                return _assigned(target, sure, facts)
+                return _assigned(target, sure, facts, room)
             case ast.AnnAssign():
-                return _assigned(outer.target, sure, facts)
+                return _assigned(outer.target, sure, facts, room)
             case ast.Return():
-                return Severity.WARNING if _TRIM_NAME.search(facts.name) else None
+                return _given_back(sure, facts, room)
             case ast.For(iter=it) | ast.comprehension(iter=it) if it is inner:
                 return _gone_through(outer, sure, facts)
             case _:
@@ -54,13 +60,23 @@ def use_of(node: ast.AST, sure: Severity, facts: Facts) -> Severity | None:
     return None
 
 
-def _assigned(target: ast.expr, sure: Severity, facts: Facts) -> Severity | None:
+def _given_back(sure: Severity, facts: Facts, room: int) -> Severity | None:
+    """What a function returns: judged by its callers, or where none is known by its name."""
+    if not facts.handed:
+        return Severity.WARNING if _TRIM_NAME.search(facts.name) else None
+    used = (use_of(call, sure, caller, room - 1) for caller, call in facts.handed if room > 0)
+    return max((severity for severity in used if severity is not None), default=None)
+
+
+def _assigned(target: ast.expr, sure: Severity, facts: Facts, room: int) -> Severity | None:
     """A window that gets a name costs where the name is a list of messages that is sent or kept."""
     if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
         return sure if facts.conviction(target.value) else None
     name = spell(target)
     if name in facts.sure or _is_sent(name, facts):
         return sure
+    if facts.handed and any(name and spell(node.value) == name for node in facts.of(ast.Return)):  # type: ignore[attr-defined]
+        return _given_back(sure, facts, room)
     return sure if "." in name and facts.conviction(target) else None
 
 
