@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from promptcache_lint.readers.python.program import Class, Function
 from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str, Thing, traits_of
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable
 
     from promptcache_lint.places import Place
@@ -34,6 +34,9 @@ __all__ = [
 
 
 _MOST_PARTS = 300
+_TIMES = {"PC101", "PC109"}
+_GIVEN = re.compile(r"[\w.]*\w\([^)].*", re.DOTALL)
+_PRESENT = re.compile(r"(?<![a-z])(?:now|today|clock|current|utc|time)(?![a-z])", re.IGNORECASE)
 
 
 def parts_of(machine: Interpreter, value: Value, node: ast.expr, frame: Frame) -> tuple[Part, ...]:
@@ -74,7 +77,14 @@ def _hole(machine: Interpreter, value: Thing, node: ast.expr, place: Place, fram
     name = naming(node)
     if not name:
         return Hole(label, place)
-    return named_hole(name, label, place, machine.vocabulary, guessed=True)
+    hole = named_hole(name, label, place, machine.vocabulary, guessed=True)
+    told = any(trait.mark.code in _TIMES for trait in hole.traits)
+    return Hole(label, place) if told and _is_of_something(value.label) else hole
+
+
+def _is_of_something(label: str) -> bool:
+    """Whether a call is given something, and says nothing of the present: ``told(session.start)``."""
+    return _GIVEN.fullmatch(label) is not None and _PRESENT.search(label) is None
 
 
 def naming(node: ast.expr) -> str:
