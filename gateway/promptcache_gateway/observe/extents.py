@@ -130,21 +130,30 @@ def is_opaque(segment: Segment) -> bool:
 
 def segment_extent(segment: Segment, start: int = 0, end: int | None = None) -> Extent:
     """Tokens of a segment from one of its bytes to another; ``end`` None: with the markup that closes it."""
+    return Extent(*segment_bounds(segment, start, end))
+
+
+def segment_bounds(segment: Segment, start: int = 0, end: int | None = None) -> tuple[float, float]:
+    """The least and the most of `segment_extent`: every request's newest turn asks for them."""
     if is_opaque(segment):
-        return ANY
+        return (ANY.least, ANY.most)
     data = segment.text.encode("utf-8", "surrogatepass")
-    found = text_extent(data if not start and end is None else data[start:end])
+    least, most = _text_bounds(data if not start and end is None else data[start:end])
     if segment.kind == "tool":
-        return Extent(found.least * _RETOLD, found.most)
+        return (least * _RETOLD, most)
     if segment.kind != "message" or end is not None:
-        return found
-    return Extent(found.least, found.most + _MARKUP_TOKENS + len(segment.extra))
+        return (least, most)
+    return (least, most + _MARKUP_TOKENS + len(segment.extra))
 
 
 def text_extent(data: bytes) -> Extent:
     """Tokens of a text in UTF-8."""
+    return Extent(*_text_bounds(data))
+
+
+def _text_bounds(data: bytes) -> tuple[float, float]:
     if not data:
-        return Extent(0.0, 0.0)
+        return (0.0, 0.0)
     size, spaces = len(data), data.count(b" ")
     words = spaces - 2 * data.count(b"  ")  # of a row of spaces one counts, or none
     wide = 0 if data.isascii() else len(data.translate(None, _NARROW))
@@ -152,8 +161,7 @@ def text_extent(data: bytes) -> Extent:
     solid = (size - spaces) / _BYTES_A_TOKEN
     least = max(words * _WORD_TOKENS, wide * _WIDE_TOKENS, solid) - 1
     letters = size - others
-    alone = min(
-        letters, others - spaces
-    )  # between digits and marks, as in hexadecimal, a letter stands alone
+    # Between digits and marks, as in hexadecimal, a letter stands alone.
+    alone = min(letters, others - spaces)
     most = others + letters * _LETTER_TOKENS + alone * (1.0 - _LETTER_TOKENS) + 1
-    return Extent(max(least, 0.0), most)
+    return (max(least, 0.0), most)

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
-from promptcache_gateway.observe.extents import Extent, segment_extent, usual_tokens
+from promptcache_gateway.observe.extents import segment_bounds, usual_tokens
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
@@ -51,7 +51,7 @@ class Piece:
         weight: bytes it stands for. Every message costs a few tokens of markup that no body shows.
     """
 
-    __slots__ = ("_extent", "_keys", "_segment", "_stretch", "_usual", "own", "text", "weight")
+    __slots__ = ("_bounds", "_keys", "_segment", "_stretch", "_usual", "own", "text", "weight")
 
     def __init__(self, segment: Segment) -> None:
         self.own = hash((segment.place, segment.text, segment.extra))
@@ -59,7 +59,7 @@ class Piece:
         self.weight = byte_length(segment.text) + (MARKUP_BYTES if segment.kind == "message" else 0)
         self._segment = segment
         self._keys: dict[tuple[int, int], int] = {}
-        self._extent: Extent | None = None
+        self._bounds: tuple[float, float] | None = None
         self._usual: float | None = None
         self._stretch: Stretch | None = None
 
@@ -77,11 +77,11 @@ class Piece:
         return key
 
     @property
-    def extent(self) -> Extent:
-        """How many tokens it can have."""
-        if self._extent is None:
-            self._extent = segment_extent(self._segment)
-        return self._extent
+    def bounds(self) -> tuple[float, float]:
+        """How many tokens it can have: at least and at most."""
+        if self._bounds is None:
+            self._bounds = segment_bounds(self._segment)
+        return self._bounds
 
     @property
     def usual(self) -> float:

@@ -188,9 +188,12 @@ def learn_lengths(row: Row, entry: Entry, found: Iterable[tuple[int, Extent]]) -
     for depth, extent in found:
         key = (entry.model, entry.prompt.exact[depth])
         known = row.lengths.get(key)
-        if known is None or not known.lies_in(extent):
-            row.lengths[key] = extent if known is None else known.within(extent)
+        if known is None:
+            row.lengths[key] = extent
+            continue
         row.lengths.move_to_end(key)
+        if not known.lies_in(extent):
+            row.lengths[key] = known.within(extent)
     while len(row.lengths) > _MAX_LENGTHS:
         row.lengths.popitem(last=False)
 

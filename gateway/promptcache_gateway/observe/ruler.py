@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from promptcache_gateway.observe.extents import ANY, Extent, exactly, usual_tokens
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
 from promptcache_gateway.observe.prompt import pieces_of
-from promptcache_gateway.observe.tape import Tape
+from promptcache_gateway.observe.tape import Tape, bounds_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -231,16 +231,15 @@ def lengths_told(entry: Entry, outcome: Outcome, *, marked_only: bool) -> list[t
     prompt, usage, tokens = entry.prompt, outcome.usage, outcome.usage.total_input
     if tokens is None or outcome.engine is not None or not is_whole(prompt):
         return []
-    whole = exactly(tokens)
-    found = [(len(prompt.segments), whole)]
-    found += [
-        (depth, whole - Tape(prompt).behind(depth))
-        for depth in {prompt.head, prompt.turn} - {0, len(prompt.segments)}
-        if prompt.total_bytes - prompt.offsets[depth] <= _SHORT_BYTES
-    ]
+    size, offsets = len(prompt.segments), prompt.offsets
+    found = [(size, exactly(tokens))]
+    for depth in (prompt.head,) if prompt.head == prompt.turn else (prompt.head, prompt.turn):
+        if 0 < depth < size and prompt.total_bytes - offsets[depth] <= _SHORT_BYTES:
+            least, most = bounds_behind(prompt, depth)
+            found.append((depth, Extent(max(0.0, tokens - most), max(0.0, tokens - least))))
     kept = (usage.cache_read or 0) + (usage.cache_write or 0)
     if marked_only and kept:
         marks = [at for at, segment in enumerate(prompt.segments, 1) if segment.breakpoint is not None]
-        if marks and marks[-1] < len(prompt.segments):
+        if marks and marks[-1] < size:
             found.append((marks[-1], exactly(min(kept, tokens))))
     return found

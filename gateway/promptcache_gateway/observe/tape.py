@@ -31,17 +31,18 @@ class Tape:
             least, most = least + part.least, most + part.most
         return Extent(least, most)
 
-    def behind(self, depth: int) -> Extent:
-        """Tokens behind so many segments, with all that closes the prompt."""
-        least, most = 0.0, float(OPENING_TOKENS)
-        for piece in self._pieces[depth:]:
-            part = piece.extent
-            least, most = least + part.least, most + part.most
-        return Extent(least, most)
-
     def _part(self, index: int, start: int, end: int) -> Extent:
         """Tokens of a segment between two of its bytes."""
         size = self._prompt.offsets[index + 1] - self._prompt.offsets[index]
         if start > 0 or end < size:
             return segment_extent(self._prompt.segments[index], max(start, 0), end if end < size else None)
-        return self._pieces[index].extent
+        return Extent(*self._pieces[index].bounds)
+
+
+def bounds_behind(prompt: Prompt, depth: int) -> tuple[float, float]:
+    """Tokens behind so many segments, with all that closes the prompt: at least and at most."""
+    least, most = 0.0, float(OPENING_TOKENS)
+    for piece in pieces_of(prompt)[depth:]:
+        few, many = piece.bounds
+        least, most = least + few, most + many
+    return least, most

@@ -1,8 +1,8 @@
 """Writes what was recorded, off the request's path: a bounded queue and one thread.
 
 When the queue is full a record is dropped and counted, so that a slow disk never slows a request.
-A batch is one transaction: after a kill the database holds complete batches only. What comes within a quarter
-of a second is one batch, because a transaction costs ten times what a record in it does.
+A batch is one transaction: after a kill the database holds complete batches only. What comes within half
+a second is one batch, because a transaction costs more than a hundred records in it do.
 A server that went away is waited for; what does not fit into the queue meanwhile is dropped and counted.
 """
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_BATCH = 500
-_GATHER_S = 0.25  # how long the first record of a batch waits for others, unless somebody wants to read
+_BATCH = 1_000
+_GATHER_S = 0.5  # how long the first record of a batch waits for others, unless somebody wants to read
 _TRIM_EVERY = 1_000  # records between two looks at the bounds
 _TRIM_S = 600.0  # or so many seconds, when something is written
 _AGAIN_S = 1.0  # between two tries to reach a server that went away

@@ -35,7 +35,7 @@ def test_a_reader_reads_what_is_read_anew(edits: list[Edit], most: int) -> None:
         assert prompt == shared == anew
         for known, fresh in zip(pieces_of(shared), pieces_of(anew), strict=True):
             assert (known.own, known.text, known.weight) == (fresh.own, fresh.text, fresh.weight)
-            assert (known.extent, known.usual) == (fresh.extent, fresh.usual)
+            assert (known.bounds, known.usual) == (fresh.bounds, fresh.usual)
         before = shared
 
 
