@@ -44,7 +44,9 @@ _MESSAGES = re.compile(
 )
 """What the items of a conversation are declared to be; a queue of ``Snapshot`` holds something else."""
 _LOOK = re.compile(r"(?:.*\W)?(?:get_|read_|load_|fetch_|list_)?(?:last_|all_)?(?:messages|history)")
-_ORPHAN = re.compile(r"isinstance\(\w+\[0\]|\[0\]\S*role.*(?:tool|assistant|function)", re.IGNORECASE)
+_ORPHAN = re.compile(
+    r"isinstance\(\w+\[0\]|\[0\]\S*role.*(?:tool|assistant|function|!= .user)", re.IGNORECASE
+)
 _QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
 _SYSTEM_TEST = re.compile(
     r"\[0\].*(?<![!])={2}.*(?:system|developer)|isinstance\(.*\[0\].*(?:System|Developer)", re.IGNORECASE
