@@ -15,8 +15,8 @@ from promptcache_lint.readers.python import methods
 from promptcache_lint.readers.python.callees import path_of
 from promptcache_lint.readers.python.known import known_function
 from promptcache_lint.readers.python.program import Class, Function
-from promptcache_lint.readers.python.querying import queried
 from promptcache_lint.readers.python.prompt_templates import method_of_chain
+from promptcache_lint.readers.python.querying import queried
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
@@ -103,7 +103,7 @@ def _only_logs(node: ast.Call, receiver: Value | None) -> bool:
     """Whether a call that nobody takes the result of tells a log, or the terminal, and nobody else."""
     match node.func:
         case ast.Name(id="print"):
-            return True
+            return all(keyword.arg != "file" for keyword in node.keywords)
         case ast.Attribute(attr=name) if name in _LOGGING:
             foreign = isinstance(receiver, Thing) or (isinstance(receiver, Ref) and receiver.target is None)
             return foreign and all(keyword.arg in _OF_LOGS for keyword in node.keywords)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.items import is_listed, settle_items
 from promptcache_lint.readers.python.known import as_set, environment
+from promptcache_lint.readers.python.tables import calls_each, chosen
 from promptcache_lint.readers.python.values import (
     MOST_ITEMS,
     Map,
@@ -100,16 +101,33 @@ def comprehension(
         value = machine.evaluate(node.value, frame)
         result: Value = Map(((None, with_traits(value, traits_of(key))),), traits, partial=True)
     else:
-        item = machine.evaluate(node.elt, frame)
+        items = _items(machine, node, iterable, frame)
         if isinstance(node, ast.SetComp):
-            result = as_set(machine, (item,), node, frame)
+            result = as_set(machine, items, node, frame)
         else:
-            result = Seq((item,), traits, partial=True)
+            result = Seq(items, traits, partial=True)
     inner = frame.names
     frame.names = saved | {
         name: value for name, value in inner.items() if name in saved and _mutated(saved[name], value)
     }
     return result
+
+
+def _items(
+    machine: Interpreter,
+    node: ast.ListComp | ast.GeneratorExp | ast.SetComp,
+    iterable: Value,
+    frame: Frame,
+) -> tuple[Value, ...]:
+    """What a comprehension makes: one item for all, but one of each function that it calls."""
+    if not calls_each(iterable):
+        return (machine.evaluate(node.elt, frame),)
+    assert isinstance(iterable, Seq)
+    items = []
+    for function in iterable.items:
+        machine.assign(node.generators[-1].target, function, frame)
+        items.append(machine.evaluate(node.elt, frame))
+    return tuple(items)
 
 
 def _mutated(before: Value, after: Value) -> bool:
@@ -135,6 +153,8 @@ def subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
         case Map() if isinstance(index, ast.Constant) and isinstance(index.value, str):
             value = base.get(index.value)
             return value if value is not None else Thing(label)
+        case Map() if (function := chosen((v for _, v in base.pairs), machine.relevance)) is not None:
+            return function
         case Map():
             return (
                 element_of(Seq(tuple(value for _, value in base.pairs), base.traits))
@@ -142,14 +162,14 @@ def subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
                 else Thing(label)
             )
         case Seq():
-            return _seq_item(base, index)
+            return _seq_item(machine, base, index)
         case Thing():
             return Thing(label, base.traits, settled=base.settled)
         case _:
             return Thing(label, traits_of(base))
 
 
-def _seq_item(base: Seq, index: ast.expr) -> Value:
+def _seq_item(machine: Interpreter, base: Seq, index: ast.expr) -> Value:
     position = None
     if isinstance(index, ast.Constant) and isinstance(index.value, int):
         position = index.value
@@ -157,4 +177,4 @@ def _seq_item(base: Seq, index: ast.expr) -> Value:
         position = -index.operand.value if isinstance(index.operand.value, int) else None
     if position is not None and not base.partial and -len(base.items) <= position < len(base.items):
         return with_traits(base.items[position], base.traits)
-    return element_of(base)
+    return chosen(base.items, machine.relevance) or element_of(base)

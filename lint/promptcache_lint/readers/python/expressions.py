@@ -12,6 +12,7 @@ from promptcache_lint.readers.python import calls, containers, strings, template
 from promptcache_lint.readers.python.ages import as_age
 from promptcache_lint.readers.python.jinja_templates import Environment
 from promptcache_lint.readers.python.merging import merge
+from promptcache_lint.readers.python.objects import with_attributes
 from promptcache_lint.readers.python.program import Class, Function, Module
 from promptcache_lint.readers.python.prompt_templates import piped
 from promptcache_lint.readers.python.values import (
@@ -116,6 +117,8 @@ def _name(machine: Interpreter, node: ast.Name, frame: Frame) -> Value:
     name = node.id
     value = frame.find(name)
     if value is not None:
+        if type(value) is Instance and name in frame.owners and name not in {"self", "cls"}:
+            return with_attributes(value, name, frame)
         return value
     defining = frame.defining(name)
     if defining is not None:

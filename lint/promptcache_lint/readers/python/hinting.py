@@ -16,6 +16,7 @@ __all__ = [
     "SURE_SOURCES",
     "hands_itself_on",
     "has_source",
+    "keeps_text",
     "may_hold_prompt",
     "puts_text_together",
     "returns_text",
@@ -24,7 +25,16 @@ __all__ = [
 
 _PROMPT_HINTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        ("prompt", "instructions", "persona", "preamble", "backstory", "_section", "you are ", "generate_content"),
+        (
+            "prompt",
+            "instructions",
+            "persona",
+            "preamble",
+            "backstory",
+            "_section",
+            "you are ",
+            "generate_content",
+        ),
         (),
     ),
     "system": (
@@ -127,6 +137,7 @@ _BEFORE_A_SET = re.compile(r"(?:[=(\[,]|\bfor\s[\w, ()]{1,80}\sin|\breturn)\Z")
 _WORD = re.compile(r"\w+")
 _ITSELF = re.compile(r"\bself\b(?!\.)")
 _NO_WORD = {code: " " for code in range(128) if not _WORD.match(chr(code))}
+_KEEPS = re.compile(r"\bself\.\w+(?:\.(?:append|extend|insert|write)\(| *\+=)|\breturn self\b(?!\.)")
 _MAKES_TEXT = re.compile(r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=")
 _PUTS_TOGETHER = re.compile(
     r"""\b[rR]?[fF][rR]?["']|\.format\(|\.join\(|\+=|["']\s*%\s|\s\+\s|\.replace\(|ubstitute|"""
@@ -169,6 +180,11 @@ def words_of(code: str) -> set[str]:
 def hands_itself_on(code: str) -> bool:
     """Whether a method gives its object to somebody else: ``self`` stands by itself in it."""
     return len(_ITSELF.findall(code)) > 1
+
+
+def keeps_text(code: str) -> bool:
+    """Whether a method keeps what it is given in its object, or gives its object back."""
+    return _KEEPS.search(code) is not None
 
 
 def puts_text_together(code: str) -> bool:

@@ -175,7 +175,7 @@ class Interpreter:
             left = self._result(function, bindings, frame.depth, bound)
         else:
             left = self._run(function, bindings, bound, outer, frame.depth + 1)
-        value = left.result() or Thing(constant="None")
+        value = self.objects.as_left(left.result() or Thing(constant="None"), function, left)
         value = decorated(self, function, value, frame, place)
         value = self.clients.returned(moved(value, place), function)
         if _builds_text(value):
@@ -211,7 +211,8 @@ class Interpreter:
             if kept and self.relevance.reads_any(function, kept):
                 return True
         texts = any(isinstance(value, Str | Seq | Map) and value not in _EMPTY for value in given)
-        return texts and self.relevance.holds_prompt(function)
+        building = isinstance(bound, Instance) and self.relevance.keeps_text(function)
+        return texts and (building or self.relevance.holds_prompt(function))
 
     def _bind(
         self, function: Function, arguments: list[Value], named: dict[str, Value], bound: Value | None

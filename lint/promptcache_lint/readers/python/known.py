@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from promptcache_lint.readers.python.counters import ENDLESS
 from promptcache_lint.readers.python.dumping import dumped
 from promptcache_lint.readers.python.program import Function
 from promptcache_lint.readers.python.prompt_templates import made_template
+from promptcache_lint.readers.python.streams import printed
 from promptcache_lint.readers.python.values import (
     Map,
     Ref,
@@ -39,6 +41,7 @@ _TEMPLATES = (
     *("PromptTemplate", ".from_template", ".from_messages", "RunnablePassthrough.assign", "RunnableParallel"),
     *("RunnableMap", "RunnableLambda", "LLMChain"),
 )
+_GOOGLE = re.compile(r"google\..*types\.(?:Part(?:\.from_text)?|(?:User)?Content)")
 _OF_VECTORS = {"query_texts", "query_embeddings", "query_vector"}
 """What a store of vectors is asked with."""
 
@@ -82,8 +85,12 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             return _deferred(machine, made, frame, place)
         case "asyncio.gather":
             return Seq(tuple(made.values), partial=True)
-        case "string.Template" | "Template" if isinstance(first, Str):
+        case "string.Template" | "Template" if isinstance(first, Str | Thing):
             return first
+        case "io.StringIO" | "StringIO":
+            return Seq(() if first is None else (first,))
+        case "print" if "file" in made.named:
+            return printed(machine, made, frame)
         case name if name.endswith(_TEMPLATES):
             return made_template(machine, made, frame)
         case "open" | "io.open" | "os.path.dirname" | "os.path.basename" if first is not None:
@@ -101,6 +108,9 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             return Thing()
         case "random.shuffle" | "numpy.random.shuffle":
             return _shuffle(machine, made, frame, place)
+        case name if name.startswith("google.") and _GOOGLE.fullmatch(name):
+            text = {} if first is None else {"text": first}
+            return Map(tuple((text | {key: value for key, (value, _) in made.named.items()}).items()))
         case "getattr":
             return Thing(frame.module.label(made.node), traits_of(first) if first is not None else ())
         case _ if made.path.endswith(".query") and _OF_VECTORS & made.named.keys():

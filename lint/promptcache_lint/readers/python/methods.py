@@ -11,6 +11,8 @@ from promptcache_lint.readers.python import strings, templates
 from promptcache_lint.readers.python.bindings import is_known
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.prompt_templates import FILLING, template_filled
+from promptcache_lint.readers.python.streams import written_out
+from promptcache_lint.readers.python.tables import chosen
 from promptcache_lint.readers.python.values import (
     Map,
     Ref,
@@ -110,13 +112,15 @@ def _change(machine: Interpreter, made: Call, value: Value, frame: Frame) -> Val
 def _of_list(machine: Interpreter, made: Call, receiver: Seq, name: str, frame: Frame) -> Value | None:
     first = made.values[0] if made.arguments else None
     match name:
-        case "append" | "add" | "appendleft" if first is not None:
+        case "append" | "add" | "appendleft" | "write" if first is not None:
             return _change(machine, made, replace(receiver, items=(*receiver.items[-199:], first)), frame)
         case "insert" if len(made.arguments) > 1:
             return _change(
                 machine, made, replace(receiver, items=(made.values[1], *receiver.items[:199])), frame
             )
-        case "extend" | "update" if first is not None:
+        case "getvalue" | "read":
+            return written_out(machine, receiver, made.node, frame)
+        case "extend" | "update" | "writelines" if first is not None:
             items = first.items if isinstance(first, Seq) else (element_of(first),)
             order = first.traits if isinstance(first, Seq) else ()
             grown = Seq(
@@ -161,6 +165,8 @@ def _of_dict(machine: Interpreter, made: Call, receiver: Map, name: str, frame: 
                 if isinstance(key, ast.Constant) and isinstance(key.value, str)
                 else None
             )
+            if found is None and not isinstance(key, ast.Constant):
+                found = chosen(values, machine.relevance)
             default = made.values[1] if len(made.values) > 1 else None
             if found is not None and default is not None:
                 return merge(found, default, frame.module.place(made.node))
@@ -201,7 +207,8 @@ def _of_thing(machine: Interpreter, made: Call, receiver: Thing, name: str, fram
         return Thing(label, receiver.traits, settled=True)
     if name in _READING:
         return Thing(label, tuple(t for t in receiver.traits if t.mark.order), settled=True)
-    if name in {"format", "format_map"} and any(traits_of(value) for value in made.values_given()):
+    filled = name in _FILLING or (name == "replace" and len(made.arguments) > 1 and _literal(made.values[0]))
+    if filled and any(traits_of(value) for value in made.values_given()):
         return _unknown_template(machine, made, receiver, frame)
     if name in _NUMBERS:
         return Thing(label, () if name != "total_seconds" else receiver.traits)

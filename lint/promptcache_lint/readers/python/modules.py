@@ -229,9 +229,11 @@ def _define(module: Module, body: list[ast.stmt]) -> None:
 
 
 def add_imports(imports: dict[str, str], statement: ast.Import | ast.ImportFrom) -> None:
-    """Enter the names that an import statement binds."""
+    """Enter the names that an import statement binds; a module inside another also under its whole name."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
+            if "." in alias.name and alias.asname is None:
+                imports[alias.name] = alias.name
             imports[alias.asname or alias.name.split(".")[0]] = (
                 alias.name if alias.asname else alias.name.split(".")[0]
             )

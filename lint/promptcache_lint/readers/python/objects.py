@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.program import Function
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["Objects", "settled", "settled_parts"]
+__all__ = ["Objects", "settled", "settled_parts", "with_attributes"]
 
 _DEEPEST = 6
+_EMPTY = {"list", "dict", "str", "int", "float", "bool", "set", "tuple"}
 
 
 class Objects:
@@ -52,7 +53,7 @@ class Objects:
         """An object of a class of the program, with the attributes its constructor gives it."""
         constructor = self.method(cls, "__init__")
         if constructor is None:
-            attributes = {**dict(zip(cls.fields, arguments, strict=False)), **named}
+            attributes = {**dict(zip(self._all_fields(cls), arguments, strict=False)), **named}
             return Instance(cls, tuple((attributes | self._made_anew(cls, attributes)).items()))
         _, left = self._machine.invoke(constructor, arguments, named, frame, place, bound=Instance(cls))
         return Instance(cls, own_attributes(left) if left is not None else ())
@@ -60,12 +61,26 @@ class Objects:
     def _made_anew(self, cls: Class, given: dict[str, Value]) -> dict[str, Value]:
         """The fields that a factory fills for each object: ``field(default_factory=uuid4)``."""
         found: dict[str, Value] = {}
-        for name, expression in cls.fields.items():
-            factory = _factory(expression) if name not in given else None
-            if factory is not None:
-                made = ast.copy_location(ast.Call(func=factory, args=[], keywords=[]), factory)
-                found[name] = self._machine.evaluate(made, self._definition_frame(cls))
+        for name, (owner, expression) in self._all_fields(cls).items():
+            made = _factory_call(expression) if name not in given else None
+            if made is not None:
+                found[name] = self._machine.evaluate(made, self._definition_frame(owner))
         return found
+
+    def _all_fields(self, cls: Class, depth: int = 0) -> dict[str, tuple[Class, ast.expr | None]]:
+        """The fields of a class and of its bases in the tree, those of the bases first."""
+        found: dict[str, tuple[Class, ast.expr | None]] = {}
+        for base in reversed(self.bases(cls)) if depth < _DEEPEST else ():
+            found |= self._all_fields(base, depth + 1)
+        return found | {name: (cls, expression) for name, expression in cls.fields.items()}
+
+    @staticmethod
+    def as_left(value: Value, function: Function, left: Frame) -> Value:
+        """The result of a method, or its object as the method has left it, if it gives that back."""
+        first = [*function.node.args.posonlyargs, *function.node.args.args][:1]
+        if not isinstance(value, Instance) or not first or left.names.get(first[0].arg) is not value:
+            return value
+        return with_attributes(value, first[0].arg, left)
 
     def method(self, cls: Class, name: str, depth: int = 0) -> Function | None:
         """A method of a class or of its bases in the tree."""
@@ -117,7 +132,9 @@ class Objects:
         if value is None and cls.fields.get(name) is not None:
             expression = cls.fields[name]
             assert expression is not None
-            value = settled(self._machine.evaluate(expression, self._definition_frame(cls)))
+            made, frame = _factory_call(expression), self._definition_frame(cls)
+            value = self._machine.evaluate(made or expression, frame)
+            value = settled(value) if made is None else map_traits(value, _kept)
         value = self._machine.clients.field(value, cls, name)
         if value is None and depth < _DEEPEST:
             found = (self._stored(base, name, depth + 1) for base in self.bases(cls))
@@ -155,21 +172,19 @@ class Objects:
         return Frame(owner.module, owner=owner)
 
 
-def _factory(expression: ast.expr | None) -> ast.expr | None:
-    """What makes a field's value, unless it is an empty list, dict or text."""
-    match expression:
-        case ast.Call(keywords=[*_, ast.keyword(arg="default_factory", value=factory)]):
-            plain = isinstance(factory, ast.Name) and factory.id in {
-                "list",
-                "dict",
-                "str",
-                "int",
-                "set",
-                "tuple",
-            }
-            return None if plain else factory
-        case _:
-            return None
+def _factory_call(expression: ast.expr | None) -> ast.Call | None:
+    """The call that makes a field's value for each object, unless that is an empty list, dict or text."""
+    for keyword in expression.keywords if isinstance(expression, ast.Call) else ():
+        factory = keyword.value if keyword.arg in {"default_factory", "factory"} else None
+        match keyword:
+            case ast.keyword(
+                arg="default",
+                value=ast.Call(func=ast.Name(id="Factory") | ast.Attribute(attr="Factory"), args=[inner]),
+            ):
+                factory = inner
+        if factory is not None and not (isinstance(factory, ast.Name) and factory.id in _EMPTY):
+            return ast.copy_location(ast.Call(func=factory, args=[], keywords=[]), factory)
+    return None
 
 
 def _kept(trait: Trait) -> Trait:
@@ -178,6 +193,13 @@ def _kept(trait: Trait) -> Trait:
         return trait
     mark = replace(trait.mark, severity=Severity.WARNING, stability=Stability.CONVERSATION)
     return replace(trait, mark=mark)
+
+
+def with_attributes(value: Instance, name: str, frame: Frame) -> Instance:
+    """An object with the attributes that have been stored under its name."""
+    prefix = f"{name}."
+    stored = {key[len(prefix) :]: inner for key, inner in frame.names.items() if key.startswith(prefix)}
+    return Instance(value.cls, tuple((dict(value.attributes) | stored).items())) if stored else value
 
 
 def own_attributes(left: Frame) -> tuple[tuple[str, Value], ...]:

@@ -15,6 +15,7 @@ from promptcache_lint.readers.python.program import Program, parse_module
 from promptcache_lint.readers.python.prompt_templates import has_open_fields
 from promptcache_lint.readers.python.relevance import may_hold_prompt
 from promptcache_lint.readers.python.sinks import Sinks
+from promptcache_lint.readers.python.tables import lambdas_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,7 +79,7 @@ def _prompts(module: Module, machine: Interpreter) -> list[Prompt]:
     machine.begin_file()
     sinks.reading = module.source.path
     machine.module_frame(module)
-    functions = list(module.functions.values())
+    functions = [*module.functions.values(), *lambdas_of(machine.relevance.tables(module))]
     for cls in module.classes.values():
         functions += cls.methods.values()
     for function in functions:

@@ -14,12 +14,14 @@ from promptcache_lint.readers.python.hinting import (
     SURE_SOURCES,
     hands_itself_on,
     has_source,
+    keeps_text,
     may_hold_prompt,
     puts_text_together,
     returns_text,
     words_of,
 )
-from promptcache_lint.readers.python.program import Class, Function
+from promptcache_lint.readers.python.program import Class, Function, Module
+from promptcache_lint.readers.python.tables import tables_of
 from promptcache_lint.readers.python.yields import flow_into, flow_of
 from promptcache_lint.wording import role_of_name
 
@@ -52,6 +54,7 @@ class Relevance:
         self._worth: dict[Function, bool] = {}
         self._words: dict[Function, set[str]] = {}
         self._calls: dict[Function, list[Function]] = {}
+        self._tables: dict[Module, dict[str, list[Function]]] = {}
 
     def forget(self) -> None:
         """Let go of all functions."""
@@ -64,6 +67,7 @@ class Relevance:
         self._worth.clear()
         self._words.clear()
         self._calls.clear()
+        self._tables.clear()
 
     def holds_prompt(self, function: Function) -> bool:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
@@ -163,6 +167,11 @@ class Relevance:
         )
         return found
 
+    def keeps_text(self, function: Function) -> bool:
+        """Whether a short method keeps what it is given, as those do that build a text bit by bit."""
+        size = (function.node.end_lineno or 0) - function.node.lineno
+        return function.owner is not None and size <= _SMALL and keeps_text(function.code)
+
     def _is_short_text(self, function: Function) -> bool:
         size = (function.node.end_lineno or 0) - function.node.lineno
         return size <= _SMALL and returns_text(function.text)
@@ -222,25 +231,54 @@ class Relevance:
             known = self._calls[function] = found + self.decorators(function)
         return known
 
+    def tables(self, module: Module) -> dict[str, list[Function]]:
+        """The tables of functions in a module."""
+        known = self._tables.get(module)
+        if known is None:
+            known = self._tables[module] = tables_of(module)
+        return known
+
     def _called(
         self, function: Function, words: AbstractSet[str], is_called: Callable[[str], bool]
     ) -> list[Function]:
         """What a part of a function may call, by the words in it."""
         module = function.module
         found = [module.functions[name] for name in sorted(words & module.functions.keys())]
+        tables = self.tables(module)
+        for name in sorted(words & tables.keys()) if tables else ():
+            found += tables[name]
         if function.owner is not None:
             found += [function.owner.methods[name] for name in sorted(words & function.owner.methods.keys())]
         for name in sorted(words & module.classes.keys()):
             found += module.classes[name].methods.values()
-        for name in sorted(words & module.imports.keys()):
-            if not is_called(name):
-                continue
-            target = self._program.resolve(module.imports[name], module)
-            if isinstance(target, Function):
-                found.append(target)
-            elif isinstance(target, Class):
-                found += target.methods.values()
+        inner = (name for name in module.imports if "." in name and name.partition(".")[0] in words)
+        for name in sorted({*inner, *(words & module.imports.keys())}):
+            found += self._imported(module.imports[name], name, module, words, is_called)
         return found
+
+    def _imported(
+        self,
+        dotted: str,
+        name: str,
+        module: Module,
+        words: AbstractSet[str],
+        is_called: Callable[[str], bool],
+    ) -> list[Function]:
+        """What may be called of an import: itself, or the functions of a module."""
+        dots = dotted.lstrip(".")
+        if not is_called(name) and not name.islower():
+            return []
+        target = self._program.resolve(dotted, module) if dots else None
+        match target:
+            case Function() if is_called(name):
+                return [target]
+            case Class() if is_called(name):
+                return [*target.methods.values()]
+            case Module():
+                named = sorted(words & target.functions.keys())
+                return [target.functions[each] for each in named if is_called(each)]
+            case _:
+                return []
 
 
 def _names_of(called: list[Function], caller: Function) -> set[str]:

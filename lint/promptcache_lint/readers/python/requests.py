@@ -13,7 +13,7 @@ from promptcache_lint.prompts import Hole, Segment, Text
 from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.python import strings
 from promptcache_lint.readers.python.callees import kind_of_call
-from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, map_traits, traits_of
+from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, map_traits, traits_of, with_traits
 from promptcache_lint.wording import role_of_speaker
 
 if TYPE_CHECKING:
@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["SYSTEM_KEYWORDS", "Cutter", "grows", "is_tool", "literal", "sends", "spoken", "talk_of"]
+__all__ = [
+    "SYSTEM_KEYWORDS",
+    "Cutter",
+    "grows",
+    "is_tool",
+    "literal",
+    "said_in",
+    "sends",
+    "spoken",
+    "talk_of",
+]
 
 SYSTEM_KEYWORDS = (
     *("system", "instructions", "system_prompt", "system_instruction", "system_message"),
@@ -106,8 +116,10 @@ class Cutter:
         segments = self.tools(made)
         for keyword in SYSTEM_KEYWORDS:
             if keyword in made.named:
-                value, expression = made.named[keyword]
-                segments += self.content(value, expression, keyword, "system")
+                segments += self.instructions(*made.named[keyword], keyword)
+        options, expression = made.named.get("config", (None, made.node))
+        if isinstance(options, Map) and (inner := options.get("system_instruction")) is not None:
+            segments += self.instructions(inner, expression, "system_instruction")
         for keyword in ("messages", "input", "contents"):
             value = made.named[keyword][0] if keyword in made.named else Thing()
             if isinstance(value, Seq):
@@ -133,6 +145,12 @@ class Cutter:
                 messages = self.messages(talk) if isinstance(talk, Seq) else []
                 return self.content(system, node, keyword, "system") + messages
         return []
+
+    def instructions(self, value: Value, node: ast.expr, keyword: str) -> list[Segment]:
+        """The segments of a system prompt: a text, a list of texts or blocks, or a message of parts."""
+        marked = isinstance(value, Seq) and any(self._marked(item) for item in value.items)
+        text = said_in(value) if not marked and not isinstance(value, Str) else None
+        return self.content(value if text is None else text, node, keyword, "system")
 
     def tools(self, made: Call) -> list[Segment]:
         """The tools of a call: their definitions, then their order."""
@@ -169,11 +187,12 @@ class Cutter:
         rows = [spoken(item) if isinstance(item, Map) else (None, None) for item in value.items]
         if not any(role for role, _ in rows):
             return []
-        fresh = _of_the_turn([role for role, _ in rows])
+        roles = [role for role, _ in rows]
+        fresh, notes = _of_the_turn(roles), _behind_the_history(roles)
         segments: list[Segment] = []
         for index, (role, content) in enumerate(rows):
             if role is not None and content is not None:
-                newest = role == "user" and index >= fresh
+                newest = index >= (fresh if role == "user" else notes if role == "system" else len(rows))
                 cut = self.content(content, _NOWHERE, f"messages[{index}]", role, newest=newest)
                 item = value.items[index]
                 marked = self._marked(item)
@@ -244,6 +263,28 @@ class Cutter:
                 return ()
 
 
+def said_in(value: Value) -> Str | None:
+    """The text of a system prompt: itself, a list of texts, a message of parts; None where it is none."""
+    match value:
+        case Str():
+            return value
+        case Map():
+            inner = value.get("parts") or value.get("text") or value.get("content")
+            return said_in(inner) if inner is not None else None
+        case Seq(items=items) if items and value.kind != "set":
+            texts = [said_in(item) or _mark_of(item) for item in items]
+            known = [text for text in texts if text is not None]
+            return Str(tuple(part for text in known for part in text.parts)) if known else None
+        case _:
+            return None
+
+
+def _mark_of(value: Value) -> Str | None:
+    """A value of which nothing is known but that it changes, as a text."""
+    marked = with_traits(Str(()), traits_of(value)) if isinstance(value, Thing) else None
+    return marked if isinstance(marked, Str) and marked.parts else None
+
+
 def _of_the_turn(roles: list[Role | None]) -> int:
     """From where on messages of the user are new in each turn: behind the history, or the last one.
 
@@ -257,3 +298,9 @@ def _of_the_turn(roles: list[Role | None]) -> int:
 
 def _hole(traits: tuple[Trait, ...]) -> Hole:
     return Hole(traits[0].label, traits[0].origin, traits, traits[0].mark.stability)
+
+
+def _behind_the_history(roles: list[Role | None]) -> int:
+    """From where on a message of the system is a note for this turn: nothing behind it is ever reused."""
+    history = max((index for index, role in enumerate(roles) if role is None), default=len(roles))
+    return history + 1 if set(roles[history + 1 :]) <= {"user", "system"} else len(roles)

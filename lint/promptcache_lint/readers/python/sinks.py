@@ -18,10 +18,11 @@ from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.bindings import Bindings
 from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.entering import brought
+from promptcache_lint.readers.python.given_prompts import given_prompts
+from promptcache_lint.readers.python.notes import Notes
 from promptcache_lint.readers.python.objects import settled, settled_parts
-from promptcache_lint.readers.python.repetition import proof
+from promptcache_lint.readers.python.repetition import held, proof
 from promptcache_lint.readers.python.requests import (
-    SYSTEM_KEYWORDS,
     Cutter,
     grows,
     is_tool,
@@ -67,6 +68,7 @@ class Sinks:
         """The file that is read now: what it hands to another file's prompt is a matter of its own."""
         self.doubtful = False
         """What is run now is run so by some objects, and otherwise by others: it proves nothing."""
+        self._notes = Notes()
         self._found: dict[str, dict[tuple[object, ...], Prompt]] = {}
 
     def take(self, path: str) -> list[Prompt]:
@@ -190,14 +192,11 @@ class Sinks:
         """A call of anything with a keyword that names a system prompt."""
         if not made.named and not made.path.endswith(".bind_tools"):
             return
-        for keyword in filter(made.named.__contains__, SYSTEM_KEYWORDS):
-            if keyword == "instruction" and "Agent" not in made.path:
-                continue  # of a class of agents it is the system prompt, of a function the task
-            given, expression = made.named[keyword]
-            if isinstance(given, Str) and static_words(given.parts) >= _ENOUGH_WORDS:
-                value = settled(given) if frame.at_module_level else given
-                sent = made.node if sends(made.path) else None
-                self._emit(keyword, "system", value, expression, frame, sent=sent)
+        for keyword, given, expression, anew in given_prompts(self._machine(), made, frame):
+            if static_words(given.parts) >= _ENOUGH_WORDS:
+                value = settled(given) if frame.at_module_level and not anew else given
+                sent = made.node if anew or sends(made.path) else None
+                self._emit(keyword, "system", value, expression, frame, sent=sent, anew=anew)
         listed = made.named.get("tools")
         named = listed is not None and isinstance(listed[0], Seq) and listed[0].kind == "set"
         tools = [] if named else self._cutter(frame).tools(made)  # a bare set is of names: no API takes it
@@ -290,6 +289,11 @@ class Sinks:
         """Keep a prompt. ``sent``: what sends it, or makes a message of it; None if a name only says so."""
         if frame.kept:
             segments = tuple(replace(segment, parts=settled_parts(segment.parts)) for segment in segments)
+        segments = held(segments, frame)
+        if self._notes.learn(segments):
+            self._notes.give_up(self._found.values())
+        if self._notes.are_all(segments):
+            return
         holes = [
             part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)
         ]

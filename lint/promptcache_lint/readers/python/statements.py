@@ -12,6 +12,7 @@ from promptcache_lint.readers.python.items import adds_up, settle_items
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
 from promptcache_lint.readers.python.singletons import is_made_once, returns_what_is_there
+from promptcache_lint.readers.python.tables import calls_each
 from promptcache_lint.readers.python.values import (
     Seq,
     Thing,
@@ -87,6 +88,11 @@ def _return(machine: Interpreter, node: ast.Return, frame: Frame) -> bool:
 
 def _loop(machine: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     iterable = machine.evaluate(node.iter, frame)
+    if isinstance(iterable, Seq) and calls_each(iterable) and isinstance(node.target, ast.Name):
+        for function in iterable.items:
+            assign(machine, node.target, function, frame)
+            run(machine, node.body, frame)
+        return False
     each = _counter(machine, node, frame) or element_of(iterable)
     assign(machine, node.target, without_order(each) if _looks_up(node) else each, frame)
     if adds_up(node.body):

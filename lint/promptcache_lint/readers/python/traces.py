@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Traces"]
 
-_GROWING = frozenset({"append", "appendleft", "add", "insert", "extend", "update", "sort"})
+_GROWING = frozenset(
+    {"append", "appendleft", "add", "insert", "extend", "update", "sort", "write", "writelines"}
+)
 _CHANGING = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _DEEPEST = 3
 _EMPTY = (Str(()), Seq(()), Map(()))
@@ -64,12 +66,18 @@ class Traces:
                 return True
             if trace.attributes and any(not trace.attributes.isdisjoint(f.reads) for f in running):
                 return True
+            if trace.attributes and self._builds(function, bound) and any(map(_says, given)):
+                return True
             return trace.prompts and (
                 any(map(_says, given)) or _says_of_itself(bound) or self._is_new(function)
             )
 
         # Most that matter do so by their own statements: what they call need not be looked at.
         return tells(self._own_trace(function)) or tells(self._trace(function, 0))
+
+    def _builds(self, function: Function, bound: Value | None) -> bool:
+        """Whether a text is built in an object bit by bit, and this call adds to it."""
+        return isinstance(bound, Instance) and self._machine.relevance.keeps_text(function)
 
     def _is_new(self, function: Function) -> bool:
         """Whether a function makes its prompts of something volatile, and is not run by itself anyway."""
@@ -138,6 +146,8 @@ def _changed(node: ast.AST) -> ast.expr | None:
         return node.value if type(node.ctx) is ast.Store else None
     if type(node) is ast.Call and type(node.func) is ast.Attribute and node.func.attr in _GROWING:
         return node.func.value
+    if type(node) is ast.Call and type(node.func) is ast.Name and node.func.id == "print":
+        return next((keyword.value for keyword in node.keywords if keyword.arg == "file"), None)
     return None
 
 

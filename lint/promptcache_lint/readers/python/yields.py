@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Flow", "flow_into", "flow_of"]
 
-_GROWING = frozenset({"append", "appendleft", "add", "insert", "extend", "update", "setdefault", "put"})
+_GROWING = frozenset(
+    {
+        *("append", "appendleft", "add", "insert", "extend", "update", "setdefault", "put", "write"),
+        "writelines",
+    }
+)
 _MOVING = (
     *(ast.Return, ast.Yield, ast.YieldFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr),
     *(ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.Match),
@@ -109,6 +114,8 @@ class _Slice:
         given = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
         self._outer = set() if inside else {parameter.arg for parameter in given}
         self.roots: list[ast.AST] = [*parameters.defaults, *filter(None, parameters.kw_defaults)]
+        if isinstance(node, ast.Lambda):
+            self.roots.append(node.body)
         self._behind: dict[str, list[ast.AST]] = {}
         for inner in (inner for kind in _MOVING for inner in function.kinds.get(kind, ())):
             if inner is not node:
@@ -200,7 +207,11 @@ class _Slice:
                     self._into(owner, value)
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
                 self.roots.append(call)
-            case ast.Name(id=name) if name != "print":
+            case ast.Name(id="print"):
+                for stream in (keyword.value for keyword in call.keywords if keyword.arg == "file"):
+                    for value in call.args:
+                        self._into(stream, value)
+            case ast.Name():
                 for value in given:
                     if isinstance(value, ast.Name | ast.Attribute):
                         self._into(value, call)
