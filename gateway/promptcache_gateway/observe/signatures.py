@@ -1,9 +1,13 @@
 """What a head (tools and instructions) looks like from afar: digests by which similar heads are found.
 
-Two heads are alike when they begin with the same lines, up to a length that is no coincidence, when they end
-with the same lines, of more length (documents or a profile stand before the instructions then), or when most
-of their lines are the same. Lines are digested with volatile values masked; a tool counts by its
-name, so that an edited schema or another key order does not make another template.
+A head is looked at as a row of words, with volatile values masked: runs of letters and digits, single
+characters of scripts that put no space between words, single marks. What is compared are all runs of four
+of them, so that neither line breaks nor a value somewhere matters. Two heads are *alike* when nearly half of
+the runs of both together are in both (some 62 in 100 of each are the other's, wherever they stand), or when
+they end with the same words for longer than any footer. They are *akin* when they only begin or end with the
+same words: agents with one footer are, and so is one agent with other documents each time; of a few words a
+fifth is enough. What tells those apart is `lodgers`' business. A tool counts by its name, so that an edited
+schema or another key order makes no other template; heads with no tool in common are not compared.
 """
 
 from __future__ import annotations
@@ -11,7 +15,9 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from promptcache_gateway.observe.masking import stable_digest
 
@@ -21,15 +27,26 @@ if TYPE_CHECKING:
     from promptcache.segments import Segment
     from promptcache_gateway.observe.masking import Masker
 
-_MIN_CHUNK = 12  # a shorter line ("## Tools") says nothing
-_LOOKED_AT = 12_000  # characters of a head: enough to know it again
-_KEPT = 96  # digests kept: the smallest, so that the same lines are kept of similar heads
-_OPENINGS = (256, 512, 1_024, 2_048, 4_096)  # characters a common beginning must have
-_ENDINGS = (1_024, 2_048, 4_096)  # and a common end
-_ALIKE = 0.4  # of the lines of both together: some 57 in 100 of each are the other's
-_SENTENCE_ENDS = (". ", "! ", "? ", "; ", "\u3002", "\uff01", "\uff1f", "\uff1b")
-_MARKS = "".join(end[0] for end in _SENTENCE_ENDS)
+_LOOKED_AT = 12_000  # characters at the beginning of a head: enough to know it again
+_END_LOOKED_AT = 8_192  # and at its end
+_RUN = 4  # words
+_KEPT = 96  # digests kept: the smallest, so that the same runs are kept of similar heads
+_KEPT_TOOLS = 48
+_MOST_WORDS = 6_000
+_ENDS = (24, 48, 96, 192, 384, 768)  # words that a common beginning or end must have
+ALIKE = 0.45
+AKIN = 0.2
+NEAR = 0.8
+_NO_FOOTER = 768  # words
+_NEVER = 1 << 30
+SHORT = 32  # runs; of a longer head, phrases that everybody uses may be a fifth
+_WORD = re.compile(r"[0-9A-Za-z_\u00aa-\u0dff\u1e00-\u1fff]+|[^\s0-9A-Za-z_]")
+"""Thai and all behind it (South-East and East Asian scripts, marks) is taken character by character."""
 _TOOL_NAME = re.compile(r'"name":"([^"\\]{1,200})"')
+_MASK = (1 << 64) - 1
+_ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)
+_OF_TOOLS = 1 << 48
+"""Digests below are tools': so few that they are kept, whatever else a head says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,39 +55,56 @@ class Signature:
 
     Attributes:
         key: of the head as a whole.
-        openings: of its end, then of its beginning, each shortest first: the later says more.
-        chunks: a bounded sample of its lines, ascending.
+        openings: of its end, then of its beginning, each shortest first: the later says more. That of an
+            end that is longer than any footer is odd, all others are even.
+        chunks: a bounded sample of its runs of words, and its tools, ascending.
     """
 
     key: int
     openings: tuple[int, ...]
     chunks: tuple[int, ...]
 
-    def may_be_like(self, other: Signature, shared: int) -> bool:
-        """Whether `is_like` can be true at all where so many digests are the same: at the price of no set."""
-        together = len(self.chunks) + len(other.chunks) - shared
-        return shared >= min(together, _KEPT) * _ALIKE
+    @property
+    def long_end(self) -> int | None:
+        """The digest of its end, where that is longer than any footer."""
+        return next((opening for opening in self.openings if opening & 1), None)
+
+    def reach(self, other: Signature, shared: int) -> float:
+        """What their likeness is at most where so many digests are the same: at the price of no set."""
+        return shared / (min(len(self.chunks) + len(other.chunks) - shared, _KEPT) or 1)
 
     def is_like(self, other: Signature) -> bool:
-        """Whether most lines are the same, judged on the smallest digests of both together."""
+        """Whether most of both is the same, judged on the smallest digests of both together."""
+        return self.likeness(other) >= ALIKE
+
+    def is_near(self, other: Signature) -> bool:
+        """Whether all of both is the same but for a value or a sentence."""
+        return self.likeness(other) >= NEAR
+
+    def is_akin(self, other: Signature) -> bool:
+        """Whether enough of two short ones is the same for it to be no coincidence."""
+        return max(len(self.chunks), len(other.chunks)) <= SHORT and self.likeness(other) >= AKIN
+
+    def likeness(self, other: Signature) -> float:
+        """The share of digests that are in both, of the smallest of both together."""
         mine, theirs = set(self.chunks), set(other.chunks)
         sample = sorted(mine | theirs)[:_KEPT]
         if not sample:
-            return False
-        return sum(digest in mine and digest in theirs for digest in sample) >= len(sample) * _ALIKE
+            return 0.0
+        return sum(digest in mine and digest in theirs for digest in sample) / len(sample)
 
 
 def sign(key: int, head: Sequence[Segment], masker: Masker) -> Signature:
     """The signature of a head whose own key is known."""
     instructions = [segment.text for segment in head if segment.kind != "tool"]
-    masked = _lines("\n".join(masker.masked(text, _LOOKED_AT) for text in instructions)[:_LOOKED_AT])
-    end = "\n".join(instructions)[-_ENDINGS[-1] * 2 :]
-    # Where a long text is cut in pieces depends on what stands before; it costs sentences their marks.
-    ending = [line.rstrip(_MARKS) for line in reversed(_lines(masker.masked(end, len(end))))]
-    tools = [_tool_name(segment.text) for segment in head if segment.kind == "tool"]
-    digests = {stable_digest(chunk) for chunk in [*masked, *tools]}
-    openings = (*_known_by(ending, _ENDINGS, b"end"), *_known_by(masked, _OPENINGS, b""))
-    return Signature(key, openings, tuple(sorted(digests)[:_KEPT]))
+    tools = [_tool_digest(segment.text) for segment in head if segment.kind == "tool"]
+    words = _words("\n".join(masker.masked(text, _LOOKED_AT) for text in instructions)[:_LOOKED_AT])
+    end = "\n".join(instructions)[-_END_LOOKED_AT:]
+    last = _words(masker.masked(end, len(end)))[::-1]
+    openings = (*_known_by(last, b"end", _NO_FOOTER), *_known_by(words, b""))
+    return Signature(
+        key, openings, tuple(sorted(set(tools))[:_KEPT_TOOLS] + _smallest(_runs(words), len(tools)))
+    )
 
 
 def digest_of(parts: Iterable[Iterable[int]]) -> int:
@@ -82,30 +116,41 @@ def digest_of(parts: Iterable[Iterable[int]]) -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
-def _lines(text: str) -> list[str]:
-    for end in _SENTENCE_ENDS:
-        text = text.replace(end, end[0] + "\n")
-    parts = (part.strip() for part in text.split("\n"))
-    return [" ".join(part.split()) for part in parts if len(part) >= _MIN_CHUNK]
+def _words(text: str) -> list[str]:
+    return [found.group() for found in islice(_WORD.finditer(text), _MOST_WORDS)]
 
 
-def _known_by(masked: Sequence[str], lengths: Sequence[int], kind: bytes) -> list[int]:
-    """A digest of the first lines at each of ``lengths`` in characters, taken at the end of a line."""
-    openings: list[int] = []
-    digest, length = hashlib.blake2b(kind, digest_size=8), 0
-    wanted = iter(lengths)
-    target = next(wanted, None)
-    for chunk in masked:
-        if target is None:
+def _runs(words: Sequence[str]) -> set[int]:
+    """A 64-bit number for each run of words, the same in every process; of few words one for all of them."""
+    numbers = [crc32(word.encode("utf-8", "surrogatepass")) for word in words]
+    if 0 < len(numbers) < _RUN:
+        numbers += [0] * (_RUN - len(numbers))
+    one, two, three, four = _ODD
+    rows = zip(numbers, numbers[1:], numbers[2:], numbers[3:], strict=False)
+    return {(a * one + b * two + c * three + d * four) & _MASK | _OF_TOOLS for a, b, c, d in rows}
+
+
+def _smallest(runs: set[int], tools: int) -> list[int]:
+    return sorted(runs)[: _KEPT - min(tools, _KEPT_TOOLS)]
+
+
+def _known_by(words: Sequence[str], kind: bytes, odd_from: int = _NEVER) -> list[int]:
+    """A digest of the first words at each length that they reach."""
+    digest, known, done = hashlib.blake2b(kind, digest_size=8), [], 0
+    for length in _ENDS:
+        if len(words) < length:
             break
-        digest.update(chunk.encode("utf-8", "surrogatepass") + b"\n")
-        length += len(chunk)
-        if length >= target:
-            openings.append(int.from_bytes(digest.digest(), "big"))
-            target = next((size for size in wanted if size > length), None)
-    return openings
+        digest.update("\n".join([*words[done:length], ""]).encode("utf-8", "surrogatepass"))
+        known.append(int.from_bytes(digest.digest(), "big") & ~1 | (length >= odd_from))
+        done = length
+    return known
 
 
-def _tool_name(text: str) -> str:
+def tools_of(signature: Signature) -> frozenset[int]:
+    """The digests of a head's tools."""
+    return frozenset([digest for digest in signature.chunks[:_KEPT_TOOLS] if digest < _OF_TOOLS])
+
+
+def _tool_digest(text: str) -> int:
     found = _TOOL_NAME.search(text)
-    return f"tool {found.group(1) if found else text}"
+    return stable_digest(f"tool {found.group(1) if found else text}") >> 16

@@ -1,10 +1,10 @@
 """Which template a request belongs to: named by its caller, or learned from what requests share.
 
 A learned template is what its tools and instructions say once volatile values are masked, so a
-changing clock does not split it. A head that is new is laid beside the known ones: one that begins
-like a known head, or consists of mostly the same lines, joins it. Its name comes from the first
-head's own digest and is the same after a restart. Requests without instructions are known by how
-their first message begins. Only digests are kept, and only a bounded number of them: prompts that
+changing clock does not split it. A head that is new is laid beside the known ones: one that says mostly
+the same joins it, one that shares less lodges there until it is known what it is (`lodgers`). A name comes
+from the first head's own digest and is the same after a restart. Requests without instructions are known by
+how their first message begins. Only digests are kept, and only a bounded number of them: prompts that
 never recur end up in one bucket. Templates that nobody has used for a day give way to new ones (`slots`).
 """
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.heads import Heads
 from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.signatures import Signature, digest_of, sign
 from promptcache_gateway.observe.slots import Slots
@@ -39,7 +40,6 @@ MIXED = frozenset({UNSTRUCTURED, OVERFLOW})
 
 _MAX_NAME = 128
 _SEEN_ONCE = 2_048  # heads that came once, remembered in case they recur
-_KEYS = 8_192  # heads whose template is known at a glance
 _OWN_PREFIX = re.compile(r"(?:named-)*learned-")
 _OPENING_CHARS = 256  # a first message with less than this is a question, not a template
 
@@ -57,11 +57,7 @@ class LearnedTemplate:
 class _Tenant:
     learned: Slots
     named: Slots
-    by_exact: OrderedDict[int, str] = field(default_factory=OrderedDict)
-    by_key: OrderedDict[int, str] = field(default_factory=OrderedDict)
-    signatures: dict[str, Signature] = field(default_factory=dict)
-    openings: dict[int, set[str]] = field(default_factory=dict)
-    chunks: dict[int, set[str]] = field(default_factory=dict)
+    heads: Heads = field(default_factory=Heads)
     seen_once: OrderedDict[int, int] = field(default_factory=OrderedDict)
     fresh: list[LearnedTemplate] = field(default_factory=list)
 
@@ -99,7 +95,9 @@ class Templates:
         with self._lock:
             for template in known:
                 owner = self._tenant(template.tenant)
-                self._remember(owner, template.name, template.signature, settled=True)
+                owner.heads.lodgers.leave(template.name)
+                owner.learned.add(template.name, self._clock(), settled=True)
+                owner.heads.add(template.name, template.signature)
 
     def known(self) -> list[LearnedTemplate]:
         """Every template that is known."""
@@ -107,16 +105,18 @@ class Templates:
             return [
                 LearnedTemplate(tenant, name, signature)
                 for tenant, owner in self._tenants.items()
-                for name, signature in owner.signatures.items()
+                for name, signature in owner.heads.signatures.items()
+                if name not in owner.heads.lodgers
             ]
 
     def alike(self, template: LearnedTemplate) -> str | None:
         """The known template that this one is, by its name, key or wording; None where it is a new one."""
         with self._lock:
-            owner = self._tenant(template.tenant)
-            if template.name in owner.signatures:
+            heads, signature = self._tenant(template.tenant).heads, template.signature
+            if template.name in heads.signatures and template.name not in heads.lodgers:
                 return template.name
-            return owner.by_key.get(template.signature.key) or _most_alike(owner, template.signature)
+            known = heads.by_key(signature.key) or heads.most_alike(signature)
+            return None if known is None or known in heads.lodgers else known
 
     def name(self, tenant: str, given: str | None, prompt: Prompt | None) -> TemplateName:
         """The template of a request; ``given`` is the name its caller used, if any."""
@@ -131,9 +131,12 @@ class Templates:
             if prompt is None or not prompt.segments:
                 return NAMELESS
             name = (self._by_head if prompt.head else self._by_opening)(tenant, owner, prompt)
-            if name in owner.learned:
-                owner.learned.use(name, self._clock())
-            return TemplateName(name, learned=True, family=name if prompt.head else UNSTRUCTURED)
+            lodger = owner.heads.lodgers.get(name)
+            shown = name if lodger is None else lodger.host
+            family = shown if lodger is not None and lodger.joined else name
+            if shown in owner.learned:
+                owner.learned.use(shown, self._clock())
+            return TemplateName(shown, learned=True, family=family if prompt.head else UNSTRUCTURED)
 
     def forget(self, tenant: str) -> None:
         """Forget a tenant's templates."""
@@ -168,14 +171,34 @@ class Templates:
         return TemplateName(name, learned=False, family=family_of(name))
 
     def _by_head(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
-        exact = prompt.exact[prompt.head]
-        name = owner.by_exact.get(exact)
+        heads, exact = owner.heads, prompt.exact[prompt.head]
+        name = heads.by_exact(exact)
         if name is None:
             digests = [self._masker.digests(segment.text) for segment in prompt.segments[: prompt.head]]
-            name = self._learn(tenant, owner, digest_of(digests), prompt)
-            if name != OVERFLOW:
-                _put(owner.by_exact, exact, name)
+            key = digest_of(digests)
+            name = heads.by_key(key)
+            if name is None:
+                name, new = self._learn(tenant, owner, key, prompt)
+                if name == OVERFLOW:
+                    return name
+                if new:
+                    heads.note_talk(prompt, name)
+                    return name
+            heads.note_exact(exact, name)
+        heads.note_talk(prompt, name)
+        if name in heads.lodgers and heads.lodgers.returns(name, prompt):
+            self._settle(tenant, owner, name)
         return name
+
+    def _settle(self, tenant: str, owner: _Tenant, name: str) -> None:
+        """A head that lodged is a template of its own, unless the rest of all of them changes each time."""
+        heads, lodgers = owner.heads, owner.heads.lodgers
+        host = lodgers.note_return(name)
+        if host in heads.signatures and lodgers.changes_each_time(host):
+            return
+        if self._has_room(owner):
+            lodgers.leave(name)
+            self._note(tenant, owner, name)
 
     def _by_opening(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
         text = prompt.segments[0].text
@@ -184,49 +207,58 @@ class Templates:
         key = digest_of(
             [self._masker.digests(text[: 2 * _OPENING_CHARS].rpartition(" ")[0][:_OPENING_CHARS])]
         )
-        known = owner.by_key.get(key)
+        known = owner.heads.by_key(key)
         if known is not None:
-            owner.by_key.move_to_end(key)
             return known
         if not _recurs(owner, key, hash(text)):
             return UNSTRUCTURED
-        return self._create(tenant, owner, key, Signature(key=key, openings=(), chunks=()))
+        return self._create(tenant, owner, Signature(key=key, openings=(), chunks=()))
 
-    def _learn(self, tenant: str, owner: _Tenant, key: int, prompt: Prompt) -> str:
-        known = owner.by_key.get(key)
+    def _learn(self, tenant: str, owner: _Tenant, key: int, prompt: Prompt) -> tuple[str, bool]:
+        """The name of a head that is seen for the first time, and whether that is a new one."""
+        heads, signature = owner.heads, sign(key, prompt.segments[: prompt.head], self._masker)
+        known = heads.most_alike(signature)
+        host = heads.most_akin(signature) if known is None else None
+        if host is not None:
+            known = heads.of_talk(prompt, host)
         if known is not None:
-            owner.by_key.move_to_end(key)
-            return known
-        signature = sign(key, prompt.segments[: prompt.head], self._masker)
-        alike = _most_alike(owner, signature)
-        if alike is not None:
-            _put(owner.by_key, key, alike)
-            return alike
-        room = len(owner.signatures) < self._max_learned // 2
+            heads.note_key(key, known)
+            return known, False
+        if host is not None:
+            return self._lodge(owner, host, signature, prompt), True
+        room = len(owner.learned) < self._max_learned // 2
         if not room and not _recurs(owner, key, None):
-            return OVERFLOW
-        return self._create(tenant, owner, key, signature)
+            return OVERFLOW, False
+        return self._create(tenant, owner, signature), True
 
-    def _create(self, tenant: str, owner: _Tenant, key: int, signature: Signature) -> str:
-        room, idle = owner.learned.make_room(self._clock())
-        if not room:
-            return OVERFLOW
-        if idle is not None:
-            _drop(owner, idle)
-        name = _free_name(owner, key)
-        self._remember(owner, name, signature)
-        self._fresh = True
-        owner.fresh.append(LearnedTemplate(tenant, name, signature))
+    def _lodge(self, owner: _Tenant, host: str, signature: Signature, prompt: Prompt) -> str:
+        name = _free_name(owner, signature.key)
+        gone = owner.heads.lodgers.take_in(name, host, prompt)
+        if gone is not None:
+            owner.heads.drop(gone)
+        owner.heads.add(name, signature)
         return name
 
-    def _remember(self, owner: _Tenant, name: str, signature: Signature, *, settled: bool = False) -> None:
-        owner.learned.add(name, self._clock(), settled=settled)
-        owner.signatures[name] = signature
-        _put(owner.by_key, signature.key, name)
-        for opening in signature.openings:
-            owner.openings.setdefault(opening, set()).add(name)
-        for chunk in signature.chunks:
-            owner.chunks.setdefault(chunk, set()).add(name)
+    def _create(self, tenant: str, owner: _Tenant, signature: Signature) -> str:
+        if not self._has_room(owner):
+            return OVERFLOW
+        name = _free_name(owner, signature.key)
+        owner.heads.add(name, signature)
+        self._note(tenant, owner, name)
+        return name
+
+    def _has_room(self, owner: _Tenant) -> bool:
+        """Whether one more template can be learned; an idle one may have given way."""
+        room, idle = owner.learned.make_room(self._clock())
+        if idle is not None:
+            owner.heads.drop(idle)
+        return room
+
+    def _note(self, tenant: str, owner: _Tenant, name: str) -> None:
+        """A name is a template's from now on, and the store is told so."""
+        owner.learned.add(name, self._clock())
+        self._fresh = True
+        owner.fresh.append(LearnedTemplate(tenant, name, owner.heads.signatures[name]))
 
 
 def clean_name(given: str | None) -> str | None:
@@ -246,34 +278,6 @@ def clean_name(given: str | None) -> str | None:
     return name[:_MAX_NAME].rstrip() or None
 
 
-def _most_alike(owner: _Tenant, signature: Signature) -> str | None:
-    """The known template that begins like this head, or that has mostly its lines."""
-    for opening in reversed(signature.openings):
-        names = owner.openings.get(opening)
-        if names:
-            return min(names)
-    shared: dict[str, int] = {}
-    for chunk in signature.chunks:
-        for name in owner.chunks.get(chunk, ()):
-            shared[name] = shared.get(name, 0) + 1
-    near = [name for name, same in shared.items() if signature.may_be_like(owner.signatures[name], same)]
-    alike = [name for name in near if signature.is_like(owner.signatures[name])]
-    return max(alike, key=lambda name: (shared[name], name), default=None)
-
-
-def _drop(owner: _Tenant, name: str) -> None:
-    """Forget a learned template and everything that leads to it."""
-    del owner.signatures[name]
-    for index in (owner.openings, owner.chunks):
-        for digest in [digest for digest, names in index.items() if name in names]:
-            index[digest].discard(name)
-            if not index[digest]:
-                del index[digest]
-    for known in (owner.by_exact, owner.by_key):
-        for key in [key for key, found in known.items() if found == name]:
-            del known[key]
-
-
 def _recurs(owner: _Tenant, key: int, text: int | None) -> bool:
     """Whether a key was seen before (in another text than this one, where a text is given)."""
     before = owner.seen_once.get(key)
@@ -289,12 +293,6 @@ def _free_name(owner: _Tenant, key: int) -> str:
     digits = f"{key:016x}"
     for length in (4, 6, 8, 12, 16):
         name = f"learned-{digits[:length]}"
-        if name not in owner.signatures:
+        if name not in owner.heads.signatures:
             return name
     return OVERFLOW
-
-
-def _put(memory: OrderedDict[int, str], key: int, name: str) -> None:
-    memory[key] = name
-    while len(memory) > _KEYS:
-        memory.popitem(last=False)

@@ -172,7 +172,9 @@ def test_renames_are_flat_and_the_same_when_recalled(pairs: list[tuple[str, str]
 def test_names_are_the_same_in_another_process_of_the_same_database(tmp_path: Path, seed: int) -> None:
     """What was learned over many heads is found again by a gateway that starts over."""
     bodies = [
-        turned(minute, rules_text(12 + head, f"r{seed}{head}")) for head in range(12) for minute in (1, 2)
+        turned(minute, rules_text(12 + head).replace(" ", f"{seed}r{head} "))
+        for head in range(12)
+        for minute in (1, 2)
     ]
 
     def names() -> list[str]:

@@ -1,0 +1,168 @@
+"""The heads that a tenant's requests came with, and how one of them is found again.
+
+At a glance by its text or its key; by its likeness where it is new; by a beginning or an end where it is only
+akin. What is known of a name goes when its head is dropped: texts that led to it are known anew when they
+come again. Which head is a template is `templates`' business.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.lodgers import Lodgers
+from promptcache_gateway.observe.prompt import TRIVIAL_CHARS
+from promptcache_gateway.observe.signatures import AKIN, ALIKE, SHORT, tools_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from promptcache_gateway.observe.prompt import Prompt
+    from promptcache_gateway.observe.signatures import Signature
+
+_KEYS = 8_192  # heads whose name is known at a glance, and conversations
+
+
+@dataclass(slots=True)
+class Heads:
+    """One tenant's heads by name. Not safe to share between threads.
+
+    Attributes:
+        signatures: of each name.
+        lodgers: those that are shown under another's name.
+    """
+
+    signatures: dict[str, Signature] = field(default_factory=dict)
+    lodgers: Lodgers = field(default_factory=Lodgers)
+    _by_exact: OrderedDict[int, str] = field(default_factory=OrderedDict)
+    _by_key: OrderedDict[int, str] = field(default_factory=OrderedDict)
+    _talks: OrderedDict[int, str] = field(default_factory=OrderedDict)
+    _openings: dict[int, set[str]] = field(default_factory=dict)
+    _chunks: dict[int, set[str]] = field(default_factory=dict)
+    _tools: dict[str, frozenset[int]] = field(default_factory=dict)
+
+    def add(self, name: str, signature: Signature) -> None:
+        """Remember a head under a name."""
+        self.signatures[name] = signature
+        self._tools[name] = tools_of(signature)
+        _put(self._by_key, signature.key, name)
+        for digest in signature.openings:
+            self._openings.setdefault(digest, set()).add(name)
+        for digest in signature.chunks:
+            self._chunks.setdefault(digest, set()).add(name)
+
+    def drop(self, name: str) -> None:
+        """Forget a head and what leads to it."""
+        signature = self.signatures.pop(name)
+        del self._tools[name]
+        self.lodgers.close(name)
+        for index, digests in ((self._openings, signature.openings), (self._chunks, signature.chunks)):
+            for digest in digests:
+                index[digest].discard(name)
+                if not index[digest]:
+                    del index[digest]
+
+    def by_exact(self, exact: int) -> str | None:
+        """The name of a head by its text's own key in this process."""
+        return self._known(self._by_exact, exact)
+
+    def by_key(self, key: int) -> str | None:
+        """The name of a head by its key with volatile values masked."""
+        return self._known(self._by_key, key)
+
+    def note_exact(self, exact: int, name: str) -> None:
+        """Remember the name of a text."""
+        _put(self._by_exact, exact, name)
+
+    def note_key(self, key: int, name: str) -> None:
+        """Remember the name of a masked text."""
+        _put(self._by_key, key, name)
+
+    def note_talk(self, prompt: Prompt, name: str) -> None:
+        """Remember which head a conversation has, by its first message."""
+        talk = _talk_of(prompt)
+        if talk and self._talks.get(talk) != name:
+            _put(self._talks, talk, name)
+
+    def most_alike(self, signature: Signature) -> str | None:
+        """The head that mostly says the same; a lodger only where it all but says the same."""
+        alike = {
+            name: other
+            for name, other in self._near(signature, ALIKE).items()
+            if (signature.is_near(other) if name in self.lodgers else signature.is_like(other))
+        }
+        if alike:
+            return max(alike, key=lambda name: (signature.likeness(alike[name]), name))
+        end = signature.long_end
+        return None if end is None else self._host_by(end, signature)
+
+    def most_akin(self, signature: Signature) -> str | None:
+        """The template that shares a beginning or an end with a head, or some of the little that it says."""
+        for opening in reversed(signature.openings):
+            host = self._host_by(opening, signature)
+            if host is not None:
+                return host
+        if len(signature.chunks) > SHORT:
+            return None
+        near = self._near(signature, AKIN)
+        return self._host_of(name for name, other in near.items() if signature.is_akin(other))
+
+    def of_talk(self, prompt: Prompt, host: str) -> str | None:
+        """The head of a host's whose conversation a request goes on with, under another head."""
+        if len(prompt.segments) <= prompt.head + 1:
+            return None
+        name = self._known(self._talks, _talk_of(prompt))
+        return name if name is not None and self.lodgers.host_of(name) == host else None
+
+    def __len__(self) -> int:
+        """How many things are remembered, in every structure there is."""
+        known = len(self.signatures) + len(self.lodgers) + len(self._tools)
+        glances = len(self._by_exact) + len(self._by_key) + len(self._talks)
+        names = sum(len(names) + 1 for index in (self._openings, self._chunks) for names in index.values())
+        return known + glances + names
+
+    def _known(self, memory: OrderedDict[int, str], key: int) -> str | None:
+        """The name that stands there, if it has not been forgotten since."""
+        name = memory.get(key)
+        if name not in self.signatures:
+            return None
+        memory.move_to_end(key)
+        return name
+
+    def _near(self, signature: Signature, least: float) -> dict[str, Signature]:
+        """The heads whose likeness may be so much."""
+        shared = Counter(chain.from_iterable(self._chunks.get(chunk, ()) for chunk in signature.chunks))
+        tools, known = tools_of(signature), self.signatures
+        return {
+            name: known[name]
+            for name, count in shared.items()
+            if not self._has_others(name, tools) and signature.reach(known[name], count) >= least
+        }
+
+    def _has_others(self, name: str, tools: frozenset[int]) -> bool:
+        """Whether a head has tools, and none of these."""
+        own = self._tools[name]
+        return bool(tools and own) and tools.isdisjoint(own)
+
+    def _host_by(self, opening: int, signature: Signature) -> str | None:
+        """The template that is known by a beginning or an end, or whose lodger is."""
+        tools = tools_of(signature)
+        names = self._openings.get(opening, ())
+        return self._host_of(name for name in names if not self._has_others(name, tools))
+
+    def _host_of(self, names: Iterable[str]) -> str | None:
+        return min({self.lodgers.host_of(name) for name in names} & self.signatures.keys(), default=None)
+
+
+def _talk_of(prompt: Prompt) -> int:
+    """The key of a conversation's first message, 0 for one that says nothing of its own."""
+    first = prompt.segments[prompt.head : prompt.head + 1]
+    return prompt.keys[prompt.head] if first and len(first[0].text) >= TRIVIAL_CHARS else 0
+
+
+def _put(memory: OrderedDict[int, str], key: int, name: str) -> None:
+    memory[key] = name
+    while len(memory) > _KEYS:
+        memory.popitem(last=False)
