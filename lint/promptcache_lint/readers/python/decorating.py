@@ -29,6 +29,9 @@ def own_decorators(machine: Interpreter, function: Function) -> list[Function]:
     """The decorators of a function that the tree defines and from which something volatile may come."""
     if isinstance(function.node, ast.Lambda) or not function.node.decorator_list:
         return []
+    module, names = function.module, map(_name_of, function.node.decorator_list)
+    if not any(name in module.functions or name in module.imports for name in names):
+        return []  # as it is with properties and static methods
     found = machine.relevance.decorators(function)
     return [each for each in found if each is not function and machine.relevance.reaches_source(each)]
 
