@@ -55,8 +55,8 @@ def without_echoes(findings: list[Finding]) -> list[Finding]:
     """The findings of a run without those at a call whose fault is reported where the text is written.
 
     What is reported there gets the way to the call as its flow. So does a prompt that a function of another
-    file builds: whoever calls that function sends the same text. Templates that include each other are left
-    as they are: each is rendered on its own too. A template of one module that is suspected by its names
+    file builds: whoever calls that function sends the same text. A template that others include or extend is
+    told once, with what is lost behind it in them. A template of one module that is suspected by its names
     gives way to what another module is seen to fill in.
     """
     findings = _without_filled(_without_callers(findings))
@@ -64,19 +64,33 @@ def without_echoes(findings: list[Finding]) -> list[Finding]:
     echoes: dict[tuple[str, str, int, int], Finding] = {}
     for finding in findings:
         key = _origin(finding)
-        if key in written and finding.place.path.endswith(_PROGRAMS):
-            echoes[key] = max(echoes.get(key, finding), finding, key=lambda echo: echo.severity)
+        if key in written and _repeats(finding, written[key]):
+            echoes[key] = max(echoes.get(key, finding), finding, key=_weight)
     return [
         _echoed(finding, echoes[_place(finding)])
         if finding.source is None and _place(finding) in echoes
         else finding
         for finding in findings
-        if not (_origin(finding) in written and finding.place.path.endswith(_PROGRAMS))
+        if not ((key := _origin(finding)) in written and _repeats(finding, written[key]))
     ]
+
+
+def _repeats(finding: Finding, written: Finding) -> bool:
+    """Whether what is found at a call, or at an include, only says again what stands in a file of its own."""
+    if finding.place.path.endswith(_PROGRAMS):
+        return True
+    return not written.place.path.endswith(_PROGRAMS)
+
+
+def _weight(finding: Finding) -> tuple[int, int]:
+    return int(finding.severity), finding.stranded_tokens or 0
 
 
 def _echoed(finding: Finding, echo: Finding) -> Finding:
     """What stands where the text is written, as grave as where it is sent, and with the way there."""
+    if not echo.place.path.endswith(_PROGRAMS) and _weight(echo) > _weight(finding):
+        message, stranded = echo.message, echo.stranded_tokens
+        finding = replace(finding, message=message, stranded_tokens=stranded, segment=echo.segment)
     return replace(finding, flow=echo.flow, severity=max(finding.severity, echo.severity))
 
 

@@ -7,6 +7,7 @@ something says that they hold prompts: a README is not one.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.data import DataReader
@@ -21,6 +22,7 @@ from promptcache_lint.readers.typescript.reader import TypeScriptReader
 from promptcache_lint.wording import opens_like_prompt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from promptcache_lint.readers.reading import Reader
@@ -62,6 +64,16 @@ _NOT_PROMPTS = re.compile(
     re.IGNORECASE,
 )
 _LARGEST = 2_000_000
+_HEAD = re.compile(
+    r"\A(?:\s|\{#.*?#\}|\{%[-+]?\s*macro\b.*?\{%[-+]?\s*endmacro\s*[-+]?%\}"
+    r"|\{%[-+]?\s*set\s+[\w.]+\s*(?:\|[^%=]*)?[-+]?%\}.*?\{%[-+]?\s*endset\s*[-+]?%\}"
+    r"|\{%.*?%\}|\{\{.*?\}\}|<!--.*?-->)+",
+    re.DOTALL,
+)
+"""Comments and statements, definitions with what they hold, and values that stand in front of all text."""
+_EXTENDS = re.compile(r"\{%[-+]?\s*extends\s+[\"']([^\"']+)[\"']")
+_MOST_EXTENDED = 4
+_FIRST_LINES = 3
 
 
 def choose_reader(path: Path, relative: str, text: str, *, asked: bool) -> Reader | None:
@@ -93,7 +105,31 @@ def _may_be_prompt(path: Path, relative: str, text: str) -> bool:
         return False
     if re.search(r"<html|<!doctype|<body|<div\b", text[:4000], re.IGNORECASE):
         return False
-    return _PROMPT_PATH.search(relative) is not None or opens_like_prompt(_start(text)) or "messages" in text
+    if _PROMPT_PATH.search(relative) is not None or "messages" in text:
+        return True
+    return _opens_like_prompt(text) or any(_opens_like_prompt(each) for each in _extended(path, text))
+
+
+def _opens_like_prompt(text: str) -> bool:
+    """Whether the first lines of what a template writes begin as prompts do."""
+    lines = (line for line in _start(text).split("\n") if line.strip())
+    return any(opens_like_prompt(_start(line)) for line in islice(lines, _FIRST_LINES))
+
+
+def _extended(path: Path, text: str) -> Iterator[str]:
+    """The templates that one extends, the nearest first."""
+    for _ in range(_MOST_EXTENDED):
+        match = _EXTENDS.search(text[:4000])
+        if match is None:
+            return
+        beside = [folder / match[1] for folder in (path.parent, *path.parent.parents[:2])]
+        try:
+            found = next(each for each in beside if each.is_file() and each.stat().st_size <= _LARGEST)
+            text = found.read_text(encoding="utf-8", errors="replace")
+        except (OSError, ValueError, StopIteration):
+            return
+        path = found
+        yield text
 
 
 def _may_be_data(path: Path, text: str) -> bool:
@@ -112,4 +148,4 @@ def _is_prompt_text(path: Path, relative: str, text: str) -> bool:
 
 def _start(text: str) -> str:
     """The beginning of a text after comments and statements."""
-    return re.sub(r"\A(?:\s|\{#.*?#\}|\{%.*?%\}|<!--.*?-->)+", "", text[:4000], flags=re.DOTALL)
+    return _HEAD.sub("", text[:4000])

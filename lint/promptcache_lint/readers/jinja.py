@@ -56,8 +56,15 @@ def _tolerate(tag: str, *, closed: bool) -> type[Extension]:
 
     def parse(_self: Extension, parser: Parser) -> nodes.Node | list[nodes.Node]:
         line = next(parser.stream).lineno
+        said = []
         while parser.stream.current.type != "block_end":
-            next(parser.stream)
+            token = next(parser.stream)
+            said += [token.value] if token.type == "string" else []
+        if tag == "now":  # of Django and others: it writes the time in the last format it is given
+            clock = nodes.Call(
+                nodes.Name("now", "load"), [nodes.Const(one) for one in said[-1:]], [], None, None
+            )
+            return nodes.CallBlock(clock, [], [], [], lineno=line)
         if not closed:
             return nodes.Scope([], lineno=line)
         body = parser.parse_statements((f"name:end{tag}",), drop_needle=True)

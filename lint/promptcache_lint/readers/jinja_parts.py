@@ -6,13 +6,15 @@ through `set`, filters, calls, macros, and files that are included or imported.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jinja2 import nodes
 
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.prompts import Branch, Hole, Text
+from promptcache_lint.readers.jinja_blocks import Blocks, with_super
+from promptcache_lint.readers.jinja_moves import behind_talk, filled, moved, own_or_moved
+from promptcache_lint.readers.jinja_talk import end_of_talk
 from promptcache_lint.readers.jinja_values import Scope, Traits, evaluate, mapping_order, spell
 from promptcache_lint.rulebook import in_words
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     import jinja2
 
     from promptcache_lint.places import Place, Source
-    from promptcache_lint.prompts import Part, Trait
+    from promptcache_lint.prompts import Part
     from promptcache_lint.readers.reading import Workspace
 
 __all__ = ["TemplateWalker"]
@@ -48,15 +50,57 @@ class TemplateWalker:
         self._loops = loops
         self._outputs: list[tuple[int, int]] = []
         self._next = 0
+        self._blocks = Blocks()
 
-    def parts(self, text: str, scope: Scope | None = None) -> tuple[Part, ...]:
-        """The parts of ``text``, whose offsets and lines are those of the source."""
+    def parts(self, text: str, scope: Scope | None = None, blocks: Blocks | None = None) -> tuple[Part, ...]:
+        """The parts of ``text``, whose offsets and lines are those of the source.
+
+        ``blocks`` are those of the templates that extend this one.
+        """
         from promptcache_lint.readers.jinja import parse_template  # noqa: PLC0415 - the two need each other
 
         environment, tree = parse_template(text)
         self._outputs = list(_output_ranges(environment, text))
         self._next = 0
-        return tuple(self._body(tree.body, scope if scope is not None else Scope(self.workspace.vocabulary)))
+        self._blocks = blocks if blocks is not None else Blocks()
+        scope = scope if scope is not None else Scope(self.workspace.vocabulary)
+        extended = next(tree.find_all(nodes.Extends), None)
+        if extended is not None:
+            return tuple(self._extending(tree, extended, scope))
+        end = end_of_talk(tree.body)
+        parts = tuple(self._body(tree.body[: end + 1], scope))
+        rest = tuple(self._body(tree.body[end + 1 :], scope))
+        return (*parts, *(behind_talk(rest) if end >= 0 else rest))
+
+    def _extending(self, tree: nodes.Template, extended: nodes.Extends, scope: Scope) -> Iterator[Part]:
+        """The parts of the template that this one extends, with this one's blocks in the place of its own.
+
+        Blocks are read here, in order, as the columns of their ``{{ … }}`` are counted.
+        """
+        for node in tree.body:
+            if isinstance(node, nodes.Block):
+                self._blocks.read.setdefault(node.name, []).append(tuple(self._body(node.body, scope)))
+            else:
+                for _ in self._node(node, scope):
+                    pass  # what stands outside of the blocks of such a template is not rendered
+        place = self._line(extended.lineno)
+        for name in _constant_names(extended.template):
+            walker, text = self._open(name)
+            if walker is None:
+                continue
+            try:
+                parts = walker.parts(text, scope.child(), self._blocks)
+            except UnreadableFileError:
+                break
+            yield from own_or_moved(parts, place) if self._depth == 0 else parts
+            return
+        for blocks in self._blocks.read.values():
+            yield from blocks[0]
+
+    def _block(self, node: nodes.Block, scope: Scope) -> Iterator[Part]:
+        """A block's parts, or those of the template furthest down that has it; ``super()`` is the next."""
+        chain = [*self._blocks.read.get(node.name, ()), tuple(self._body(node.body, scope))]
+        yield from with_super(chain)
 
     def _body(self, body: list[nodes.Node], scope: Scope) -> Iterator[Part]:
         for node in body:
@@ -80,6 +124,8 @@ class TemplateWalker:
                 inner = scope.child()
                 for argument in node.args:
                     inner.unknown(argument.name)
+                for argument, default in zip(reversed(node.args), reversed(node.defaults), strict=False):
+                    inner.values[argument.name] = evaluate(default, scope, self._line(node.lineno))
                 scope.blocks[node.name] = tuple(self._body(node.body, inner))
                 scope.parameters[node.name] = tuple(argument.name for argument in node.args)
             case nodes.CallBlock():
@@ -89,13 +135,9 @@ class TemplateWalker:
                 yield from self._include(node.template, node.lineno, scope)
             case nodes.Import() | nodes.FromImport():
                 self._import(node, scope)
-            case (
-                nodes.FilterBlock()
-                | nodes.With()
-                | nodes.Block()
-                | nodes.Scope()
-                | nodes.ScopedEvalContextModifier()
-            ):
+            case nodes.Block():
+                yield from self._block(node, scope)
+            case nodes.FilterBlock() | nodes.With() | nodes.Scope() | nodes.ScopedEvalContextModifier():
                 if isinstance(node, nodes.With):
                     for target, value in zip(node.targets, node.values, strict=False):
                         if isinstance(target, nodes.Name):
@@ -119,8 +161,7 @@ class TemplateWalker:
     def _expression(self, node: nodes.Expr, place: Place, scope: Scope) -> Iterator[Part]:
         block = scope.block_of(node)
         if block is not None:
-            given = self._given(node, scope, place)
-            yield from _moved(_filled(block, given) if given else block, place)
+            yield from moved(filled(block, self._given(node, scope, place)), place)
             return
         if isinstance(node, nodes.Const):
             yield Text(str(node.value), place)
@@ -136,23 +177,27 @@ class TemplateWalker:
         yield Hole(label, place, traits, stability, in_words(label))
 
     @staticmethod
-    def _given(node: nodes.Expr, scope: Scope, place: Place) -> dict[str, Traits]:
-        """What a call of a macro passes for its parameters, where that is volatile."""
+    def _given(node: nodes.Node, scope: Scope, place: Place) -> dict[str, Traits]:
+        """What a call of a macro passes for its parameters."""
+        while isinstance(node, nodes.Filter) and node.node is not None:
+            node = node.node
         if not isinstance(node, nodes.Call):
             return {}
         names = scope.parameters.get(spell(node.node), ())
         pairs = [*zip(names, node.args, strict=False), *((item.key, item.value) for item in node.kwargs)]
-        found = {name: evaluate(value, scope, place) for name, value in pairs}
-        return {name: traits for name, traits in found.items() if traits}
+        return {name: evaluate(value, scope, place) for name, value in pairs if name in names}
 
     def _assign(self, node: nodes.Assign, scope: Scope) -> None:
-        if isinstance(node.target, nodes.Name):
+        place = self._line(node.lineno)
+        if isinstance(node.target, nodes.NSRef):
+            scope.attributes[f"{node.target.name}.{node.target.attr}"] = evaluate(node.node, scope, place)
+        elif isinstance(node.target, nodes.Name):
             block = scope.block_of(node.node)
             if block is not None:
-                scope.blocks[node.target.name] = block
+                scope.blocks[node.target.name] = filled(block, self._given(node.node, scope, place))
                 return
             scope.blocks.pop(node.target.name, None)
-            scope.values[node.target.name] = evaluate(node.node, scope, self._line(node.lineno))
+            scope.set(node.target.name, node.node, place)
 
     def _condition(self, node: nodes.If, scope: Scope) -> Branch:
         options = [tuple(self._body(node.body, scope))]
@@ -187,7 +232,7 @@ class TemplateWalker:
                 parts = walker.parts(text, scope.child())
             except UnreadableFileError:
                 return
-            yield from _moved(parts, self._line(line))
+            yield from moved(parts, self._line(line))
             return
 
     def _import(self, node: nodes.Import | nodes.FromImport, scope: Scope) -> None:
@@ -236,31 +281,6 @@ class TemplateWalker:
         indent = len(text) - len(text.lstrip())
         start = self.source.offset(row, indent + 1)
         return self.source.place(start, start + len(text.strip()))
-
-
-def _filled(parts: tuple[Part, ...], given: dict[str, Traits]) -> tuple[Part, ...]:
-    """A macro's parts with its parameters replaced by what is passed for them."""
-    done: list[Part] = []
-    for part in parts:
-        if isinstance(part, Branch):
-            done.append(replace(part, options=tuple(_filled(option, given) for option in part.options)))
-        elif isinstance(part, Hole) and (root := part.label.split(" ")[0].split(".")[0]) in given:
-            done.append(replace(part, traits=given[root], stability=given[root][0].mark.stability))
-        else:
-            done.append(part)
-    return tuple(done)
-
-
-def _moved(parts: tuple[Part, ...], place: Place) -> Iterator[Part]:
-    """Parts that are rendered at ``place``: a macro's or an included file's."""
-    for part in parts:
-        if isinstance(part, Branch):
-            yield replace(part, place=place, options=tuple(tuple(_moved(o, place)) for o in part.options))
-        elif isinstance(part, Hole):
-            traits: tuple[Trait, ...] = tuple(t.through(part.place).through(place) for t in part.traits)
-            yield replace(part, place=place, traits=traits)
-        else:
-            yield replace(part, place=place)
 
 
 def _constant_names(template: nodes.Expr) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import nodes
 
-from promptcache_lint.prompts import Trait
+from promptcache_lint.prompts import Hole, Trait, flatten
 from promptcache_lint.readers.placeholders import date_only
 
 if TYPE_CHECKING:
@@ -42,10 +42,30 @@ class Scope:
     values: dict[str, Traits] = field(default_factory=dict)
     blocks: dict[str, tuple[Part, ...]] = field(default_factory=dict)
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    attributes: dict[str, Traits] = field(default_factory=dict)
+    """What is known of single members (``ns.now``): shared, as namespaces are."""
 
     def child(self) -> Scope:
         """A scope inside this one."""
-        return Scope(self.vocabulary, dict(self.values), dict(self.blocks), dict(self.parameters))
+        copies = dict(self.values), dict(self.blocks), dict(self.parameters)
+        return Scope(self.vocabulary, *copies, self.attributes)
+
+    def set(self, name: str, node: nodes.Node, place: Place) -> None:
+        """Note what ``{% set name = … %}`` means, member by member where the members are written down."""
+        for member in [each for each in self.attributes if each.startswith((f"{name}.", f"{name}["))]:
+            del self.attributes[member]
+        match node:
+            case nodes.Call(node=nodes.Name(name="namespace" | "dict"), args=[], kwargs=pairs):
+                members = [(pair.key, pair.value) for pair in pairs]
+            case nodes.Dict(items=items) if all(isinstance(pair.key, nodes.Const) for pair in items):
+                members = [(str(pair.key.as_const()), pair.value) for pair in items]
+            case _:
+                self.values[name] = evaluate(node, self, place)
+                return
+        found = {key: evaluate(value, self, place) for key, value in members}
+        for key, traits in found.items():
+            self.attributes[f"{name}.{key}"] = self.attributes[f"{name}[{key!r}]"] = traits
+        self.values[name] = _union(*found.values())
 
     def unknown(self, name: str) -> None:
         """Forget what ``name`` meant outside."""
@@ -54,6 +74,8 @@ class Scope:
 
     def block_of(self, node: nodes.Node) -> tuple[Part, ...] | None:
         """The parts that ``node`` renders, where it is a call of a macro or a name set by a block."""
+        while isinstance(node, nodes.Filter) and node.node is not None:
+            node = node.node
         target = node.node if isinstance(node, nodes.Call) else node
         if isinstance(target, nodes.Name | nodes.Getattr):
             return self.blocks.get(spell(target))
@@ -113,12 +135,24 @@ def evaluate(node: nodes.Node | None, scope: Scope, place: Place) -> Traits:
 def _name(name: str, label: str, scope: Scope, place: Place) -> Traits:
     if name in scope.values:
         return tuple(trait.through(place) for trait in scope.values[name])
+    if name in scope.blocks:
+        return _of_parts(scope.blocks[name], place)
     mark = scope.vocabulary.name(name)
     return (Trait(mark, place, label),) if mark else ()
 
 
+def _of_parts(parts: tuple[Part, ...], place: Place) -> Traits:
+    """What the text of a macro or of a block that is set carries."""
+    holes = (part for part in flatten(parts) if isinstance(part, Hole))
+    return _union(
+        *(tuple(trait.through(hole.place).through(place) for trait in hole.traits) for hole in holes)
+    )
+
+
 def _member(node: nodes.Getattr | nodes.Getitem, scope: Scope, place: Place) -> Traits:
     label = spell(node)
+    if label in scope.attributes:
+        return tuple(trait.through(place) for trait in scope.attributes[label])
     if label in scope.values:
         return scope.values[label]
     root: nodes.Node = node
@@ -135,6 +169,9 @@ def _member(node: nodes.Getattr | nodes.Getitem, scope: Scope, place: Place) -> 
 def _call(node: nodes.Call, scope: Scope, place: Place) -> Traits:
     label = spell(node)
     target = node.node
+    block = scope.block_of(node)
+    if block is not None:
+        return _of_parts(block, place)
     if isinstance(target, nodes.Getattr):
         receiver = evaluate(target.node, scope, place)
         if target.attr in _DATE_METHODS:
@@ -148,7 +185,8 @@ def _call(node: nodes.Call, scope: Scope, place: Place) -> Traits:
     if mark is not None:
         own = Trait(mark, place, label)
         return _with_format((own,), node.args, scope) if mark.code in {"PC101", "PC109"} else (own,)
-    return _union(*(evaluate(argument, scope, place) for argument in node.args))
+    given = [*node.args, *(pair.value for pair in node.kwargs)]
+    return _union(*(evaluate(argument, scope, place) for argument in given))
 
 
 def _with_format(traits: Traits, arguments: list[nodes.Expr], scope: Scope) -> Traits:
@@ -170,9 +208,23 @@ def _filter(node: nodes.Filter, scope: Scope, place: Place) -> Traits:
         return tuple(trait for trait in traits if not trait.mark.order)
     if node.name in _CONSUMING:
         return ()
+    if node.name in _DATE_FILTERS and isinstance(node.node, nodes.Const):
+        return _dated(node, str(node.node.value), scope, place)
     if node.name in _DATE_FILTERS:
         return _with_format(traits, node.args, scope)
     return traits
+
+
+def _dated(node: nodes.Filter, text: str, scope: Scope, place: Place) -> Traits:
+    """A filter of dates on a text: ``'now'|date('H:i')``, or the format itself (``'%H:%M'|strftime``)."""
+    mark = scope.vocabulary.name("now")
+    own = () if mark is None else (Trait(mark, place, spell(node)),)
+    if text.strip().lower() in {"now", "today"}:
+        return _with_format(own, node.args, scope)
+    if node.name == "strftime" and "%" in text:
+        moment = _union(*(evaluate(argument, scope, place) for argument in node.args))
+        return _with_format(moment if node.args else own, [node.node] if node.node else [], scope)
+    return ()
 
 
 def mapping_order(node: nodes.Node, scope: Scope, place: Place) -> Traits:

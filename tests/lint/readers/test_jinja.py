@@ -7,6 +7,9 @@ import pytest
 from promptcache_lint import lint_text
 
 STATIC = "\nYou are a clerk of our company. Be brief and polite, and never promise anything.\n"
+OF_ROLE = (
+    "{{% for m in messages %}}{{% if m.role {} 'system' %}}{{{{ m.content }}}}{{% endif %}}{{% endfor %}}"
+)
 
 FOUND = {
     "call": ("{{ now() }}", ("PC101", 1)),
@@ -37,6 +40,36 @@ FOUND = {
     "Django's tags": ("{% load i18n %}{% trans \"Be kind\" %}{% url 'x' y=1 %}\n{{ now() }}", ("PC101", 2)),
     "empty loop": ("{% for r in rules %}{{ r }}{% empty %}none{% endfor %}\n{{ now() }}", ("PC101", 2)),
     "slices beside Django's filters": ("{{ x[a|int:b] }} {{ y|date:'Y' }}\n{{ now() }}", ("PC101", 2)),
+    "filtered set block": ("{% set t %}at {{ now() }}{% endset %}\n{{ t | trim }}", ("PC101", 2)),
+    "macro's default": ("{% macro stamp(t=now()) %}[{{ t }}]{% endmacro %}\n{{ stamp() }}", ("PC101", 2)),
+    "macro of a macro": (
+        "{% macro a() %}{{ now() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}\n{{ b() | upper }}",
+        ("PC101", 2),
+    ),
+    "macro in a text": ("{% macro a() %}{{ now() }}{% endmacro %}\n{{ 'at ' ~ a() }}", ("PC101", 2)),
+    "namespace": ("{% set ns = namespace(t=now(), n=1) %}\n{{ ns.t }}", ("PC101", 2)),
+    "namespace set in a loop": (
+        "{% set ns = namespace(t='') %}{% for x in y %}{% set ns.t = now() %}{% endfor %}\n{{ ns.t }}",
+        ("PC101", 2),
+    ),
+    "mapping": ("{% set d = {'t': now(), 'n': 1} %}\n{{ d['t'] }}", ("PC101", 2)),
+    "filter of the word now": ("{{ 'now' | date('H:i') }}", ("PC101", 1)),
+    "format alone": ("{{ '%Y-%m-%d %H:%M' | strftime }}", ("PC101", 1)),
+    "format of a date alone": ("{{ '%Y-%m-%d' | strftime }}", ("PC109", 1)),
+    "tag now": ("a\n{% now 'H:i' %}", ("PC101", 2)),
+    "before the conversation": (
+        "{{ now() }}\n{% for m in messages %}{{ m.content }}{% endfor %}",
+        ("PC101", 1),
+    ),
+    "in each message": ("{% for m in messages %}\n{{ now() }} {{ m.content }}{% endfor %}", ("PC101", 2)),
+    "behind what the system says": (
+        OF_ROLE.format("==") + "\n{{ now() }}" + OF_ROLE.format("!="),
+        ("PC101", 2),
+    ),
+    "behind the first two messages": (
+        "{% for m in messages[:2] %}{{ m.content }}{% endfor %}\n{{ now() }}",
+        ("PC101", 2),
+    ),
     "whitespace control": ("a {%- if y -%}\n  b\n{%- endif -%}\n\n{{- now() -}}", ("PC101", 5)),
 }
 
@@ -57,6 +90,21 @@ SILENT = {
     "test": "{{ 'yes' if user is defined else 'no' }}",
     "loop over a list": "{% for rule in rules %}{{ loop.index }}. {{ rule }}{% endfor %}",
     "length": "{{ names | length }}",
+    "other member of a namespace": "{% set ns = namespace(t=now(), n=1) %}{{ ns.n }}",
+    "other member of a mapping": "{% set d = {'t': now(), 'n': 1} %}{{ d.n }} {{ d['n'] }}",
+    "namespace set anew": "{% set ns = namespace(t=now()) %}{% set ns.t = 'noon' %}{{ ns.t }}",
+    "macro's default not used": "{% macro stamp(t=now()) %}[{{ t }}]{% endmacro %}{{ stamp('noon') }}",
+    "format of a fixed moment": "{{ '%H:%M' | strftime(released) }}",
+    "filter of another word": "{{ '2024-05-01' | date('Y-m-d') }}",
+    "clock behind the conversation": "{% for m in messages %}{{ m.content }}{% endfor %}\nIt is {{ now() }}.",
+    "clock behind the history": (
+        "{% if history %}{% for turn in history[-6:] %}{{ turn.text }}{% endfor %}{% endif %}"
+        " It is {{ now() }}."
+    ),
+    "clock behind what was said": (
+        "{% for message in chat_history %}{% if message.role == 'user' %}Q: {{ message['content'] }}"
+        "{% else %}A: {{ message['content'] }}{% endif %}{% endfor %}{{ now() }}"
+    ),
 }
 
 
@@ -82,8 +130,61 @@ def test_include_and_import(tree_codes):
             "prompts/clock.j2": "Now: {{ now() }}",
         }
     )
-    assert ("prompts/system.j2", "PC101", 2) in found
+    assert ("prompts/clock.j2", "PC101", 1) in found
     assert ("prompts/system.j2", "PC102", 3) in found
+
+
+BASE = "You are a clerk.\n{{% block head %}}{}{{% endblock %}}" + STATIC
+
+
+@pytest.mark.parametrize(
+    ("base", "block", "place"),
+    [
+        ("", "Now {{ now() }}", ("system.j2", "PC101", 2)),
+        ("Ada", "{{ super() }} {{ now() }}", ("system.j2", "PC101", 2)),
+        ("{{ now() }}", "{{ super() }} Ada", ("base.j2", "PC101", 2)),
+        ("Ada", "{% from 'm.j2' import stamp %}{{ stamp() }}", ("system.j2", "PC101", 2)),
+    ],
+)
+def test_a_template_that_extends_another(tree_codes, base, block, place):
+    files = {
+        "base.j2": BASE.format(base),
+        "system.j2": "{% extends 'base.j2' %}\n{% block head %}" + block + "{% endblock %}\n",
+        "m.j2": "{% macro stamp() %}{{ now() }}{% endmacro %}",
+    }
+    assert tree_codes(files) == [place]
+
+
+@pytest.mark.parametrize("block", ["Ada", "{{ company }}", "{# {{ now() }} #}"])
+def test_a_template_that_extends_another_and_is_clean(tree_codes, block):
+    files = {
+        "base.j2": BASE.format("Ada"),
+        "system.j2": "{% extends 'base.j2' %}{% block head %}" + block + "{% endblock %}{{ now() }}",
+    }
+    assert tree_codes(files) == []
+
+
+def test_blocks_of_three_templates(tree_codes):
+    files = {
+        "base.j2": BASE.format("Ada"),
+        "middle.j2": "{% extends 'base.j2' %}{% block head %}{{ super() }}, a clerk{% endblock %}",
+        "system.j2": "{% extends 'middle.j2' %}\n{% block head %}{{ super() }} {{ uuid4() }}{% endblock %}",
+    }
+    assert tree_codes(files) == [("system.j2", "PC102", 2)]
+
+
+def test_what_several_templates_include_is_told_once(tree_codes):
+    files = {
+        "prompts/a.j2": "You are a clerk.\n{% include 'prompts/head.j2' %}" + STATIC,
+        "prompts/b.j2": "You are a nurse.\n{% include 'prompts/head.j2' %}" + STATIC,
+        "prompts/head.j2": "Desk 4.\nTime: {{ now() }}\n",
+    }
+    assert tree_codes(files) == [("prompts/head.j2", "PC101", 2)]
+
+
+def test_a_template_is_known_by_what_follows_its_definitions(tree_codes):
+    text = "{% macro stamp() %}{{ now() }}{% endmacro %}\n{% set a %}x{% endset %}{{ stamp() }}" + STATIC
+    assert tree_codes({"desk.j2": text}) == [("desk.j2", "PC101", 2)]
 
 
 def test_include_of_itself_ends(tree_codes):
