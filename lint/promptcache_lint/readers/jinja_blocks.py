@@ -1,4 +1,4 @@
-"""The blocks of Jinja2 templates that extend each other: which is written, and what ``super()`` stands for."""
+"""Blocks of Jinja2 templates that extend each other: which is written, and what ``super()`` stands for."""
 
 from __future__ import annotations
 
