@@ -12,6 +12,7 @@ import pytest
 
 from promptcache_gateway.arguments import make_settings, parse_arguments
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.observe.places import Place
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.store.store import Store
 from promptcache_gateway.template_sources import SourceSettings, TemplateSources
@@ -137,7 +138,15 @@ def test_a_source_that_is_not_there_is_an_error_of_the_settings(project: Path) -
 def test_costs_are_the_sums_over_the_time_asked_for(tmp_path: Path) -> None:
     store = Store(tmp_path / "p.db")
     store.open()
-    two = miss("PC101", 900, causes=("PC101", "PC301"), losses={"PC101": 600, "PC301": 300}, lost_usd=0.9)
+    places = (Place("PC101", "messages[0]", 9, 70, 600), Place("PC301", "tools[2]", 0, 40, 300))
+    two = miss(
+        "PC101",
+        900,
+        causes=("PC101", "PC301"),
+        losses={"PC101": 600, "PC301": 300},
+        lost_usd=0.9,
+        places=places,
+    )
     for at, diagnosis, name in [
         (10.0, miss("PC101", 5_000, lost_usd=9.0), "a"),  # before the time
         (100.0, two, "a"),
@@ -154,9 +163,12 @@ def test_costs_are_the_sums_over_the_time_asked_for(tmp_path: Path) -> None:
     first, second = found[0]["causes"]
     assert first.pop("lost_usd") == pytest.approx(0.6)
     assert second.pop("lost_usd") == pytest.approx(0.3)
+    behind = first.pop("behind")
+    assert behind["PC301"].pop("lost_usd") == pytest.approx(0.6)
+    assert behind == {"PC301": {"requests": 1, "lost_tokens": 600}}
     assert first == {
         "code": "PC101", "requests": 2, "lost_tokens": 700, "first_seen": 100.0, "last_seen": 150.0
     }  # fmt: skip
-    assert (second["code"], second["lost_tokens"]) == ("PC301", 300)
+    assert (second["code"], second["lost_tokens"], second["behind"]) == ("PC301", 300, {})
     assert found[1]["causes"][0]["lost_usd"] is None
     assert json.dumps(found)

@@ -59,7 +59,8 @@ def test_templates_of_one_file_are_added_up_and_unknown_money_is_not_named(tree,
     [
         ("./prompts/a.txt", True),
         ("../prompts/a.txt", True),
-        ("a.txt", True),
+        ("../../prompts/a.txt", True),
+        ("a.txt", False),
         ("other/a.txt", False),
         ("s/a.txt", False),
         ("", False),
@@ -69,6 +70,39 @@ def test_templates_of_one_file_are_added_up_and_unknown_money_is_not_named(tree,
 def test_a_source_is_known_wherever_the_configuration_lies(tree, capsys, source, told):
     _, out, _ = run(tree, capsys, export(template(source, cost())))
     assert ("it cost" in out[0]) is told
+
+
+def test_a_copy_elsewhere_cost_nothing(tree, capsys):
+    (tree / "prompts" / "prompts").mkdir()
+    for name in ("pyproject.toml", "prompts/pyproject.toml"):
+        (tree / name).write_text("")
+    (tree / "prompts" / "prompts" / "b.txt").write_text((tree / "prompts" / "b.txt").read_text())
+    _, out, _ = run(tree, capsys, export(template("prompts/b.txt", cost())))
+    assert [line.split(":")[0] for line in out if "it cost" in line] == ["prompts/b.txt"]
+
+
+def test_a_source_may_be_written_from_the_project_s_root(tree, capsys, monkeypatch):
+    (tree / "pyproject.toml").write_text("")
+    (tree / "costs.json").write_text(json.dumps(export(template("prompts/a.txt", cost()))))
+    monkeypatch.chdir(tree / "prompts")
+    main(["a.txt", "--costs", "../costs.json", "--output-format", "concise"])
+    assert "it cost 1,234,567 tokens" in capsys.readouterr().out
+
+
+def test_a_cause_behind_another_saves_nothing_alone(tree, capsys):
+    (tree / "prompts" / "a.txt").write_text(f"Now {{now}}.\nCall {{uuid}}.\n{RULES}\n")
+    behind = {"PC101": {"requests": 200, "lost_tokens": 730_810, "lost_usd": 1.6}}
+    dear = {**cost("PC102", 730_810, 1.6, 200), "behind": behind}
+    _, out, _ = run(tree, capsys, export(template("prompts/a.txt", dear, cost("PC101", 1_350, 0.003, 200))))
+    assert out[0].endswith(
+        "In 7 days it cost 1,350 tokens (under 0.01 USD) up to PC102 in 200 requests of support. "
+        "Nothing behind it is read until it is mended: another 730,810 tokens (1.60 USD)."
+    )
+    assert "[PC102]" in out[1]
+    assert out[1].endswith(
+        "In 7 days it cost 730,810 tokens (1.60 USD) in 200 requests of support. "
+        "In 200 of them PC101 stands in front: mended alone, this saves nothing there."
+    )
 
 
 def test_what_traffic_did_not_show_is_left_as_it_is(tree, capsys):

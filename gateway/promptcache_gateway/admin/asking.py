@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import CAUSES
 from promptcache_gateway.errors import invalid_request
+from promptcache_gateway.store.span import Span, Window
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe import Journal, Observer
@@ -37,6 +39,17 @@ async def find_request(observer: Observer, journal: Journal, request_id: str) ->
     if recent is not None:
         return recent.to_dict()
     found: dict[str, Any] | None = await ask(journal, lambda: journal.store.read.request(request_id))
+    return found
+
+
+async def list_templates(journal: Journal, tenant: str | None, window: Window | None) -> list[dict[str, Any]]:
+    """Templates with their totals, most money lost first, in a window of time or of all that was recorded."""
+    if window is None:
+        rows = await ask(journal, lambda: journal.store.read.templates(tenant=tenant))
+    else:
+        since = Span.ending_at(window, time.time()).start
+        rows = await ask(journal, lambda: journal.store.templates_since(since, tenant))
+    found: list[dict[str, Any]] = rows
     return found
 
 

@@ -14,9 +14,19 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from promptcache.causes import get_cause
-from promptcache_gateway.admin.asking import MAX_PAGE, PREFIX, ask, code_of, cursor_of, find_request
+from promptcache_gateway.admin.asking import (
+    MAX_PAGE,
+    PREFIX,
+    ask,
+    code_of,
+    cursor_of,
+    find_request,
+    list_templates,
+)
 from promptcache_gateway.admin.routes import AdminRoute
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.store.reader import by_loss
+from promptcache_gateway.store.span import Window  # noqa: TC001 - FastAPI reads it
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,10 +71,10 @@ def create_own(observer: Observer, journal: Journal) -> APIRouter:
 
 def _add_templates(router: APIRouter, journal: Journal) -> None:
     @router.get(f"{PREFIX}/own/templates")
-    async def templates(tenant: _Tenant) -> JSONResponse:
-        """A tenant's templates with their totals, most prompt tokens first."""
-        found = await ask(journal, lambda: journal.store.read.templates(tenant=tenant))
-        return JSONResponse([own_template(row) for row in found])
+    async def templates(tenant: _Tenant, window: Window | None = None) -> JSONResponse:
+        """A tenant's templates with their totals, most money lost first; ``window`` as for an admin."""
+        found = [own_template(row) for row in await list_templates(journal, tenant, window)]
+        return JSONResponse(sorted(found, key=by_loss))
 
     @router.get(f"{PREFIX}/own/templates/{{name:path}}")
     async def template(name: str, tenant: _Tenant) -> JSONResponse:

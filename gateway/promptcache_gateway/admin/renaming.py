@@ -40,7 +40,11 @@ def add_renaming(router: APIRouter, prefix: str, observer: Observer, journal: Jo
         store.flush()
         tenants = [own for own in store.tenants_of(name) if tenant in {None, own}]
         there = set(store.tenants_of(to))
-        if not tenants or name == to:
+        if tenants and name == to:
+            said = "cannot be merged into itself" if merge else "is called that already"
+            problem = f"The template {name[:128]!r} {said}."
+            raise invalid_request(problem, "into" if merge else "to", "invalid_value")
+        if not tenants:
             raise ApiError(404, f"There is no template named {name[:128]!r} to rename.", code="not_found")
         if merge and not there.intersection(tenants):
             raise ApiError(404, f"There is no template named {to[:128]!r} to merge into.", code="not_found")

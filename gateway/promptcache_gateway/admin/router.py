@@ -14,7 +14,15 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from promptcache.causes import CAUSES
-from promptcache_gateway.admin.asking import MAX_PAGE, PREFIX, ask, code_of, cursor_of, find_request
+from promptcache_gateway.admin.asking import (
+    MAX_PAGE,
+    PREFIX,
+    ask,
+    code_of,
+    cursor_of,
+    find_request,
+    list_templates,
+)
 from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_caches, warm_cache
 from promptcache_gateway.admin.charts import add_charts
 from promptcache_gateway.admin.costs import add_costs
@@ -27,6 +35,7 @@ from promptcache_gateway.admin.routes import AdminRoute
 from promptcache_gateway.admin.tenants import add_tenants
 from promptcache_gateway.errors import ApiError, invalid_request
 from promptcache_gateway.metrics import CONTENT_TYPE
+from promptcache_gateway.store.span import Window  # noqa: TC001 - FastAPI reads it
 from promptcache_gateway.template_sources import TemplateSources
 
 if TYPE_CHECKING:
@@ -74,9 +83,9 @@ def create_router(
 
 def _add_templates(router: APIRouter, journal: Journal, sources: TemplateSources) -> None:
     @router.get(f"{PREFIX}/templates")
-    async def templates(tenant: str | None = None) -> JSONResponse:
-        """Every template's totals, most prompt tokens first."""
-        return JSONResponse(await ask(journal, lambda: journal.store.read.templates(tenant=tenant)))
+    async def templates(tenant: str | None = None, window: Window | None = None) -> JSONResponse:
+        """Every template's totals, most money lost first; with ``window`` those of its hours of the clock."""
+        return JSONResponse(await list_templates(journal, tenant, window))
 
     @router.get(f"{PREFIX}/templates/{{name:path}}")
     async def template(name: str, tenant: str | None = None) -> JSONResponse:

@@ -18,7 +18,7 @@ from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import Reason, explain_away
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.diagnosis import Attribution
@@ -76,7 +76,7 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     places = tuple(_place(comparison, tokens, code, losses, reasons) for code in codes)
     first = reasons.get(codes[0])
     named = bool(comparison.divergence.causes)
-    summary = first.summary if first else _what_broke(comparison, places[0], lost, losses)
+    summary = first.summary if first else _what_broke(comparison, places, lost)
     if first is None and evidence.match is not None and evidence.match.in_turn:
         summary = f"{summary} {_IN_TURN}"
     attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
@@ -170,16 +170,36 @@ def _place(
     return Place(code, spot.path, spot.char_offset, offset, lost, spot.before, spot.after)
 
 
-def _what_broke(comparison: Comparison, place: Place, lost: int | None, losses: Mapping[str, int]) -> str:
-    title = _title(comparison, place.code)
-    if len(losses) > 1:
-        others = ", ".join(
-            f"{_title(comparison, other)} {share}" for other, share in losses.items() if other != place.code
-        )
-        return f"{title}: {losses.get(place.code, 0)} of the {lost} tokens computed again; {others}."
-    cost = "" if lost is None else f" {lost} tokens behind it were computed again."
-    where = "" if place.path is None else f", in {place.path}"
-    return f"{title}{where}.{cost}"
+def _what_broke(comparison: Comparison, places: Sequence[Place], lost: int | None) -> str:
+    """What the costliest cause is and cost, and what stands in front of it and behind."""
+    first, *others = places
+    title = _title(comparison, first.code)
+    spots = {place.code: spot_of(comparison, place.code).start for place in places}
+    front = [place for place in others if spots[place.code] < spots[first.code]]
+    behind = [place for place in others if place.lost_tokens and spots[place.code] >= spots[first.code]]
+    if not front and not behind:
+        cost = "" if lost is None else f" {lost} tokens behind it were computed again."
+        where = "" if first.path is None else f", in {first.path}"
+        return f"{title}{where}.{cost}"
+    said = [f"{title}: {first.lost_tokens or 0} of the {lost or 0} tokens computed again."]
+    if front:
+        others_in = _listed(comparison, front)
+        said.append(f"In front of it: {others_in}; nothing behind that is read until it is mended.")
+    if behind:
+        said.append(f"Behind it: {_listed(comparison, behind)}.")
+    return " ".join(said)
+
+
+def _listed(comparison: Comparison, places: Sequence[Place]) -> str:
+    return ", ".join(
+        f"{_inside(_title(comparison, place.code))} ({place.code}, {place.lost_tokens or 0} tokens)"
+        for place in places
+    )
+
+
+def _inside(title: str) -> str:
+    """A title as it stands within a sentence."""
+    return title[:1].lower() + title[1:] if title[1:2].islower() or title[1:2] == " " else title
 
 
 def _title(comparison: Comparison, code: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from sqlalchemy import Engine, func, select
 
+from promptcache_gateway.store.fronts import in_front
 from promptcache_gateway.store.schema import requests
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _CHUNK = 2_000
+_NOTHING: Json = {"requests": 0, "lost_tokens": 0, "lost_usd": None}
 
 
 class Costs:
@@ -30,8 +32,10 @@ class Costs:
         """Each template with its causes, dearest first, of requests in ``[since, until)`` (Unix seconds).
 
         Returns:
-            ``[{name, requests, causes: [{code, requests, lost_tokens, lost_usd, first_seen, last_seen}]}]``;
-            ``lost_usd`` is None where no price is known.
+            ``[{name, requests, causes: [{code, requests, lost_tokens, lost_usd, first_seen, last_seen,
+            behind}]}]``; ``lost_usd`` is None where no price is known. ``behind`` says of each code that
+            stood in front in how many ``requests``, and what of the loss was in those:
+            ``{code: {requests, lost_tokens, lost_usd}}``.
         """
         columns = requests.c
         during = (columns.time >= since) & (columns.time < until)
@@ -39,7 +43,12 @@ class Costs:
             during &= columns.tenant == tenant
         counts = select(columns.template, func.count(columns.seq)).where(during).group_by(columns.template)
         lossy = select(
-            columns.template, columns.time, columns.losses, columns.lost_tokens, columns.lost_usd
+            columns.template,
+            columns.time,
+            columns.losses,
+            columns.places,
+            columns.lost_tokens,
+            columns.lost_usd,
         ).where(during, columns.lost_tokens > 0)
         causes: dict[str, dict[str, Json]] = {}
         with self._engine.connect() as connection:
@@ -55,22 +64,19 @@ class Costs:
 
 
 def _add(causes: dict[str, Json], row: Mapping[str, Any]) -> None:
+    front = in_front(orjson.loads(row["places"])) if row["places"] else {}
     for code, tokens in orjson.loads(row["losses"]).items():
-        entry = causes.setdefault(
-            code,
-            {
-                "code": code,
-                "requests": 0,
-                "lost_tokens": 0,
-                "lost_usd": None,
-                "first_seen": row["time"],
-                "last_seen": row["time"],
-            },
-        )
-        entry["requests"] += 1
-        entry["lost_tokens"] += tokens
-        if row["lost_usd"] is not None:
-            entry["lost_usd"] = (entry["lost_usd"] or 0.0) + row["lost_usd"] * tokens / row["lost_tokens"]
+        new = {"code": code, **_NOTHING, "first_seen": row["time"], "last_seen": row["time"], "behind": {}}
+        entry = causes.setdefault(code, new)
+        usd = None if row["lost_usd"] is None else row["lost_usd"] * tokens / row["lost_tokens"]
+        for part in (
+            entry,
+            *(entry["behind"].setdefault(other, {**_NOTHING}) for other in front.get(code, ())),
+        ):
+            part["requests"] += 1
+            part["lost_tokens"] += tokens
+            if usd is not None:
+                part["lost_usd"] = (part["lost_usd"] or 0.0) + usd
         entry["first_seen"] = min(entry["first_seen"], row["time"])
         entry["last_seen"] = max(entry["last_seen"], row["time"])
 

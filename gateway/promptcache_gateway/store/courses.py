@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TEMPLATES = 1_000
-_ROWS = 50_000
+_ROWS = 20_000
 _CHUNK = 2_000
 _HOURS = 24 * 7
 

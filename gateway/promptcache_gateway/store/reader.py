@@ -83,7 +83,7 @@ class Reader:
         self._engine = engine
 
     def templates(self, *, tenant: str | None = None, name: str | None = None) -> list[Json]:
-        """Every template's totals, most prompt tokens first; tenants with one name are added up."""
+        """Every template's totals, most money lost first; tenants with one name are added up."""
         sums = [_merge(templates, column) for column in _SUMMED]
         statement = select(templates.c.name, all_true(templates.c.learned).label("learned"), *sums)
         statement = _of(statement.group_by(templates.c.name), templates, tenant, name)
@@ -91,7 +91,7 @@ class Reader:
             rows = connection.execute(statement).mappings().all()
         causes = self._causes(tenant, name)
         found = [template_json(dict(row), causes.get(row["name"], [])) for row in rows]
-        return sorted(found, key=lambda row: (-row["prompt_tokens"], row["name"]))
+        return sorted(found, key=by_loss)
 
     def hours(self, name: str, *, tenant: str | None = None, limit: int = 168) -> list[Json]:
         """One template's totals by the hour, oldest first."""
@@ -173,7 +173,7 @@ class Reader:
                 entry = {str(name): value for name, value in row.items()}
                 found.setdefault(entry.pop("name"), []).append(entry)
         for rows in found.values():
-            rows.sort(key=_cost, reverse=True)
+            rows.sort(key=by_cost, reverse=True)
         return found
 
 
@@ -191,7 +191,7 @@ def _causes_by_hour(
         entry = {str(key): value for key, value in row.items()}
         found.setdefault(entry.pop("hour"), []).append(entry)
     for rows in found.values():
-        rows.sort(key=_cost, reverse=True)
+        rows.sort(key=by_cost, reverse=True)
     return found
 
 
@@ -281,7 +281,13 @@ def _mean(total: float, count: int) -> float | None:
     return total / count if count else None
 
 
-def _cost(row: Json) -> tuple[float, int, int]:
+def by_loss(row: Json) -> tuple[float, int, int, str]:
+    """Where a template stands among others: by the money it lost, then by tokens lost, then by size."""
+    return (-(row["lost_usd"] or 0.0), -(row["lost_tokens"] or 0), -row["prompt_tokens"], row["name"])
+
+
+def by_cost(row: Json) -> tuple[float, int, int]:
+    """What a cause cost: money, then tokens, then requests."""
     return (row["lost_usd"] or 0.0, row["lost_tokens"], row["requests"])
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+import orjson
 from sqlalchemy import Engine, Select, case, func, select
 
 from promptcache_gateway.store.cause_series import causes_by_step
+from promptcache_gateway.store.fronts import mostly_in_front
 from promptcache_gateway.store.portable import any_true, lesser, whole
 from promptcache_gateway.store.schema import hours, requests
 from promptcache_gateway.store.span import Span
@@ -68,7 +70,7 @@ class Series:
             line = found.setdefault(row["name"], [None] * span.steps)
             reported = row["reported_prompt_tokens"]
             if 0 <= row["step"] < span.steps and reported:
-                line[row["step"]] = min(1.0, row["cached_tokens"] / reported)
+                line[row["step"]] = round(min(1.0, row["cached_tokens"] / reported), 4)
         return {"window": window, "start": span.start, "step_s": span.step_s, "hit_rate": found}
 
     def divergences(self, template: str, *, tenant: str | None = None) -> Json:
@@ -105,8 +107,10 @@ class Series:
         with self._engine.connect() as connection:
             about = connection.execute(overall).mappings().one()
             found = [_place(row) for row in connection.execute(places).mappings()]
+            several = connection.execute(select(rows.places).where(rows.places.is_not(None))).scalars()
+            behind = mostly_in_front(orjson.loads(each) for each in several)
         found.sort(key=lambda row: (row["lost_usd"] or 0, row["lost_tokens"] or 0), reverse=True)
-        return {**about, "places": found}
+        return {**about, "places": found, "behind": behind}
 
     def _rows(
         self, span: Span, by: Literal["name"] | None, template: str | None, tenant: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.store.costs import Costs
@@ -14,6 +14,7 @@ from promptcache_gateway.store.recorder import Recorder
 from promptcache_gateway.store.renaming import read_renames, rename_template, tenants_of
 from promptcache_gateway.store.series import Series
 from promptcache_gateway.store.spending import Spent, read_spending, read_written
+from promptcache_gateway.store.windowed import templates_since
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -121,6 +122,11 @@ class Store:
         """Questions about losses; as with `read`, `flush` first to see the latest."""
         assert self._engine is not None, "open() comes first"
         return Costs(self._engine)
+
+    def templates_since(self, since: float, tenant: str | None = None) -> list[dict[str, Any]]:
+        """Templates in a window of time; see `promptcache_gateway.store.windowed`."""
+        assert self._engine is not None, "open() comes first"
+        return templates_since(self._engine, since, tenant=tenant)
 
     def courses(self, each: int) -> Iterator[Course]:
         """What templates read of what they could; see `promptcache_gateway.store.courses`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -17,7 +18,7 @@ from promptcache_gateway.exchange import EngineFacts
 from promptcache_gateway.observe import Journal
 from promptcache_gateway.observe.events import Event, EventRing
 from tests.gateway.observe.scenes import Provider, Stage, chat, rules_text
-from tests.gateway.store.records import SECRET, miss, record
+from tests.gateway.store.records import SECRET, hit, miss, record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -119,6 +120,32 @@ def test_templates_and_one_of_them(tmp_path: Path) -> None:
         assert one["hours"][0]["requests"] == 2
         assert {name: one[name] for name in row} == row
         assert is_error(await admin.get("/templates/nope", 404))
+        assert is_error(await admin.get("/templates?window=year", 400))
+
+    with_admin(tmp_path, play)
+
+
+def test_templates_stand_in_the_order_of_the_money_they_lost(tmp_path: Path) -> None:
+    async def play(admin: Admin) -> None:
+        journal, now = admin.stage.observer.journal, time.time()
+        assert journal is not None
+        for name, ago, diagnosis in [
+            ("big", 60, hit()),
+            ("big", 60, hit()),
+            ("unpriced", 60, miss("PC301", 700)),
+            ("cheap", 60, miss("PC101", 600, lost_usd=0.1)),
+            ("dear", 3 * 86_400, miss("PC101", 500, lost_usd=0.3)),
+            ("dear", 60, miss("PC102", 100, lost_usd=0.05)),
+        ]:
+            journal.record(record(diagnosis, template=name, time=now - ago))
+        everything, day = await admin.get("/templates"), await admin.get("/templates?window=day")
+        assert [row["name"] for row in everything] == ["dear", "cheap", "unpriced", "big"]
+        assert [row["name"] for row in day] == ["cheap", "dear", "unpriced", "big"]
+        assert day[0] == everything[1]
+        assert (day[1]["requests"], day[1]["lost_tokens"], day[1]["lost_usd"]) == (1, 100, 0.05)
+        assert [cause["code"] for cause in day[1]["causes"]] == ["PC102"]
+        assert await admin.get("/own/templates?window=day&tenant=default") == day
+        assert len(await admin.get("/templates?window=hour")) == 4
 
     with_admin(tmp_path, play)
 

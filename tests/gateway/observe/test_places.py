@@ -48,7 +48,24 @@ def test_the_costliest_cause_stands_behind_the_first_difference() -> None:
     assert diagnosis.token_offset is not None
     assert clock.token_offset is not None
     assert clock.token_offset < diagnosis.token_offset == pytest.approx(25, abs=15)
-    assert diagnosis.summary.startswith("A message that had already been sent was changed")
+    assert diagnosis.summary.startswith("A message that had already been sent was changed: ")
+    in_front = f"the current time stands in the prefix (PC101, {clock.lost_tokens} tokens)"
+    assert diagnosis.summary.endswith(
+        f" tokens computed again. In front of it: {in_front}; nothing behind that is read until it is mended."
+    )
+
+
+def test_a_summary_names_what_stands_behind() -> None:
+    def body(second: int, said: str) -> dict[str, Any]:
+        return chat(f"Now: 12:00:{second:02}\n{RULES}", "Hi, I am Ada.", said, "And then?", "No.", "Ok?")
+
+    diagnosis = judged(body(1, "Hello to you."), body(42, "Hallo to you."))
+    assert diagnosis.cause == "PC101"
+    edited = by_code(diagnosis)["PC502"]
+    assert diagnosis.summary.endswith(
+        f" tokens computed again. Behind it: a message that had already been sent was changed"
+        f" (PC502, {edited.lost_tokens} tokens)."
+    )
 
 
 @pytest.mark.parametrize("make", [*COMBINED, *FAULTS], ids=lambda make: make.__name__)

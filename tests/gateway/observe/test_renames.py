@@ -96,13 +96,13 @@ def test_what_cannot_be_renamed_says_why_and_changes_nothing(tmp_path: Path) -> 
             admin.stage.send(chat(RULES, "One"), template=name)
         for path, body, status in [
             ("rename", {"name": "gone", "to": "c"}, 404),
-            ("rename", {"name": "a", "to": "a"}, 404),
+            ("rename", {"name": "a", "to": "a"}, 400),
             ("rename", {"name": "a", "to": "b"}, 409),
             ("rename", {"name": "a", "to": "learned-x"}, 400),
             ("rename", {"name": "a", "to": " c\n"}, 400),
             ("rename", {"name": "a", "to": "c", "tenant": "nobody"}, 404),
             ("merge", {"name": "a", "into": "gone"}, 404),
-            ("merge", {"name": "a", "into": "a"}, 404),
+            ("merge", {"name": "a", "into": "a"}, 400),
         ]:
             assert is_error(await admin.post(f"/templates/{path}", status, json=body)), body
         assert await template_names(admin) == {"a": 1, "b": 1}

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptcache_gateway.observe.places import Place
 from promptcache_gateway.store import Store
 from promptcache_gateway.store.span import Span
 from tests.gateway.store.records import hit, miss, record
@@ -103,9 +104,10 @@ def test_a_sparkline_has_a_gap_where_nothing_was_reported(tmp_path: Path) -> Non
 
 
 def test_places_of_divergence_what_costs_most_first(tmp_path: Path) -> None:
+    places = (Place("PC301", "tools[2]", 0, 40, 900), Place("PC102", "tools[1]", 3, 20, 0))
     records = [
         *(record(miss(token_offset=at, lost=100)) for at in (10, 30)),
-        record(miss("PC301", lost=900, path="tools[2]", lost_usd=0.1)),
+        record(miss("PC301", lost=900, path="tools[2]", lost_usd=0.1, places=places)),
         record(hit(), prompt_tokens=2_000, cached_tokens=1_800),
         record(miss(), template="other"),
     ]
@@ -126,7 +128,9 @@ def test_places_of_divergence_what_costs_most_first(tmp_path: Path) -> None:
         "cached_tokens": None,
         "reusable_tokens": None,
         "places": [],
+        "behind": {},
     }
+    assert found["behind"] == {"PC301": ["PC102"]}
 
 
 def test_a_database_of_version_1_gets_the_indexes(tmp_path: Path) -> None:
