@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.aside import is_beside_the_product
 from promptcache_lint.findings import Severity
-from promptcache_lint.prompts import Hole
+from promptcache_lint.prompts import Hole, Stability, Text
 from promptcache_lint.readers.once import sets_up
+from promptcache_lint.readers.python.values import Str, map_traits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from promptcache_lint.prompts import Part
+    from promptcache_lint.prompts import Part, Segment, Trait
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.program import Function
 
-__all__ = ["proof"]
+__all__ = ["held", "proof"]
 
 _ADDS = {"append", "insert", "extend", "add", "add_message", "appendleft", "setdefault", "push", "update"}
 _EMPTY = re.compile(
@@ -30,6 +32,7 @@ _EMPTY = re.compile(
     r"|[\w.\[\]'\"]+ (?:is None|== \[\])"
     r"|[\w.]*(?:is_first|first_turn|is_new|new_conversation|new_session)\w*(?:\(\))?"
 )
+_CONSTRUCTORS = {"__init__", "__post_init__", "model_post_init"}
 _ASKS = {"input", "raw_input", "prompt", "prompt_async", "ask", "readline", "receive_text", "receive_json"}
 _ROUND = (ast.While, ast.For, ast.AsyncFor)
 _Round = ast.While | ast.For | ast.AsyncFor
@@ -55,6 +58,32 @@ def proof(
     if any(_asks_a_person(inner) for loop in loops for inner in ast.walk(loop)):
         return False, True  # the first message of one talk
     return True, any(_is_of_rounds(loop) for loop in loops)
+
+
+def held(segments: tuple[Segment, ...], frame: Frame) -> tuple[Segment, ...]:
+    """The segments of a prompt, in which what a constructor writes holds as long as its object.
+
+    For a conversation, as a rule, so that at the end of a prompt it costs nothing.
+    """
+    function = frame.function
+    if function is None or function.owner is None or function.name not in _CONSTRUCTORS:
+        return segments
+    return tuple(
+        segment if all(isinstance(part, Text) for part in segment.parts) else _held(segment)
+        for segment in segments
+    )
+
+
+def _held(segment: Segment) -> Segment:
+    def longer(trait: Trait) -> Trait:
+        if trait.mark.severity < Severity.ERROR:
+            return trait
+        mark = replace(trait.mark, severity=Severity.WARNING, stability=Stability.CONVERSATION)
+        return replace(trait, mark=mark)
+
+    value = map_traits(Str(segment.parts), longer)
+    assert isinstance(value, Str)
+    return replace(segment, parts=value.parts)
 
 
 def _is_grave(part: Part) -> bool:

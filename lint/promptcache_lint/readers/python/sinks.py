@@ -290,9 +290,7 @@ class Sinks:
         if frame.kept:
             segments = tuple(replace(segment, parts=settled_parts(segment.parts)) for segment in segments)
         segments = held(segments, frame)
-        if self._notes.learn(segments):
-            self._notes.give_up(self._found.values())
-        if self._notes.are_all(segments):
+        if self._notes.covers(segments, self._found.values()):
             return
         holes = [
             part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)
