@@ -6,18 +6,22 @@ import dataclasses
 import json
 from typing import Any
 
-__all__ = ["NoRequestError", "as_body"]
+__all__ = ["MOST_ITEMS", "NoRequestError", "as_body", "yielded"]
 
 _PROMPT_KEYS = ("messages", "input", "prompt", "instructions")
 _ROLES = {"human": "user", "ai": "assistant", "developer": "developer", "model": "assistant"}
 
 
-class NoRequestError(Exception):
-    """What came back is no request; ``found`` names its type."""
+MOST_ITEMS = 10_000
+"""A generator that yields more than this is taken for one without an end."""
 
-    def __init__(self, found: object) -> None:
-        super().__init__(type(found).__name__)
-        self.found = type(found).__name__
+
+class NoRequestError(Exception):
+    """What came back is no request; ``found`` names its type, or is what ``says``."""
+
+    def __init__(self, found: object, says: str = "") -> None:
+        self.found = says or type(found).__name__
+        super().__init__(self.found)
 
 
 def as_body(value: Any) -> dict[str, Any]:
@@ -25,6 +29,33 @@ def as_body(value: Any) -> dict[str, Any]:
     body = json.loads(json.dumps(_shaped(value), default=_plain, ensure_ascii=False))
     assert isinstance(body, dict)
     return body
+
+
+def yielded(items: list[Any]) -> Any:
+    """The one value that a generator's items make up: a text of its pieces, messages, or the one request.
+
+    Raises `NoRequestError` where they make up none, its ``found`` saying why.
+    """
+    items = [item for item in items if item is not None]
+    if len(items) > MOST_ITEMS:
+        raise NoRequestError(items, f"it yields more than {MOST_ITEMS:,} items, so it may have no end")
+    if len(items) == 1:
+        return [items[0]] if _is_message(items[0]) and not _is_request(items[0]) else items[0]
+    if items and all(isinstance(item, str) for item in items):
+        return "".join(items)
+    if items and all(isinstance(item, bytes) for item in items):
+        return b"".join(items)
+    if items and all(_is_message(item) and not _is_request(item) for item in items):
+        return items
+    kinds = ", ".join(dict.fromkeys(type(item).__name__ for item in items))
+    if not items:
+        raise NoRequestError(items, "it yields nothing")
+    what = f"{len(items)} items ({kinds}) that make up no one request: name what yields or returns one"
+    raise NoRequestError(items, f"it yields {what}")
+
+
+def _is_request(item: Any) -> bool:
+    return isinstance(item, dict) and "role" not in item and any(key in item for key in _PROMPT_KEYS)
 
 
 def _shaped(value: Any) -> dict[str, Any]:

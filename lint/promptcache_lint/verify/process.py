@@ -12,10 +12,11 @@ import inspect
 import json
 import os
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from promptcache_lint.verify.bodies import NoRequestError, as_body
+from promptcache_lint.verify.bodies import MOST_ITEMS, NoRequestError, as_body, yielded
 from promptcache_lint.verify.chance import Chance
 from promptcache_lint.verify.clients import RequestCaughtError, catch_requests
 from promptcache_lint.verify.clock import Clock
@@ -117,7 +118,7 @@ def _from_file(path: Path) -> Any:
 
 
 def _result(function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """What the function sends, or else returns; coroutines and generators are run until either."""
+    """What the function sends, or else returns or yields; coroutines and generators are run to their end."""
     try:
         value = function(*args, **kwargs)
         if inspect.isawaitable(value) or inspect.isasyncgen(value):
@@ -125,7 +126,9 @@ def _result(function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
             value = asyncio.run(_awaited(value))
         elif inspect.isgenerator(value):
-            value = next(value, None)
+            value = yielded(list(islice(value, MOST_ITEMS + 1)))
+    except NoRequestError as error:
+        raise _Failed(error.found) from error
     except RequestCaughtError as caught:
         return caught.body
     except BaseException as error:
@@ -138,7 +141,12 @@ def _result(function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 async def _awaited(value: Any) -> Any:
     if inspect.isasyncgen(value):
-        return await anext(value, None)
+        items: list[Any] = []
+        async for item in value:
+            items.append(item)
+            if len(items) > MOST_ITEMS:
+                break
+        return yielded(items)
     return await value
 
 

@@ -91,6 +91,6 @@ def _remedy(problem: str) -> str:
         return "Name the module as it is imported, or the file (path/to/file.py:function), from --path."
     if "AttributeError: module" in problem:
         return "Name a function of that module."
-    if "is no request" in problem:
+    if "is no request" in problem or problem.startswith("it yields"):
         return "Name a function that returns the request, its messages or its system prompt, or sends it."
     return "It must run by itself, without a server or a database."

@@ -129,6 +129,40 @@ def test_several_values_are_told_apart_and_told_in_words(verify, capsys):
     assert "\033[" not in out
 
 
+PIECES = {
+    "text": 'yield RULES\nyield f" {uuid.uuid4()} "\nyield "Be kind."',
+    "messages": 'yield chat(f"{RULES} {random.random()}")[0]\nyield chat("")[1]',
+    "after others": "yield None\nfor x in range(3):\n    yield str(random.random()) if x == 2 else RULES",
+}
+
+
+@pytest.mark.parametrize("body", PIECES.values(), ids=PIECES)
+def test_all_that_is_yielded_counts(verify, body):
+    status, result = verify(body, signature="async def f()" if "uuid" in body else "def f()")
+    assert status == 1
+    assert {code for code, _, _ in told(result)} <= {"PC102", "PC103"}
+
+
+def test_pieces_that_are_steady(verify):
+    assert verify('yield RULES\nyield "Be kind."')[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("while True:\n    yield RULES", "no end"),
+        ("yield chat(RULES)\nyield chat(RULES)", "make up no one request"),
+        ("yield RULES\nyield 3", "make up no one request"),
+        ("return\nyield", "yields nothing"),
+    ],
+)
+def test_what_is_yielded_and_is_no_request(verify, body, says):
+    status, error = verify(body)
+    assert status == 2
+    assert says in error
+    assert "Traceback" not in error
+
+
 def test_what_is_yielded_counts(verify):
     status, result = verify('yield chat(f"{datetime.now()} {RULES}")')
     assert status == 1
