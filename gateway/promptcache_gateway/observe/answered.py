@@ -63,7 +63,8 @@ class Answered:
         """The provider's diagnostics object as the gateway has it; ``usage`` as far as it is known."""
         named = question.response_id
         earlier = self.find(observation.call.tenant, named) if named is not None else None
-        return our_answer(question, earlier, observation.sight.prompt, usage.cache_read)
+        sight = observation.sight
+        return our_answer(question, earlier, sight.prompt, usage.cache_read, sight.rules.kind)
 
     def asks_about(self, observation: Observation) -> str | None:
         """The earlier answer that a request should be compared with at its upstream, None without one."""

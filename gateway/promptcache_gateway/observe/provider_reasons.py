@@ -41,6 +41,11 @@ _ORDER_OF_REASONS = (
     "service_tier_changed",
 )
 """As the client's own list has them; the first that holds is named."""
+_OPENAIS_OWN = frozenset(
+    {"prompt_cache_key_changed", "reasoning_effort_changed", "verbosity_changed", "service_tier_changed"}
+)
+_FOREIGN_KINDS = frozenset({"anthropic", "engine"})
+"""Upstreams for which those settings are no part of what is cached: most of them are not even sent there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +109,13 @@ def anthropic_reason(
     return {"type": "messages_changed", "cache_missed_input_tokens": gap.missed_tokens}
 
 
-def openai_verdict(earlier: Entry | None, later: Prompt | None, cached: int | None) -> dict[str, Any]:
-    """OpenAI's ``prompt_cache_diagnostics``; ``cached`` tokens were read, None where that is not reported."""
+def openai_verdict(
+    earlier: Entry | None, later: Prompt | None, cached: int | None, kind: str = "openai"
+) -> dict[str, Any]:
+    """OpenAI's ``prompt_cache_diagnostics``; ``cached`` tokens were read, None where that is not reported.
+
+    ``kind``: of the upstream; a setting that means nothing to its cache is no reason.
+    """
     if later is None:
         return {"type": "unavailable"}
     if earlier is None:
@@ -114,7 +124,8 @@ def openai_verdict(earlier: Entry | None, later: Prompt | None, cached: int | No
     total = gap.reusable_tokens + gap.missed_tokens
     if cached and cached >= total * (1 - _SLACK) - _STEP:
         return {"type": "cache_hit"}
-    reason, reusable = _changed_setting(earlier.prompt.parameters, later.parameters), 0
+    passed_over = _OPENAIS_OWN if kind in _FOREIGN_KINDS else frozenset()
+    reason, reusable = _changed_setting(earlier.prompt.parameters, later.parameters, passed_over), 0
     found = _changed_input(earlier.prompt, later, gap)
     if found is not None and (reason is None or _comes_first(found, reason)):
         reason, reusable = found, gap.reusable_tokens
@@ -132,7 +143,9 @@ def _comes_first(one: str, other: str) -> bool:
     return _ORDER_OF_REASONS.index(one) < _ORDER_OF_REASONS.index(other)
 
 
-def _changed_setting(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+def _changed_setting(
+    before: Mapping[str, Any], after: Mapping[str, Any], passed_over: frozenset[str]
+) -> str | None:
     """The first setting that changed, in the order of the client's own list of reasons."""
     changed = {
         "model_changed": before.get("model") != after.get("model"),
@@ -143,7 +156,8 @@ def _changed_setting(before: Mapping[str, Any], after: Mapping[str, Any]) -> str
         "verbosity_changed": _inside(before, "text", "verbosity") != _inside(after, "text", "verbosity"),
         "service_tier_changed": _tier(before) != _tier(after),
     }
-    return next((reason for reason in _ORDER_OF_REASONS if changed.get(reason)), None)
+    reasons = (reason for reason in _ORDER_OF_REASONS if reason not in passed_over)
+    return next((reason for reason in reasons if changed.get(reason)), None)
 
 
 def _changed_input(earlier: Prompt, later: Prompt, gap: Gap) -> str | None:

@@ -65,7 +65,7 @@ class ProviderVerdict:
 
 
 def our_answer(
-    question: Question, earlier: Entry | None, later: Prompt | None, cached: int | None
+    question: Question, earlier: Entry | None, later: Prompt | None, cached: int | None, kind: str = "openai"
 ) -> dict[str, Any] | None:
     """The provider's object as the gateway fills it: ``diagnostics`` or ``prompt_cache_diagnostics``.
 
@@ -74,9 +74,10 @@ def our_answer(
         earlier: the request of the answer that was named, None where it is not known (any more).
         later: the request, None where its shape is unknown.
         cached: tokens that were read, None while that is not reported.
+        kind: of the upstream that took the request.
     """
     if question.dialect != "anthropic.messages":
-        return openai_verdict(earlier, later, cached)
+        return openai_verdict(earlier, later, cached, kind)
     if question.response_id is None:
         return None  # a first turn: there is nothing to compare with
     reason = anthropic_reason(earlier, later, cached)

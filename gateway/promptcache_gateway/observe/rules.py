@@ -54,6 +54,7 @@ class CacheRules:
         whole_units: what is kept is found only as a whole: an earlier request, or what two of them shared.
         step: the granularity where it is the upstream's own, else 1.
         on_request: the request itself asked that only what it marks be kept.
+        kind: of the upstream.
     """
 
     granularity: int = 1
@@ -69,6 +70,7 @@ class CacheRules:
     whole_units: bool = False
     step: int = 1
     on_request: bool = False
+    kind: str = "unknown"
 
     @property
     def kept_s(self) -> float:
@@ -108,6 +110,7 @@ def _rules(kind: str, model: str, granularity: int | None, *, enabled: bool) -> 
         assured=kind in table and kind != "unknown",
         enabled=enabled,
         step=granularity or 1,
+        kind=kind,
     )
     if facts is None:
         return rules

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.gateway.observe.changing_traffic import scene
@@ -133,10 +134,10 @@ def clock_in_a_context(author: Author) -> Scene:
 
 
 def date_in_a_context_without_an_answer(author: Author) -> Scene:
-    known, rules = author.instructions(60), author.instructions()
+    known, rules, first = author.instructions(60), author.instructions(), author.moment()
     bodies = [
-        request(author, rules, said("user", f"Today is {author.moment():%A, %d %B %Y}.\n{known}"))
-        for _ in range(2)
+        request(author, rules, said("user", f"Today is {day:%A, %d %B %Y}.\n{known}"))
+        for day in (first, first + timedelta(days=author.random.randrange(1, 400)))
     ]
     return scene(bodies, "PC109")
 

@@ -104,6 +104,24 @@ def test_openais_reasons(change: dict[str, Any], expected: str) -> None:
     assert verdict["cache_missed_tokens"] + verdict["comparison_reusable_tokens"] == 400
 
 
+@pytest.mark.parametrize("kind", ["anthropic", "engine"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"service_tier": "priority"},
+        {"text": {"verbosity": "low"}},
+        {"prompt_cache_key": "k"},
+        {"reasoning": {"effort": "high"}},
+    ],
+)
+def test_a_setting_that_means_nothing_to_the_upstream_is_no_reason(change: dict[str, Any], kind: str) -> None:
+    later = read_prompt({**OPENAI, **change}, _MASKER)
+    assert openai_verdict(entry(OPENAI), later, 0, kind) == {"type": "unavailable"}
+    assert openai_verdict(entry(OPENAI), later, 400, kind) == {"type": "cache_hit"}
+    edited = read_prompt({**OPENAI, **change, "instructions": "S"}, _MASKER)
+    assert openai_verdict(entry(OPENAI), edited, 0, kind)["reason"] == "input_changed"
+
+
 @pytest.mark.parametrize("change", [{}, {"input": [USER, ANSWER, USER]}, {"service_tier": "auto"}])
 def test_a_prompt_that_goes_on_is_a_hit_only_where_something_was_read(change: dict[str, Any]) -> None:
     body = {**OPENAI, **change}
