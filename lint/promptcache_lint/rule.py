@@ -158,7 +158,8 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
     if _lasts_for_a_talk(trait) and role in {"system", "prompt"} and not exposed.words_behind:
         return min(trait.mark.severity, Severity.INFO)  # all that stands behind it is the talk itself
     first = exposed.segment.path.startswith("messages[0]")
-    if role in {"user", "assistant"} and not first and not exposed.words_behind:
+    run = exposed.segment.path.endswith(":]")  # messages that are chosen for this request, and never stored
+    if role in {"user", "assistant"} and not (first or run) and not exposed.words_behind:
         return min(trait.mark.severity, Severity.INFO)  # it may be stored with its message, and costs nothing
     if goes_on(exposed.segment):
         return min(trait.mark.severity, Severity.INFO)  # the newest message

@@ -104,7 +104,9 @@ class RandomInPrefix(SignRule):
         One thing that was picked, with next to nothing behind it, is what the prompt is about.
         """
         found = super().finding(prompt, exposed, trait)
-        if trait.mark.severity == Severity.WARNING and not (exposed.before or exposed.words_behind):
+        several = exposed.segment.path.endswith(":]") and "choice(" not in trait.label
+        alone = not (exposed.before or exposed.words_behind or several)
+        if trait.mark.severity == Severity.WARNING and alone:
             return replace(found, severity=Severity.INFO)  # one of some prompts, each of which comes again
         if exposed.segment.role == "prompt" and (
             exposed.before > _A_FEW or exposed.words_behind < _ENOUGH_WORDS

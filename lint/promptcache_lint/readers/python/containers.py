@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.drawn import drawn_traits
 from promptcache_lint.readers.python.items import is_listed, settle_items
 from promptcache_lint.readers.python.known import as_set, environment
 from promptcache_lint.readers.python.tables import calls_each, chosen
@@ -89,7 +90,8 @@ def comprehension(
     traits: Traits = ()
     for generator in node.generators:
         iterable = machine.evaluate(generator.iter, frame)
-        traits += order_traits(iterable) if not isinstance(iterable, Seq | Map) else iterable.traits
+        ordered = iterable.traits if isinstance(iterable, Seq | Map) else order_traits(iterable)
+        traits += ordered + drawn_traits(iterable)
         machine.assign(generator.target, element_of(iterable), frame)
         if not isinstance(node, ast.DictComp) and is_listed(node.elt):
             settle_items(generator.target, frame)

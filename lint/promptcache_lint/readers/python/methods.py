@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.readers.placeholders import PLACEHOLDER, date_only
 from promptcache_lint.readers.python import strings, templates
 from promptcache_lint.readers.python.bindings import is_known
+from promptcache_lint.readers.python.drawn import drawn_traits
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.prompt_templates import FILLING, template_filled
 from promptcache_lint.readers.python.streams import written_out
@@ -122,7 +123,7 @@ def _of_list(machine: Interpreter, made: Call, receiver: Seq, name: str, frame: 
             return written_out(machine, receiver, made.node, frame)
         case "extend" | "update" | "writelines" if first is not None:
             items = first.items if isinstance(first, Seq) else (element_of(first),)
-            order = first.traits if isinstance(first, Seq) else ()
+            order = first.traits if isinstance(first, Seq) else drawn_traits(first)
             grown = Seq(
                 (*receiver.items, *items)[-200:], receiver.traits + order, receiver.kind, partial=True
             )

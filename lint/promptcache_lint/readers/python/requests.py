@@ -13,6 +13,7 @@ from promptcache_lint.prompts import Hole, Segment, Text
 from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.python import strings
 from promptcache_lint.readers.python.callees import kind_of_call
+from promptcache_lint.readers.python.drawn import drawn_run
 from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, map_traits, traits_of, with_traits
 from promptcache_lint.wording import role_of_speaker
 
@@ -190,7 +191,10 @@ class Cutter:
         roles = [role for role, _ in rows]
         fresh, notes = _of_the_turn(roles), _behind_the_history(roles)
         segments: list[Segment] = []
+        drawn = drawn_run(value, roles, fresh, self._frame)
         for index, (role, content) in enumerate(rows):
+            if drawn is not None and index == drawn[0]:
+                segments.append(drawn[1])
             if role is not None and content is not None:
                 newest = index >= (fresh if role == "user" else notes if role == "system" else len(rows))
                 cut = self.content(content, _NOWHERE, f"messages[{index}]", role, newest=newest)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.assigning import assign
+from promptcache_lint.readers.python.drawn import drawn_traits
 from promptcache_lint.readers.python.items import adds_up, settle_items
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
@@ -97,7 +98,7 @@ def _loop(machine: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> b
     assign(machine, node.target, without_order(each) if _looks_up(node) else each, frame)
     if adds_up(node.body):
         settle_items(node.target, frame)
-    order = order_traits(iterable)
+    order = order_traits(iterable) + drawn_traits(iterable)
     before = dict(frame.names) if order else {}
     run(machine, node.body, frame)
     if order:
