@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LIKELY_SOURCES",
     "SURE_SOURCES",
+    "gives_text",
     "hands_itself_on",
     "has_source",
     "keeps_text",
@@ -137,7 +138,10 @@ _BEFORE_A_SET = re.compile(r"(?:[=(\[,]|\bfor\s[\w, ()]{1,80}\sin|\breturn)\Z")
 _WORD = re.compile(r"\w+")
 _ITSELF = re.compile(r"\bself\b(?!\.)")
 _NO_WORD = {code: " " for code in range(128) if not _WORD.match(chr(code))}
-_KEEPS = re.compile(r"\bself\.\w+(?:\.(?:append|extend|insert|write)\(| *\+=)|\breturn self\b(?!\.)")
+_KEEPS = re.compile(r"\bself\.\w+(?:\.(?:append|extend|insert|write)\(| *\+=(?! *\d))|\breturn self\b(?!\.)")
+_GIVES = re.compile(
+    r"\.join\([^\n]*\bself\.|\.getvalue\(\)|def (?:build|render|text|content|compile|finish|__str__)\("
+)
 _MAKES_TEXT = re.compile(r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=")
 _PUTS_TOGETHER = re.compile(
     r"""\b[rR]?[fF][rR]?["']|\.format\(|\.join\(|\+=|["']\s*%\s|\s\+\s|\.replace\(|ubstitute|"""
@@ -185,6 +189,11 @@ def hands_itself_on(code: str) -> bool:
 def keeps_text(code: str) -> bool:
     """Whether a method keeps what it is given in its object, or gives its object back."""
     return _KEEPS.search(code) is not None
+
+
+def gives_text(code: str) -> bool:
+    """Whether a method gives the text that its object has been handed bit by bit."""
+    return _GIVES.search(code) is not None
 
 
 def puts_text_together(code: str) -> bool:

@@ -9,63 +9,93 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.values import traits_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.program import Class, Function, Module
 
-__all__ = ["inherited", "volatile_methods"]
+__all__ = ["Inheritance"]
 
 _DEEPEST = 6
 
 
-def inherited(machine: Interpreter, module: Module) -> Iterator[tuple[Function, Class, bool]]:
-    """The methods to run as those of a class of ``module``, and whether all classes of the base are alike."""
-    for cls in list(module.classes.values()):
-        if not cls.node.bases:
-            continue
-        volatile = volatile_methods(machine, cls)
-        bases = _above(machine, cls) if volatile else []
-        overriding = [name for name in volatile if any(name in base.methods for base in bases)]
-        if not overriding:
-            continue
-        for base in bases:
-            for method in base.methods.values():
-                if machine.objects.method(cls, method.name) is method and _hands_on(
-                    machine, method, overriding
-                ):
-                    yield method, cls, _all_do(machine, base, cls, overriding)
+class Inheritance:
+    """What the classes of a program put in the place of their bases' methods."""
 
+    def __init__(self, machine: Interpreter) -> None:
+        self._machine = machine
+        self._suspects: dict[Class, list[str]] = {}
+        self._proven: dict[Class, list[str]] = {}
 
-def volatile_methods(machine: Interpreter, cls: Class) -> list[str]:
-    """The methods of a class from which something volatile may come."""
-    return [name for name, method in cls.methods.items() if machine.relevance.yields_source(method)]
+    def forget(self) -> None:
+        """Let go of all classes."""
+        self._suspects.clear()
+        self._proven.clear()
 
+    def inherited(self, module: Module) -> Iterator[tuple[Function, Class, bool]]:
+        """The methods to run as those of a class of ``module``, and whether all others do as it does."""
+        for cls in list(module.classes.values()):
+            names = self.suspects(cls)
+            for base, method in self._handing_on(cls, names) if names else ():
+                volatile = self._volatile(cls)
+                if volatile and self._machine.relevance.calls_any(method, volatile):
+                    yield method, cls, self._all_do(base, cls, volatile)
 
-def _hands_on(machine: Interpreter, method: Function, names: list[str]) -> bool:
-    """Whether a prompt may be made in a method of what the methods called ``names`` give."""
-    relevance = machine.relevance
-    return relevance.makes_prompts(method) and relevance.reads_any(method, names)
+    def suspects(self, cls: Class) -> list[str]:
+        """The methods of a class that may give something volatile, and stand in the place of a base's."""
+        known = self._suspects.get(cls)
+        if known is None:
+            known = self._suspects[cls] = []
+            for base in self._above(cls) if cls.node.bases else ():
+                for name in cls.methods.keys() & base.methods.keys():
+                    dunder = name.startswith("__")
+                    if not dunder and self._machine.relevance.yields_source(cls.methods[name]):
+                        known.append(name)
+        return known
 
+    def _volatile(self, cls: Class) -> list[str]:
+        """Those of the suspects that do give something volatile."""
+        known = self._proven.get(cls)
+        if known is None:
+            known = self._proven[cls] = []
+            for name in dict.fromkeys(self.suspects(cls)):
+                result = self._machine.run_as(cls.methods[name], cls).result()
+                if result is not None and any(not trait.guessed for trait in traits_of(result)):
+                    known.append(name)
+        return known
 
-def _above(machine: Interpreter, cls: Class) -> list[Class]:
-    """The classes of the tree that a class derives from, the nearest first."""
-    found: dict[Class, None] = {}
-    level = [cls]
-    for _ in range(_DEEPEST):
-        level = [base for below in level for base in machine.objects.bases(below) if base not in found]
-        found |= dict.fromkeys(level)
-    return list(found)
+    def _handing_on(self, cls: Class, names: list[str]) -> list[tuple[Class, Function]]:
+        """The inherited methods in which a prompt may be made of what those called ``names`` give."""
+        relevance = self._machine.relevance
+        return [
+            (base, method)
+            for base in self._above(cls)
+            for method in base.methods.values()
+            if relevance.mentions_prompt(method)
+            and self._machine.objects.method(cls, method.name) is method
+            and relevance.calls_any(method, names)
+        ]
 
+    def _above(self, cls: Class) -> list[Class]:
+        """The classes of the tree that a class derives from, the nearest first."""
+        found: dict[Class, None] = {}
+        level = [cls]
+        for _ in range(_DEEPEST):
+            level = [
+                base for each in level for base in self._machine.objects.bases(each) if base not in found
+            ]
+            found |= dict.fromkeys(level)
+        return list(found)
 
-def _all_do(machine: Interpreter, base: Class, cls: Class, names: list[str]) -> bool:
-    """Whether all other classes that derive from ``base``, as far as they are seen, do as ``cls`` does."""
-    seen = dict.fromkeys((*cls.module.classes.values(), *base.module.classes.values()))
-    above = _above(machine, cls)
-    for other in seen:
-        theirs = _above(machine, other)
-        aside = other is not cls and other not in above and cls not in theirs
-        if aside and base in theirs and not set(names) & set(volatile_methods(machine, other)):
-            return False
-    return True
+    def _all_do(self, base: Class, cls: Class, names: list[str]) -> bool:
+        """Whether all other classes that derive from ``base``, as far as one sees, do as ``cls`` does."""
+        above = self._above(cls)
+        for other in dict.fromkeys((*cls.module.classes.values(), *base.module.classes.values())):
+            theirs = self._above(other)
+            aside = other is not cls and other not in above and cls not in theirs
+            if aside and base in theirs and not set(names) & set(self._volatile(other)):
+                return False
+        return True

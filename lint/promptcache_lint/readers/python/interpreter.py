@@ -18,7 +18,7 @@ from promptcache_lint.readers.python.counters import Counters
 from promptcache_lint.readers.python.decorating import decorated, own_decorators, remembered
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.identities import identity_of
-from promptcache_lint.readers.python.inheriting import volatile_methods
+from promptcache_lint.readers.python.inheriting import Inheritance
 from promptcache_lint.readers.python.jinja_templates import JinjaTemplates
 from promptcache_lint.readers.python.objects import Objects, settled
 from promptcache_lint.readers.python.own_clients import OwnClients
@@ -68,6 +68,7 @@ class Interpreter:
         self.relevance = Relevance(program)
         self.traces = Traces(self)
         self.objects = Objects(self)
+        self.inheritance = Inheritance(self)
         self.jinja = JinjaTemplates(self)
         self.clients = OwnClients(self)
         self.counters = Counters(vocabulary)
@@ -82,6 +83,7 @@ class Interpreter:
         self._results.clear()
         self._alone.clear()
         self.objects.forget()
+        self.inheritance.forget()
         self.clients.forget()
         self.relevance.forget()
         self.traces = Traces(self)
@@ -207,8 +209,10 @@ class Interpreter:
                 return True
         if isinstance(bound, Instance):
             kept = [name for name, value in bound.attributes if traits_of(value)]
-            kept += volatile_methods(self, bound.cls) if bound.cls is not function.owner else ()
             if kept and self.relevance.reads_any(function, kept):
+                return True
+            own = self.inheritance.suspects(bound.cls) if bound.cls is not function.owner else []
+            if own and self.relevance.calls_any(function, own):
                 return True
         texts = any(isinstance(value, Str | Seq | Map) and value not in _EMPTY for value in given)
         building = isinstance(bound, Instance) and self.relevance.keeps_text(function)

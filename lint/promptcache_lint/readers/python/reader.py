@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.clients import imports_client
 from promptcache_lint.readers.python.conversations.finder import find_practices, may_handle_conversation
-from promptcache_lint.readers.python.inheriting import inherited
 from promptcache_lint.readers.python.interpreter import Interpreter
 from promptcache_lint.readers.python.program import Program, parse_module
 from promptcache_lint.readers.python.prompt_templates import has_open_fields
@@ -92,7 +91,7 @@ def _prompts(module: Module, machine: Interpreter) -> list[Prompt]:
                 sinks.returned(nested, machine.run_alone_inside(nested, frame))
         except RecursionError:
             continue  # one expression of a thousand terms must not hide the other functions
-    for method, cls, sure in inherited(machine, module):
+    for method, cls, sure in machine.inheritance.inherited(module):
         sinks.doubtful = not sure
         with suppress(RecursionError):
             sinks.returned(method, machine.run_as(method, cls))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.readers.python.hinting import (
     LIKELY_SOURCES,
     SURE_SOURCES,
+    gives_text,
     hands_itself_on,
     has_source,
     keeps_text,
@@ -54,6 +55,7 @@ class Relevance:
         self._worth: dict[Function, bool] = {}
         self._words: dict[Function, set[str]] = {}
         self._calls: dict[Function, list[Function]] = {}
+        self._givers: dict[Class, bool] = {}
         self._tables: dict[Module, dict[str, list[Function]]] = {}
 
     def forget(self) -> None:
@@ -68,6 +70,7 @@ class Relevance:
         self._words.clear()
         self._calls.clear()
         self._tables.clear()
+        self._givers.clear()
 
     def holds_prompt(self, function: Function) -> bool:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
@@ -156,6 +159,14 @@ class Relevance:
             return True
         return any(self._reads_any(called, attributes, seen) for called in self.called(function))
 
+    def calls_any(self, function: Function, names: list[str], depth: int = 0) -> bool:
+        """Whether a function, or what it calls, says one of ``names``."""
+        if not self.words(function).isdisjoint(names):
+            return True
+        return depth < _DEEPEST and any(
+            self.calls_any(each, names, depth + 1) for each in self.called(function)
+        )
+
     def makes_prompts(self, function: Function, depth: int = 0) -> bool:
         """Whether a prompt may be made in a function, or in one that it calls."""
         known = self._makers.get(function)
@@ -170,7 +181,15 @@ class Relevance:
     def keeps_text(self, function: Function) -> bool:
         """Whether a short method keeps what it is given, as those do that build a text bit by bit."""
         size = (function.node.end_lineno or 0) - function.node.lineno
-        return function.owner is not None and size <= _SMALL and keeps_text(function.code)
+        owner = function.owner
+        return owner is not None and size <= _SMALL and keeps_text(function.code) and self._gives_text(owner)
+
+    def _gives_text(self, owner: Class) -> bool:
+        """Whether objects of a class give the text that is kept in them."""
+        known = self._givers.get(owner)
+        if known is None:
+            known = self._givers[owner] = any(gives_text(each.code) for each in owner.methods.values())
+        return known
 
     def _is_short_text(self, function: Function) -> bool:
         size = (function.node.end_lineno or 0) - function.node.lineno
