@@ -2,7 +2,7 @@
 
 A number that is counted within one call (an index, a running number of a list) is none: it comes out the same
 each time. So only variables of modules and fields of classes count, which begin as a number, are counted up
-inside a function, and are not set back there.
+inside a function, and are not set back there; and what a loop of turns counts, which `loop_counters` sees.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.values import Thing
+from promptcache_lint.readers.typescript.loop_counters import step_of_turns
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -43,7 +44,13 @@ _Scope = int
 
 def counted(machine: Machine, value: Value, name: str, node: Node, frame: Frame) -> Value:
     """The value of a variable or of ``this.name`` read at ``node``: with a trait if it is a counter."""
-    if frame.function is None or not isinstance(value, Thing):
+    if not isinstance(value, Thing):
+        return value
+    if not value.traits:
+        turn = step_of_turns(name, node, frame.module)
+        if turn is not None:
+            return _counter(machine, turn, node, frame, value)
+    if frame.function is None:
         return value
     if any(trait.mark.code != "PC107" for trait in value.traits):
         return value  # what was added to it says more
@@ -60,8 +67,12 @@ def counted(machine: Machine, value: Value, name: str, node: Node, frame: Frame)
     else:
         scope = 0 if frame.home(name).at_module_level else -1
     step = counters.step(name, scope, frame.function.node)
+    return _counter(machine, step, node, frame, value) if step is not None else value
+
+
+def _counter(machine: Machine, step: Node, node: Node, frame: Frame, value: Thing) -> Value:
     mark = machine.vocabulary.mark("PC107")
-    if step is None or mark is None:
+    if mark is None:
         return value
     label = frame.module.label(node)
     return Thing(label, (Trait(mark, frame.module.place(step), frame.module.label(step)),), value.type)

@@ -26,12 +26,15 @@ _BEGINS = re.compile(
 )
 _MARKS = re.compile(r"cache_?(?:control|point|mark|break)|breakpoint|providerOptions", re.IGNORECASE)
 _AGED = re.compile(r"\.length-(?!1\b)\w|\.slice\([^,()]*,-|-[\w.]+\.length")
+_CHOSEN = re.compile(r"\?|\bif\(|&&")
+_WRITES = re.compile(r"\b(?:content|text|parts|output)[\"']?:(?!\w+\.(?:content|text|parts|output)[,}])")
 _EARLIER = "{} changes a message that was already sent: all behind it is computed again."
 _SYSTEM = "{} changes the system prompt of a running conversation: nothing of it can be reused."
 
 
 def edits(facts: Facts) -> Iterator[Practice]:
     """PC403 and PC502."""
+    yield from _mapped(facts)
     for node in facts.names.nodes:
         if node.type not in {"assignment_expression", "augmented_assignment_expression"}:
             continue
@@ -46,6 +49,32 @@ def edits(facts: Facts) -> Iterator[Practice]:
             yield from _by_index(node, message, field, right, facts=facts)
         elif message is not None and message.type == "identifier" and field:
             yield from _by_loop(left, message, right, facts)
+
+
+def _mapped(facts: Facts) -> Iterator[Practice]:
+    """``messages.map((m, i) => (i < messages.length - 4 ? {...m, content: "…"} : m))`` in what is sent."""
+    for at, call in facts.ways:
+        function, arguments = at.child_by_field_name("function"), at.child_by_field_name("arguments")
+        if function is None or arguments is None or not arguments.named_children:
+            continue
+        change, owner = arguments.named_children[0], function.child_by_field_name("object")
+        if (
+            facts.names.text(function.child_by_field_name("property")) != "map"
+            or change.type != "arrow_function"
+        ):
+            continue
+        said = re.sub(r"\s+", "", facts.names.text(change))
+        old = re.search(r"\.slice\([^,()]*,-\d", re.sub(r"\s+", "", facts.names.text(owner))) is not None
+        if not (old or (_AGED.search(said) and _CHOSEN.search(said))) or _MARKS.search(said):
+            continue
+        if not _WRITES.search(said) or ASIDE.search(facts.names.function_name(call)):
+            continue
+        while owner is not None and owner.type == "call_expression":
+            inner = owner.child_by_field_name("function")
+            owner = inner.child_by_field_name("object") if inner is not None else None
+        key = facts.names.key(owner)
+        if key is not None and facts.is_conversation(owner):
+            yield facts.practice("PC502", _weight(key, at, facts), at, _EARLIER)
 
 
 def _message_of(target: Node, facts: Facts) -> tuple[Node | None, str]:

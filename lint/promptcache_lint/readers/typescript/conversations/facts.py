@@ -91,6 +91,21 @@ class Facts:
             loop.start_byte <= value.start_byte < loop.end_byte for value in declared
         )
 
+    def options(self, call: Node) -> Iterator[tuple[str, Node]]:
+        """The options a call is given, by name, as far as they are written down."""
+        arguments = call.child_by_field_name("arguments")
+        for child in arguments.named_children if arguments is not None else ():
+            yield from self._pairs(child)
+
+    def converses(self, call: Node) -> bool:
+        """Whether a call carries on a conversation that lives longer than the function that asks."""
+        return any(
+            call in calls
+            and self.is_conversation_key(key)
+            and (key in self.names.parameters or self.lives(key, call))
+            for key, calls in self.sent.items()
+        )
+
     def in_turns(self, node: Node) -> Node | None:
         """The loop around a node in which a model is asked, within its function."""
         for outer in around(node):
@@ -105,7 +120,11 @@ class Facts:
     def is_conversation(self, node: Node | None) -> bool:
         """Whether a list, by its name, holds what was said (and not documents, or examples)."""
         key = self.names.key(node)
-        if key is None or key[0].rpartition(".")[2].isupper() or key in self.names.texts:
+        return key is not None and self.is_conversation_key(key)
+
+    def is_conversation_key(self, key: Key) -> bool:
+        """The same of a list's name."""
+        if key[0].rpartition(".")[2].isupper() or key in self.names.texts:
             return False
         if _NO_CONVERSATION.search(key[0]) is not None:
             return False

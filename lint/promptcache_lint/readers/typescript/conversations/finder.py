@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from promptcache_lint.prompts import Prompt
 from promptcache_lint.readers.typescript.conversations.edits import edits
 from promptcache_lint.readers.typescript.conversations.facts import Facts
+from promptcache_lint.readers.typescript.conversations.replays import replays
+from promptcache_lint.readers.typescript.conversations.switches import switches
 from promptcache_lint.readers.typescript.conversations.trims import trims
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ _CUTS = re.compile(
     r"|\.\w*(?:Messages|History|Turns|Conversation)\((?:[^()]*\D)?\d{1,2}\s*\}?\s*\)"
     r"|\.(?:content|text|parts|output)\s*\+?=(?!=)|\[\w+\]\s*=(?!=)"
 )
+_SWITCHES = re.compile(
+    r"model[\"']?\s*[:=][^,;]*(?:\?|\[|\()|arguments[\"']?\s*:\s*JSON\.stringify\(|Promise\.(?:race|any)\("
+    r"|listTools|getTools|McpTools|[mM]cp\w*\.tools\(|\.map\(\s*\(\w+[^)]*,|\.slice\([^)]*,\s*-\d+\)\s*\.map\("
+)
 _ASKS = re.compile(
     r"\.(?:create|stream|parse|runTools|generateContent\w*|startChat|invoke|call)\(|ollama\.chat|ConverseStream|Converse"
     r"|(?:generate|stream)(?:Text|Object|UI)|JSON\.stringify\("
@@ -32,11 +38,13 @@ _LISTS = ("essages", "istory", "contents", "input", "onversation")
 def find_practices(module: Module) -> Iterator[Prompt]:
     """One prompt for each practice in a module; ``practices`` holds it."""
     text = module.source.text
-    if _CUTS.search(text) is None or _ASKS.search(text) is None or not any(word in text for word in _LISTS):
+    if _ASKS.search(text) is None or not any(word in text for word in _LISTS):
+        return
+    if _CUTS.search(text) is None and _SWITCHES.search(text) is None:
         return
     facts = Facts(module)
     if not facts.calls:
         return
-    for recognise in (trims, edits):
+    for recognise in (trims, edits, switches, replays):
         for practice in recognise(facts):
             yield Prompt("conversation", practice.place, (), practices=(practice,))

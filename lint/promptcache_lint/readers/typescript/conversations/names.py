@@ -29,7 +29,10 @@ _SPACE = re.compile(r"\s+|[!?](?=\.)")
 
 
 class Names:
-    """The variables of one module; ``values`` maps each to the expressions it is given."""
+    """The variables of one module.
+
+    ``values`` maps each to the expressions it is given, ``unpacked`` to those of which it is given a part.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -38,6 +41,7 @@ class Names:
         self.parameters: set[Key] = set()
         self.functions: dict[Key, Node] = {}
         self.texts: set[Key] = set()
+        self.unpacked: dict[Key, list[Node]] = {}
         self._declared: dict[int, set[str]] = {}
         for node in self.nodes:
             self._declare(node)
@@ -54,18 +58,20 @@ class Names:
         if node is None:
             return None
         if node.type in {"identifier", "shorthand_property_identifier"}:
-            name = self.text(node)
-            function = function_of(node)
-            while function is not None:
-                if name in self._declared.get(function.id, ()):
-                    return name, function.id
-                function = function_of(function)
-            return name, 0
+            return self._key_of(self.text(node), node)
         holder = node.child_by_field_name("object") if node.type == "member_expression" else None
         if holder is not None and holder.type == "this":
             name = self.text(node.child_by_field_name("property")).lstrip("#")
             return f"this.{name}", next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
         return None
+
+    def _key_of(self, name: str, node: Node) -> Key:
+        function = function_of(node)
+        while function is not None:
+            if name in self._declared.get(function.id, ()):
+                return name, function.id
+            function = function_of(function)
+        return name, 0
 
     def path(self, node: Node | None) -> str:
         """The members that lead to what is called, calls on the way left out."""
@@ -139,6 +145,11 @@ class Names:
         if target is None or value is None:
             return
         key = self.key(target)
+        if target.type in {"object_pattern", "array_pattern"}:
+            for inner in walk(target):
+                part = self._key_of(self.text(inner), node) if inner.type in _IDENTIFIERS else None
+                if part is not None:
+                    self.unpacked.setdefault(part, []).append(value)
         if "field" in node.type:
             owner = next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
             key = (f"this.{self.text(target).lstrip('#')}", owner)

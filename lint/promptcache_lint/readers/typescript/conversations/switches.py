@@ -1,0 +1,135 @@
+"""What changes between two requests of one conversation in TypeScript: the model, and listings of tools."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of, walk
+from promptcache_lint.readers.typescript.conversations.trims import ASIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+    from promptcache_lint.prompts import Practice
+    from promptcache_lint.readers.typescript.conversations.facts import Facts
+
+__all__ = ["switches"]
+
+_DRAWS = re.compile(r"Math\.random\(|crypto\.randomInt\(|_\.sample\(|\bsample\(")
+_CHOOSES = re.compile(r"(?:.*\.)?(?:pick|choose|select|route|decide)\w*Model\w*|(?:.*\.)?modelFor\w*")
+_OF_THE_TURN = re.compile(
+    r"\.length\b|\b(?:step|turn|round|iteration|depth|complexity|difficulty|intent|usage|tokens?)\w*\b"
+    r"|\b\w*(?:question|query|prompt|message|text|input|userInput)\b|\.(?:includes|match|startsWith|test)\(",
+    re.IGNORECASE,
+)
+_SETTING = re.compile(
+    r"\b(?:config|settings|options?|opts|env|process|flags?|props|plan|tier|args|argv|params|user|account|org|"
+    r"customer|session|provider|model)\w*\b|\bthis\.|\bis[A-Z]\w*|\buse[A-Z]\w*|\b[A-Z][A-Z0-9_]{2,}\b"
+)
+_LISTS = re.compile(
+    r".*\.(?:listTools|getTools|loadMcpTools)|(?:.*\.)?loadMcpTools|(?:.*\.)?\w*[mM]cp\w*\.tools"
+)
+_ORDERS = re.compile(r"\.(?:sort|toSorted)\(|\bsortBy\(|\b(?:orderBy|sort)\(")
+_ONCE = re.compile(
+    r"\?\?=|\|\|=|\bcache|\bmemo|\bonce\(|constructor|(?:^| )(?:init|setup|start|connect|create|load)"
+)
+_MODEL = "The model ({}) changes inside a conversation: another model has another cache."
+_UNPINNED = (
+    "{} takes the tools as the server lists them now: when it adds or reorders one, every prompt is new."
+)
+
+
+def switches(facts: Facts) -> Iterator[Practice]:
+    """PC305 and PC503."""
+    for call in facts.calls:
+        if not facts.converses(call) or ASIDE.search(facts.names.function_name(call)):
+            continue
+        for name, value in facts.options(call):
+            if name == "model":
+                yield from _model(value, facts)
+            elif name == "tools":
+                yield from _listed(value, call, facts)
+
+
+def _model(value: Node, facts: Facts) -> Iterator[Practice]:
+    chosen = _resolved(value, facts)
+    if any(outer.type == "catch_clause" for outer in around(chosen)):
+        return  # a fallback after an error is no ordinary traffic
+    said = facts.names.text(chosen)
+    if chosen.type == "ternary_expression":
+        test = facts.names.text(chosen.child_by_field_name("condition"))
+        results = {
+            facts.names.text(chosen.child_by_field_name(each)) for each in ("consequence", "alternative")
+        }
+        if len(results) < 2 or re.search(r"attempt|retr(?:y|ies)|error|fail", test, re.IGNORECASE):
+            return
+        if _DRAWS.search(test):
+            yield facts.practice("PC503", Severity.ERROR, chosen, _MODEL)
+        elif _OF_THE_TURN.search(test) and not _SETTING.search(test):
+            yield facts.practice("PC503", Severity.WARNING, chosen, _MODEL)
+    elif chosen.type == "subscript_expression":
+        if _DRAWS.search(said) or re.search(r"\[[^\]]*\b(?:i|step|turn|round)\b[^\]]*%", said):
+            yield facts.practice("PC503", Severity.ERROR, chosen, _MODEL)
+    elif chosen.type == "call_expression":
+        given = chosen.child_by_field_name("arguments")
+        path = facts.names.path(chosen.child_by_field_name("function"))
+        if given is not None and given.named_children and _CHOOSES.fullmatch(path):
+            if not _SETTING.search(facts.names.text(given)):
+                yield facts.practice("PC503", Severity.WARNING, chosen, _MODEL)
+        elif given is not None and given.named_children:
+            yield from _model(given.named_children[0], facts)  # ``openai(step > 3 ? "a" : "b")``
+
+
+def _listed(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:
+    """Tools that a server lists in the very function that sends them."""
+    function = function_of(call)
+    seen: set[int] = set()
+    pending = [value]
+    while pending and len(seen) < 200:
+        at = pending.pop()
+        if at.id in seen:
+            continue
+        seen.add(at.id)
+        if _ORDERS.search(facts.names.text(at)):
+            return
+        for inner in walk(at):
+            if inner.type == "call_expression" and _is_listing(inner, facts):
+                if function_of(inner) == function and not _is_kept(inner, facts):
+                    yield facts.practice("PC305", Severity.WARNING, inner, _UNPINNED)
+                return
+            key = facts.names.key(inner) if "identifier" in inner.type else None
+            pending += facts.names.values.get(key, ()) if key is not None else ()
+            pending += facts.names.unpacked.get(key, ()) if key is not None else ()
+
+
+def _is_listing(call: Node, facts: Facts) -> bool:
+    return _LISTS.fullmatch(facts.names.path(call.child_by_field_name("function"))) is not None
+
+
+def _is_kept(listing: Node, facts: Facts) -> bool:
+    """Whether a listing is made once, or only where none is there yet."""
+    if _ONCE.search(facts.names.function_name(listing)):
+        return True
+    for outer in around(listing):
+        if outer.type in {"if_statement", "assignment_expression", "augmented_assignment_expression"}:
+            left = outer.child_by_field_name("left")
+            if outer.type == "if_statement" or (left is not None and left.type == "member_expression"):
+                return True
+    loop = next((outer for outer in around(listing) if "for_" in outer.type or "while" in outer.type), None)
+    function = function_of(listing)
+    # Listed once in front of the loop that asks: it is the same for all of the conversation.
+    return loop is None and function is not None and any(facts.in_turns(call) for call in facts.calls)
+
+
+def _resolved(value: Node, facts: Facts) -> Node:
+    """What a name is given, where that is one thing."""
+    at = bare(value) or value
+    key = facts.names.key(at)
+    given = facts.names.values.get(key, []) if key is not None else []
+    if len(given) == 1 and key is not None and key[1] != 0:
+        return bare(given[0]) or given[0]
+    return at
