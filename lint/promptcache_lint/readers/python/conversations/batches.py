@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["how_rare", "is_summed_up"]
+__all__ = ["at_times", "how_rare", "is_summed_up"]
 
 _FAR = 0.75
 """What is kept, as a share of the mark at which a list is cut."""
@@ -69,6 +69,12 @@ def how_rare(cut: ast.AST, owner: ast.expr, facts: Facts) -> Severity | None:
     if is_share(kept, facts):
         return Severity.INFO
     return None if names_in(kept) & names_in(mark.bound) or None in (kept, mark.bound) else Severity.INFO
+
+
+def at_times(edit: ast.AST, owner: ast.expr, facts: Facts) -> bool:
+    """Whether something is done to messages only when there are too many tokens, or once in so many turns."""
+    mark = _mark(edit, owner, facts)
+    return mark is not None and not mark.counts
 
 
 def is_summed_up(owner: ast.expr, lower: ast.expr, facts: Facts) -> bool:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.batches import at_times
 from promptcache_lint.readers.python.conversations.changing import as_far_as_seen
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
@@ -15,6 +16,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     role_of,
     spell,
 )
+from promptcache_lint.readers.python.conversations.rebuilding import iterated, mapped, rebuilt
 from promptcache_lint.readers.python.conversations.steady import is_cleaned, is_fixed, is_own
 
 if TYPE_CHECKING:
@@ -52,8 +54,10 @@ def edits(facts: Facts) -> Iterator[Practice]:
                     yield from _deleted(target, facts)
             case ast.Call(func=ast.Attribute(attr="remove" | "pop" | "insert")):
                 yield from _called(node, facts)
+            case ast.Call():
+                yield from mapped(node, facts)
             case ast.ListComp():
-                yield from _rebuilt(node, facts)
+                yield from rebuilt(node, facts)
 
 
 def _message_of(target: ast.expr) -> tuple[ast.expr | None, str]:
@@ -139,13 +143,13 @@ def _begins_with_another(owner: ast.expr, facts: Facts) -> bool:
 
 def _weight(owner: ast.expr, at: ast.AST, sure: Severity, facts: Facts) -> Severity:
     """How grave an edit is: between turns, or of a kept list, it costs; else it may prepare a copy."""
-    if facts.turns(at):
+    if facts.turns(at) or any(caller.turns(call) for caller, call in facts.handed):
         return sure
     name = spell(owner)
     if name.startswith(("self.", "cls.")):
         return sure if facts.calls else Severity.WARNING
     given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)}
-    return Severity.WARNING if name in given and facts.calls else Severity.INFO
+    return Severity.WARNING if name in given and facts.asks() else Severity.INFO
 
 
 def _is_aged(node: ast.AST, facts: Facts) -> bool:
@@ -167,8 +171,13 @@ def _counts_last(index: ast.expr) -> bool:
 
 
 def _is_fresh(owner: ast.expr, at: ast.AST, facts: Facts) -> bool:
-    """Whether the list was written down in this very function, so that nothing has been sent yet."""
+    """Whether the list was written down in this very function, so that nothing has been sent yet.
+
+    Or in all those that hand it over.
+    """
     name = spell(owner)
+    if facts.handed and all(_is_fresh_in(caller, call) for caller, call in facts.handed):
+        return True
     loop = facts.turns(at)
     for node in facts.of(ast.Assign):
         if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets):
@@ -180,20 +189,17 @@ def _is_fresh(owner: ast.expr, at: ast.AST, facts: Facts) -> bool:
     return False
 
 
+def _is_fresh_in(caller: Facts, call: ast.Call) -> bool:
+    given = [argument for argument in call.args if caller.conviction(argument) is not None]
+    return bool(given) and not caller.handed and all(_is_fresh(each, call, caller) for each in given)
+
+
 def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) -> Iterator[Practice]:
     """``for m in messages[:-4]: m["content"] = …``."""
-    loop = next(
-        (
-            outer
-            for outer in facts.around(target)
-            if isinstance(outer, ast.For)
-            and name in {n.id for n in ast.walk(outer.target) if isinstance(n, ast.Name)}
-        ),
-        None,
-    )
+    loop = _loop_of(name, target, facts)
     if loop is None:
         return
-    iterable, aged = _iterated(loop.iter)
+    iterable, aged = iterated(loop.iter)
     sure = facts.conviction(iterable)
     if sure is None:
         return
@@ -210,22 +216,40 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
     if isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "reversed" and _breaks(loop):
         return
     aged = aged or _is_aged(target, facts)
-    severity = sure if aged else Severity.INFO
+    severity = sure if aged and not at_times(target, iterable, facts) else Severity.INFO
     if aged or not _is_copy(iterable, facts):
         yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))
 
 
-def _iterated(node: ast.expr) -> tuple[ast.expr, bool]:
-    """The list a loop goes through, and whether it is a part chosen from the end."""
-    match node:
-        case ast.Call(func=ast.Name(id="enumerate" | "reversed" | "list"), args=[inner, *_]):
-            return _iterated(inner)
-        case ast.Subscript(slice=ast.Slice(upper=ast.UnaryOp() | ast.BinOp())):
-            return node.value, True
-        case ast.Subscript(slice=ast.Slice()):
-            return node.value, False
+def _loop_of(name: str, at: ast.AST, facts: Facts) -> ast.For | None:
+    """The loop over messages to which a variable belongs, as a message, or as a part of one's content."""
+    for outer in facts.around(at):
+        if isinstance(outer, ast.For) and name in {
+            inner.id for inner in ast.walk(outer.target) if isinstance(inner, ast.Name)
+        }:
+            message = _whose_content(outer.iter, facts)
+            return _loop_of(message, outer, facts) if message else outer
+    return None
+
+
+def _whose_content(iterable: ast.expr, facts: Facts) -> str:
+    """The message of ``m["content"]``, ``m.content``, ``m.get("content")``, also by a name; else empty."""
+    match iterable:
+        case (
+            ast.Call(func=ast.Name(id="enumerate" | "list"), args=[inner, *_])
+            | ast.BoolOp(values=[inner, *_])
+        ):
+            return _whose_content(inner, facts)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="get"), args=[key, *_]):
+            return name if constant(key) in _FIELDS else ""
+        case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
+            return name if _is_field(iterable) else ""
+        case ast.Name(id=name):
+            assigned = (node for node in facts.of(ast.Assign) if isinstance(node, ast.Assign))
+            given = next((node.value for node in assigned if name in map(spell, node.targets)), None)
+            return "" if given is None or isinstance(given, ast.Name) else _whose_content(given, facts)
         case _:
-            return node, False
+            return ""
 
 
 def _breaks(loop: ast.For) -> bool:
@@ -294,26 +318,3 @@ def _inserted(node: ast.Call, index: ast.expr, sure: Severity, facts: Facts) -> 
         return
     code, says = ("PC403", _SYSTEM) if at == 0 and role_of(node.args[1]) == "system" else ("PC502", _EARLIER)
     yield facts.practice(code, sure, node, says.format(facts.label(node)))
-
-
-def _rebuilt(node: ast.ListComp, facts: Facts) -> Iterator[Practice]:
-    """``[shorten(m) if i < len(messages) - 4 else m for i, m in enumerate(messages)]``.
-
-    Tool results left out.
-    """
-    iterable, _ = _iterated(node.generators[0].iter)
-    sure = facts.conviction(iterable)
-    if sure is None:
-        return
-    if isinstance(node.elt, ast.IfExp) and "len(" in ast.unparse(node.elt.test):
-        yield facts.practice("PC502", sure, node, _EARLIER.format(facts.label(node)))
-        return
-    said = " ".join(ast.unparse(test) for test in node.generators[0].ifs)
-    statement = facts.statement(node)
-    kept = isinstance(statement, ast.Assign) and facts.conviction(statement.targets[0]) is not None
-    if (
-        kept
-        and ("'tool'" in said or "'function'" in said or "ToolMessage" in said)
-        and ("!=" in said or "not " in said)
-    ):
-        yield facts.practice("PC502", Severity.WARNING, node, _EARLIER.format(facts.label(node)))

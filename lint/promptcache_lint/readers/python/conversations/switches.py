@@ -17,6 +17,7 @@ from promptcache_lint.readers.python.conversations.choices import (
     variants,
 )
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
+from promptcache_lint.readers.python.conversations.options import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +62,17 @@ def switches(facts: Facts) -> Iterator[Practice]:
                 yield from _parameter(call, keyword, facts)
             elif keyword.arg in _TOOLS:
                 yield from _tools(call, keyword.value, facts)
+        yield from _options(call, facts)
+
+
+def _options(call: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """``options["thinking"] = …`` where the turn decides on it, and then ``**options``."""
+    for name, place, proven in options_of(call, facts):
+        code = "PC503" if name == "model" else "PC302" if name in _TOOLS else "PC504"
+        if code != "PC504" or name in _PARAMETERS:
+            says = _SAYS[code].format(*([name] if code == "PC504" else []), facts.label(place))
+            severity = Severity.ERROR if proven and name != "tool_choice" else Severity.WARNING
+            yield facts.practice(code, severity, place, says)
 
 
 def _bound(facts: Facts) -> Iterator[Practice]:

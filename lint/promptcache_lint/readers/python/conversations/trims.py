@@ -17,6 +17,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     spell,
 )
 from promptcache_lint.readers.python.conversations.fitting import fitted
+from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
 from promptcache_lint.readers.python.conversations.uses import use_of
 from promptcache_lint.readers.python.conversations.windows import is_handed_out
 from promptcache_lint.readers.stores import MANY_RUNS
@@ -93,7 +94,7 @@ def _is_from_end(lower: ast.expr, owner: ast.expr) -> bool:
 
 def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Practice]:
     sure = facts.conviction(node.value)
-    if sure is None or not _is_from_end(lower, node.value):
+    if sure is None or not _is_from_end(lower, node.value) or takes_older_along(node.value, lower, facts):
         return
     severity = use_of(node, sure, facts)
     if severity is not None:
