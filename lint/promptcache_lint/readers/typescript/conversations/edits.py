@@ -73,7 +73,7 @@ def _mapped(facts: Facts) -> Iterator[Practice]:
             inner = owner.child_by_field_name("function")
             owner = inner.child_by_field_name("object") if inner is not None else None
         key = facts.names.key(owner)
-        if key is not None and facts.is_conversation(owner):
+        if key is not None and facts.grows(key) and facts.is_conversation(owner):
             yield facts.practice("PC502", _weight(key, at, facts), at, _EARLIER)
 
 

@@ -106,6 +106,10 @@ class Facts:
             for key, calls in self.sent.items()
         )
 
+    def grows(self, key: Key) -> bool:
+        """Whether something is pushed to a list that is sent."""
+        return key in self._grown
+
     def in_turns(self, node: Node) -> Node | None:
         """The loop around a node in which a model is asked, within its function."""
         for outer in around(node):
