@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -33,10 +34,13 @@ _PROMPT_PATH = re.compile(r"prompt|persona|(?:^|[/_.-])(?:llm|agents?)(?=[/_.-])
 
 def talks_to_model(source: Source) -> bool:
     """Whether a module's text or path has to do with models or with prompts for them."""
-    text = source.text
-    return any(
-        found for found in (_PROMPT_PATH.search(source.called), _MODELS.search(text), _PROMPTS.search(text))
-    )
+    return _talks(source.called, source.text)
+
+
+@lru_cache(maxsize=8)  # asked for each function of a module, one module after another
+def _talks(called: str, text: str) -> bool:
+    patterns = ((_PROMPT_PATH, called), (_MODELS, text), (_PROMPTS, text))
+    return any(pattern.search(where) is not None for pattern, where in patterns)
 
 
 def doubted(parts: tuple[Part, ...]) -> tuple[Part, ...]:
