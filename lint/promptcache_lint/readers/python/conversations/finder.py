@@ -84,6 +84,10 @@ _HINTS = (
     ),
     *(
         "asyncio.wait(",
+        "gather(",
+        "create_task(",
+        "submit(",
+        "start_soon(",
         "list_tools",
         "mcp",
         "MCP",
@@ -114,7 +118,13 @@ _RECOGNISERS = (
     (edits, ()),
     (switches, ()),
     (replays, ("think", "reasoning", "dumps", "assistant", "aimessage", "aichatmessage")),
-    (results, ("as_completed", "imap_unordered", "wait(", "_tools", "mcp")),
+    (
+        results,
+        (
+            *("as_completed", "imap_unordered", "wait(", "_tools", "mcp", "gather(", "create_task("),
+            *("ensure_future(", "start_soon(", ".map(", "submit("),
+        ),
+    ),
     (summaries, ("summar", "condens", "compact", "compress")),
     (images, ("detail", "sign", "blob_sas", "save")),
     (moving, ()),

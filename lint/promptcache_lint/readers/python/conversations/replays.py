@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
+from promptcache_lint.readers.python.conversations.kinds_kept import keeps_some_kinds, loop_keeps_some_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +37,10 @@ _STRIPPED = "`{}` respaces the model's answer before it is sent back; a server t
 
 def replays(facts: Facts) -> Iterator[Practice]:
     """PC206, PC505 and PC507."""
-    for node in facts.of(ast.ListComp, ast.GeneratorExp, ast.Call, ast.Delete, ast.Dict):
+    for node in facts.of(ast.ListComp, ast.GeneratorExp, ast.Call, ast.Delete, ast.Dict, ast.For):
         match node:
+            case ast.For():
+                yield from _looped(node, facts)
             case ast.ListComp() | ast.GeneratorExp():
                 yield from _filtered(node, facts)
             case ast.Call():
@@ -65,6 +68,14 @@ def _filtered(node: ast.ListComp | ast.GeneratorExp, facts: Facts) -> Iterator[P
         if _REASONING.search(said) and ("!=" in said or "not in" in said) and _sent_back(node, facts):
             yield facts.practice("PC505", Severity.WARNING, node, _DROPPED.format(facts.label(node)))
             return
+    if keeps_some_kinds(node, facts) and _sent_back(node, facts):
+        yield facts.practice("PC505", Severity.WARNING, node, _DROPPED.format(facts.label(node)))
+
+
+def _looped(node: ast.For, facts: Facts) -> Iterator[Practice]:
+    """``for b in response.content: if b.type == "text": parts.append(b)``."""
+    if loop_keeps_some_kinds(node, facts, lambda name: _used_in_message(name, facts)):
+        yield facts.practice("PC505", Severity.WARNING, node.iter, _DROPPED.format(facts.label(node.iter)))
 
 
 def _sent_back(node: ast.AST, facts: Facts) -> bool:

@@ -17,6 +17,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     role_of,
     spell,
 )
+from promptcache_lint.readers.python.conversations.gathered import gathered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,7 @@ def results(facts: Facts) -> Iterator[Practice]:
                 yield from _finished(node, facts)
             case ast.Call():
                 yield from _listed(node, facts)
+                yield from gathered(node, facts)
             case ast.Dict():
                 yield from _remote(node, facts)
 

@@ -1,0 +1,112 @@
+"""Answers of which only some kinds of blocks are sent back, where the model has been asked to think."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["keeps_some_kinds", "loop_keeps_some_kinds"]
+
+_THINKS = re.compile(
+    r"budget_tokens|thinking\s*=\s*(?!None|False)|[\"']thinking[\"']\]?\s*[:=]\s*(?!None|False)|adaptive_thinking"
+    r"|reasoning(?:_effort)?\s*=\s*(?!None|False)"
+)
+_KEPT = {"text", "tool_use", "server_tool_use", "output_text", "function_call", "message"}
+_CLASSES = re.compile(r"(?:.*\.)?(?:Text|ToolUse)(?:Block|Content|Part)\w*")
+_COPIES = {"model_dump", "to_dict", "dict", "copy", "asdict"}
+
+
+def keeps_some_kinds(node: ast.ListComp | ast.GeneratorExp, facts: Facts) -> bool:
+    """Whether only text and calls are taken over: ``[b for b in r.content if b.type == "text"]``."""
+    generator = node.generators[0]
+    block = spell(generator.target)
+    if not block or not _is_itself(node.elt, block) or not _thinks(facts):
+        return False
+    return any(_names_kinds(test, block) for test in generator.ifs) and _is_content(generator.iter)
+
+
+def loop_keeps_some_kinds(loop: ast.For, facts: Facts, sent_back: Callable[[str], bool]) -> bool:
+    """The same in a loop: ``if b.type == "text": parts.append(b)``, where the parts are sent back."""
+    block = spell(loop.target)
+    if not block or not _is_content(loop.iter) or not _thinks(facts):
+        return False
+    written = ast.unparse(loop)
+    if "thinking" in written or "reasoning" in written or _takes_the_rest(loop, block):
+        return False
+    lists = {
+        spell(node.func.value)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
+        if any(_is_of(argument, block) for argument in node.args)
+        if any(isinstance(outer, ast.If) and _names_kinds(outer.test, block) for outer in facts.around(node))
+    }
+    return any(sent_back(name) for name in sorted(lists - {""}))
+
+
+def _takes_the_rest(loop: ast.For, block: str) -> bool:
+    """Whether blocks are taken whatever their kind: behind a last ``else``, or outside of tests."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.If) and _names_kinds(node.test, block):
+            rest = node.orelse
+            if rest and not (len(rest) == 1 and isinstance(rest[0], ast.If)):
+                return any(_is_of(inner, block) for inner in rest)
+    return False
+
+
+def _thinks(facts: Facts) -> bool:
+    return _THINKS.search(facts.module.source.text) is not None
+
+
+def _is_content(node: ast.expr) -> bool:
+    return spell(node).rpartition(".")[2] in {"content", "output", "blocks"}
+
+
+def _is_itself(node: ast.expr, block: str) -> bool:
+    """The block, or a copy of it."""
+    match node:
+        case ast.Name(id=name):
+            return name == block
+        case ast.Call():
+            return called_name(node).rpartition(".")[2] in _COPIES and _is_of(node, block)
+        case _:
+            return False
+
+
+def _is_of(node: ast.AST, block: str) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id == block for inner in ast.walk(node))
+
+
+def _names_kinds(test: ast.expr, block: str) -> bool:
+    """Whether a test lets pass no more than some kinds that are named: by comparison, or by class."""
+    match test:
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return all(_names_kinds(value, block) for value in values)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(_names_kinds(value, block) for value in values)
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[kind]):
+            return _is_kind(left, block) and constant(kind) in _KEPT
+        case ast.Compare(
+            left=left, ops=[ast.In()], comparators=[ast.Tuple() | ast.List() | ast.Set() as kinds]
+        ):
+            named = [constant(kind) for kind in kinds.elts]
+            return _is_kind(left, block) and bool(named) and all(kind in _KEPT for kind in named)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), given]):
+            classes = given.elts if isinstance(given, ast.Tuple) else [given]
+            return name == block and all(_CLASSES.fullmatch(spell(each)) for each in classes)
+        case _:
+            return False
+
+
+def _is_kind(node: ast.expr, block: str) -> bool:
+    """``b.type``, ``b["type"]``, ``b.get("type")``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        return spell(node.func.value) == block and bool(node.args) and constant(node.args[0]) == "type"
+    return spell(node) == f"{block}.type"
