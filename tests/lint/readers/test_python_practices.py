@@ -118,3 +118,161 @@ def test_options_that_are_chosen_in_place():
 @pytest.mark.parametrize("body", SETTINGS.values(), ids=SETTINGS)
 def test_options_that_hold(body):
     assert _asked(body, "messages, **options") == []
+
+
+THINKS = """
+def loop(messages, tools, run):
+    while True:
+        r = client.messages.create(model="m", thinking={THINKING}, tools=tools, messages=messages)
+        BODY
+        messages.append({"role": "user", "content": [run(b) for b in r.content if b.type == "tool_use"]})
+"""
+ENABLED = '{"type": "enabled", "budget_tokens": 4000}'
+KEPT = 'messages.append({"role": "assistant", "content": [b for b in r.content if TEST]})'
+IN_A_LOOP = """parts = []
+for b in r.content:
+    if b.type == "text":
+        parts.append({"type": "text", "text": b.text})
+    elif b.type == "tool_use":
+        parts.append(b.model_dump())
+messages.append({"role": "assistant", "content": parts})"""
+DROPPED = {
+    "either": KEPT.replace("TEST", 'b.type == "text" or b.type == "tool_use"'),
+    "one of": KEPT.replace("TEST", 'b.type in ("text", "tool_use")'),
+    "one of a set": KEPT.replace("TEST", 'b.get("type") in {"text", "tool_use"}'),
+    "of a class": KEPT.replace("TEST", "isinstance(b, (TextBlock, ToolUseBlock))"),
+    "dumped": KEPT.replace("[b for", "[b.model_dump() for").replace("TEST", 'b.type in ["text", "tool_use"]'),
+    "by a name": 'kept = [b for b in r.content if b.type in ("text", "tool_use")]\n'
+    'messages.append({"role": "assistant", "content": kept})',
+    "in a loop": IN_A_LOOP,
+}
+NOT_DROPPED = {
+    "all": 'messages.append({"role": "assistant", "content": r.content})',
+    "with the thinking": KEPT.replace("TEST", 'b.type in ("text", "tool_use", "thinking")'),
+    "shown": 'print([b for b in r.content if b.type == "text"])',
+    "the rest too": IN_A_LOOP.replace('elif b.type == "tool_use"', "else"),
+    "the text is joined for show": 'show("".join(b.text for b in r.content if b.type == "text"))',
+}
+
+
+def _thought(body: str, thinking: str = ENABLED) -> list[str]:
+    return _codes(
+        HEAD + THINKS.replace("{THINKING}", thinking).replace("BODY", body.replace("\n", "\n        "))
+    )
+
+
+@pytest.mark.parametrize("body", DROPPED.values(), ids=DROPPED)
+def test_reasoning_that_is_dropped_by_what_is_kept(body):
+    assert _thought(body) == ["PC505"]
+    assert _thought(body, "None") == []
+
+
+@pytest.mark.parametrize("body", NOT_DROPPED.values(), ids=NOT_DROPPED)
+def test_reasoning_that_is_not(body):
+    assert _thought(body) == []
+
+
+RUN_ALL = """
+import asyncio
+async def turn(messages, calls, run):
+    async def one(c):
+        out = await run(c)
+        messages.append({"role": "tool", "tool_call_id": c.id, "content": out})
+    BODY
+    return await client.messages.create(model="m", max_tokens=9, messages=messages)
+async def other(talk, c):
+    talk.append({"role": "tool", "tool_call_id": c.id, "content": await c()})
+async def given(c):
+    return {"role": "tool", "tool_call_id": c.id, "content": await c()}
+"""
+AT_ONCE = {
+    "gathered": "await asyncio.gather(*(one(c) for c in calls))",
+    "tasks": "tasks = [asyncio.create_task(one(c)) for c in calls]\nawait asyncio.gather(*tasks)",
+    "coroutines by a name": "jobs = [one(c) for c in calls]\nawait asyncio.gather(*jobs)",
+    "a group": "async with TaskGroup() as group:\n    for c in calls:\n        group.create_task(one(c))",
+    "a function of the module": "await asyncio.gather(*[other(messages, c) for c in calls])",
+    "threads": "def now(c):\n    messages.append({'role': 'tool', 'tool_call_id': c.id, 'content': run(c)})\n"
+    "with ThreadPoolExecutor() as pool:\n    list(pool.map(now, calls))",
+}
+IN_ORDER = {
+    "one by one": "for c in calls:\n    await one(c)",
+    "given back": "messages.extend(await asyncio.gather(*(given(c) for c in calls)))",
+    "a single one": "await asyncio.gather(one(calls[0]), log(calls))",
+    "before it waits": "async def first(c):\n    messages.append({'role': 'user', 'content': c.text})\n"
+    "    await run(c)\nawait asyncio.gather(*(first(c) for c in calls))",
+    "something else": "async def note(c):\n    timings.append(await run(c))\n"
+    "await asyncio.gather(*(note(c) for c in calls))",
+}
+
+
+@pytest.mark.parametrize("body", AT_ONCE.values(), ids=AT_ONCE)
+def test_results_that_are_added_as_they_finish(body):
+    assert _codes(HEAD + RUN_ALL.replace("BODY", body.replace("\n", "\n    "))) == ["PC304"]
+
+
+@pytest.mark.parametrize("body", IN_ORDER.values(), ids=IN_ORDER)
+def test_results_that_are_added_in_order(body):
+    assert _codes(HEAD + RUN_ALL.replace("BODY", body.replace("\n", "\n    "))) == []
+
+
+AGENT = """
+class Agent:
+    def __init__(self):
+        self.active = MADE
+    def register(self, name):
+        self.active.add(name)
+    def tools(self):
+        return LISTED
+    def step(self, messages):
+        r = client.messages.create(model="m", messages=messages, tools=GIVEN)
+        for c in r.content:
+            GROWS
+        messages.append({"role": "assistant", "content": r.content})
+"""
+NAMED = "[{'name': n, 'input_schema': {}} for n in self.active]"
+ENABLE = """self.enable(c.name)
+    def enable(self, name):
+        self.active.add(name)
+    def note(self, messages, r):
+        pass"""
+GROWING = {
+    "by a method": ("set()", NAMED, "self.tools()", "self.active.add(c.name)"),
+    "sorted": (
+        "set()",
+        NAMED.replace("self.active", "sorted(self.active)"),
+        "self.tools()",
+        "self.active.add(c.name)",
+    ),
+    "in place": ("set()", "[]", "[TOOLS[n] for n in self.active]", "self.active.update(c.names)"),
+    "a list": ("[]", "[]", "self.active", "self.active.append(c.tool)"),
+    "a dict": ("{}", "[]", "list(self.active.values())", "self.active[c.name] = c.tool"),
+    "joined": ("set()", NAMED, "self.tools()", "self.active |= {c.name}"),
+    "by another method": ("set()", NAMED, "self.tools()", ENABLE),
+}
+FIXED = {
+    "only when registered": (
+        "set(NAMES)",
+        NAMED.replace("self.active", "sorted(self.active)"),
+        "self.tools()",
+        "print(c)",
+    ),
+    "something else grows": ("['a']", NAMED, "self.tools()", "self.used.add(c.name)"),
+    "of the module": ("['a']", "TOOLS", "self.tools()", "self.active.append(c.name)"),
+}
+
+
+def _agent(made: str, listed: str, given: str, grows: str) -> list[str]:
+    text = (
+        AGENT.replace("MADE", made).replace("LISTED", listed).replace("GIVEN", given).replace("GROWS", grows)
+    )
+    return [code for code in _codes(HEAD + text) if code != "PC301"]
+
+
+@pytest.mark.parametrize(("made", "listed", "given", "grows"), GROWING.values(), ids=GROWING)
+def test_tools_that_grow_with_the_conversation(made, listed, given, grows):
+    assert _agent(made, listed, given, grows) == ["PC302"]
+
+
+@pytest.mark.parametrize(("made", "listed", "given", "grows"), FIXED.values(), ids=FIXED)
+def test_tools_that_do_not(made, listed, given, grows):
+    assert _agent(made, listed, given, grows) == []

@@ -17,6 +17,7 @@ from promptcache_lint.readers.python.conversations.choices import (
     variants,
 )
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
+from promptcache_lint.readers.python.conversations.growing import growth
 from promptcache_lint.readers.python.conversations.options import options_of
 
 if TYPE_CHECKING:
@@ -165,6 +166,11 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
     in_loop = loop is not None and isinstance(value, ast.ListComp) and facts.turns(value) is not None
     severity = Severity.ERROR if in_loop else Severity.WARNING  # what a call gives may be the same each time
     says = _SAYS["PC302"].format(facts.label(value))
+    grown = growth(value, facts)
+    if grown is not None:
+        node, sure = grown
+        yield facts.practice("PC302", sure, value, says, source=node)
+        return
     if isinstance(value, ast.ListComp):
         if _filters_by_turn(value):
             yield facts.practice("PC302", severity, value, says)
