@@ -49,7 +49,7 @@ _PROMPT_HINTS: dict[str, tuple[str, ...]] = {
     "function": ('"function"', "'function'"),
     "input_schema": (),
     "toolspec": (),
-    "invoke": ("invoke(",),
+    "invoke": ("invoke({", "invoke(dict("),
     "format_messages": (),
 }
 """What hints at prompts in lower-case text: a word by itself, or, where it is too common, in these forms."""

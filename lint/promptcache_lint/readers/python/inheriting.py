@@ -51,10 +51,15 @@ class Inheritance:
             known = self._suspects[cls] = []
             for base in self._above(cls) if cls.node.bases else ():
                 for name in cls.methods.keys() & base.methods.keys():
-                    dunder = name.startswith("__")
-                    if not dunder and self._machine.relevance.yields_source(cls.methods[name]):
+                    if not name.startswith("__") and self._is_suspect(cls.methods[name], base):
                         known.append(name)
         return known
+
+    def _is_suspect(self, method: Function, base: Class) -> bool:
+        """Whether a method may give something volatile, and another one of the base says its name."""
+        relevance, name = self._machine.relevance, method.name
+        others = (each for key, each in base.methods.items() if key != name)
+        return any(name in relevance.words(each) for each in others) and relevance.yields_source(method)
 
     def _volatile(self, cls: Class) -> list[str]:
         """Those of the suspects that do give something volatile."""
