@@ -6,6 +6,8 @@ A `FileLinter` holds what the files of one run share. Which files there are, and
 
 from __future__ import annotations
 
+import codecs
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from promptcache_lint.result_cache import ResultCache
     from promptcache_lint.settings import Settings
 
-__all__ = ["FileLinter", "FileResult", "read_text"]
+__all__ = ["FileLinter", "FileResult", "encoding_of", "read_text"]
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,9 @@ class FileLinter:
 
 LARGEST_FILE = 8 << 20
 """Bytes beyond which a file is data, not a prompt."""
+_PYTHON = {".py", ".pyi"}
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:[#\r].*)?$")
 
 
 def read_text(path: Path) -> str:
@@ -159,15 +164,33 @@ def read_text(path: Path) -> str:
             raise UnreadableFileError(
                 f"Not read: {size / 2**20:.1f} MiB, and no prompt is larger than {limit}."
             )
-        text = path.read_bytes().decode("utf-8-sig")
+        data = path.read_bytes()
+        text = data.decode(encoding_of(path, data))
+    except LookupError as error:
+        raise UnreadableFileError(f"Cannot be read: {error}.") from error
     except UnicodeDecodeError as error:
         before = error.object[: error.start]
         row = before.count(b"\n") + 1
         column = error.start - (before.rfind(b"\n") + 1) + 1
-        raise UnreadableFileError(f"Not UTF-8: {error.reason}.", row=row, column=column) from error
+        raise UnreadableFileError(
+            f"Not {error.encoding.upper()}: {error.reason}.", row=row, column=column
+        ) from error
     except OSError as error:
         raise UnreadableFileError(f"Cannot be read: {error.strerror}.") from error
     return text.replace("\r\n", "\n")
+
+
+def encoding_of(path: Path, data: bytes) -> str:
+    """UTF-8, or what a Python file says in one of its first two lines (PEP 263)."""
+    if path.suffix.lower() not in _PYTHON or data.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    for line in data.split(b"\n", 2)[:2]:
+        match = _CODING.match(line)
+        if match is not None:
+            return match[1].decode("ascii")
+        if not _BLANK.match(line):
+            break
+    return "utf-8-sig"
 
 
 def _unreadable(shown: str, error: UnreadableFileError, settings: Settings) -> list[Finding]:

@@ -239,3 +239,35 @@ def test_a_broken_file_that_imports_a_client_is_told_in_a_folder_too(tmp_path, m
         ("PC900", "old.py"),
         ("PC900", "open.ts"),
     ]
+
+
+@pytest.mark.parametrize(
+    "cookie", ["# -*- coding: latin-1 -*-", "#!/usr/bin/python\n# vim: set fileencoding=iso-8859-1 :"]
+)
+def test_python_in_an_encoding_of_its_own(tree, cookie):
+    before = cookie + "\n" + FIXABLE.format("\u00e6\u00f8 ", RULES)
+    (tree / "agent.py").write_bytes(before.encode("latin-1"))
+    assert [finding.code for finding in lint_paths(["."]).findings] == ["PC201"]
+    assert main([".", "--fix"]) == 0
+    after = before.replace("(profile) +", "(profile, sort_keys=True) +").encode("latin-1")
+    assert (tree / "agent.py").read_bytes() == after
+
+
+@pytest.mark.parametrize("head", ["# coding: klingon\n", "x = 1\n\n# coding: latin-1\n", "# coding: ascii\n"])
+def test_python_in_no_known_encoding(tree, head):
+    (tree / "agent.py").write_bytes(head.encode() + b"PROMPT = '\xe6'\n")
+    assert [finding.code for finding in lint_paths(["."]).findings] == ["PC900"]
+
+
+def test_what_yaml_refuses_is_said_in_one_line(tree):
+    (tree / "prompt.yaml").write_text("system: You are\nprompt: a\0b\n")
+    (found,) = [each for each in lint_paths(["prompt.yaml"]).findings if each.code == "PC900"]
+    assert "\n" not in found.message
+    assert (found.place.row, found.place.column) == (2, 10)
+
+
+@pytest.mark.parametrize(("text", "count"), [("var a=1;" * 30_000, 1), ("var a=1;\n" * 30_000, 0)])
+def test_a_bundle_that_is_asked_for_is_said_to_be_one(tree, text, count):
+    (tree / "app.js").write_text('const systemPrompt = "You are a clerk.";' + text)
+    assert [found.code for found in lint_paths(["app.js"]).findings] == ["PC900"] * count
+    assert lint_paths(["."]).findings[0].place.path == "agent.py"

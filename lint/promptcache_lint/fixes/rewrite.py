@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.fixes.edits import apply_edits
 from promptcache_lint.readers.reading import InputFile
-from promptcache_lint.run_file import FileLinter
+from promptcache_lint.run_file import FileLinter, encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -124,15 +124,20 @@ def write(changed: Rewritten) -> str:
         data = path.read_bytes()
         mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         text = changed.after
-        if data.removeprefix(mark).replace(b"\r\n", b"\n") != changed.before.encode("utf-8", "surrogatepass"):
+        encoding = encoding_of(path, data).removesuffix("-sig")
+        if data.removeprefix(mark).replace(b"\r\n", b"\n") != changed.before.encode(
+            encoding, "surrogatepass"
+        ):
             return "it was changed meanwhile"
         if b"\r\n" in data:
             if data.count(b"\r\n") != data.count(b"\n"):
                 return "its line ends are of both kinds"
             text = text.replace("\n", "\r\n")
-        _replace(path, mark + text.encode("utf-8", "surrogatepass"))
+        _replace(path, mark + text.encode(encoding, "surrogatepass"))
     except FileNotFoundError:
         return "it is gone"
+    except UnicodeError:
+        return "its encoding lacks a character"
     except OSError as error:
         return f"it cannot be written ({error.strerror})"
     return ""

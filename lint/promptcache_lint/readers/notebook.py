@@ -116,11 +116,22 @@ def _code_cells(document: Node) -> Iterator[Node]:
     if isinstance(sheets, Items):
         lists += [sheet.get("cells") for sheet in sheets.items if isinstance(sheet, Entries)]
     for cells in lists:
-        for cell in cells.items if isinstance(cells, Items) else ():
-            if isinstance(cell, Entries) and cell.text("cell_type") == "code":
-                source = cell.get("source") or cell.get("input")
-                if source is not None:
-                    yield source
+        if cells is not None and not isinstance(cells, Items):
+            raise UnreadableFileError("Not a notebook: its cells are no list.")
+        for cell in cells.items if cells is not None else ():
+            if not isinstance(cell, Entries):
+                raise UnreadableFileError("Not a notebook: a cell in it is no object.")
+            source = cell.get("source") or cell.get("input")
+            if cell.text("cell_type") == "code" and source is not None:
+                if not _is_text(source):
+                    raise UnreadableFileError("Not a notebook: the source of a cell in it is no text.")
+                yield source
+
+
+def _is_text(source: Node) -> bool:
+    """Whether a cell's source is a string or a list of strings."""
+    lines = source.items if isinstance(source, Items) else (source,)
+    return all(isinstance(line, Scalar) and isinstance(line.value, str) for line in lines)
 
 
 def _lines(cell: Node, source: Source) -> Iterator[_Line]:

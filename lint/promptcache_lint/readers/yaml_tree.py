@@ -34,8 +34,12 @@ def parse_yaml(text: str) -> Iterator[Node]:
         mark = error.problem_mark or error.context_mark
         row, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         raise UnreadableFileError(f"Not valid YAML: {error.problem}.", row=row, column=column) from error
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        row, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise UnreadableFileError(f"Not valid YAML: {error.reason}.", row=row, column=column) from error
     except yaml.YAMLError as error:
-        raise UnreadableFileError(f"Not valid YAML: {error}.") from error
+        raise UnreadableFileError(f"Not valid YAML: {' '.join(str(error).split())}.") from error
     except RecursionError as error:
         raise UnreadableFileError("The file is nested too deeply.") from error
 

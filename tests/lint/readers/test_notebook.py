@@ -70,9 +70,16 @@ def test_suppression(alone):
 
 
 def test_what_is_no_notebook_is_said_once():
-    for text in ("[]", "{", '"prompt"'):
-        assert [finding.code for finding in found(text)] == ["PC900"]
-    assert found('{"cells": 3, "worksheets": [1, {"cells": {}}]}') == ()
+    cell = '{"cell_type": "code", "source": %s}'
+    cells = ("3", "[7]", f"[{cell % 3}]", f"[{cell % 'null'}]", f"[{cell % '[1]'}]", "{}")
+    for text in ("[]", "{", '"prompt"', *(f'{{"cells": {each}}}' for each in cells)):
+        assert [finding.code for finding in found(text)] == ["PC900"], text
+    for text in (
+        "{}",
+        '{"cells": []}',
+        '{"cells": [{"cell_type": "raw", "source": 3}, {"cell_type": "code"}]}',
+    ):
+        assert found(text) == ()
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["TypeScriptReader"]
 
 _MOST_FUNCTIONS = 2000
+_LARGEST = 2_000_000
+_LARGEST_MINIFIED = 200_000
+"""Characters beyond which code, or minified code, is a bundle: what a program was made into."""
+_LONG_LINES = 400
 _MOST_LOST = 0.2
 """The share of a file that may be unreadable before that is said."""
 
@@ -40,8 +44,10 @@ class TypeScriptReader:
         """The prompts in the file, with what reaches them from other modules of the tree.
 
         Raises `MissingExtraError`, once in a run, where tree-sitter is not installed, and
-        `UnreadableFileError` for a file with so little valid syntax that nothing was found in it.
+        `UnreadableFileError` for a bundle that was asked for, and for a file with so little valid syntax that
+        nothing was found in it.
         """
+        _refuse_bundle(file)
         if not self.may_hold_prompt(file, workspace):
             shipped = file.asked or is_shipped(file.source.called, file.source.text)
             if shipped and imports_client(file.source.text) and is_installed():
@@ -84,6 +90,15 @@ class TypeScriptReader:
         module = Module(Path(source.path), source, tree, data)
         for node in comments(tree.root_node):
             yield module.place(node), module.text(node)
+
+
+def _refuse_bundle(file: InputFile) -> None:
+    """Say that a bundle is not read; in a folder such files are passed over."""
+    size = len(file.source.text)
+    minified = size > _LARGEST_MINIFIED and size / (file.source.text.count("\n") + 1) > _LONG_LINES
+    if file.asked and (size > _LARGEST or minified):
+        what = f"Not read: {size / 2**20:.1f} MiB of code is a bundle, and no source."
+        raise UnreadableFileError(f"{what} Lint what it was made of.")
 
 
 def _refuse_broken(module: Module, file: InputFile) -> None:
