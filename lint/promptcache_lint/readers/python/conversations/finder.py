@@ -105,6 +105,8 @@ _HINTS = (
         "ondens",
         "sign",
         ".save(",
+        "image_url",
+        "input_image",
         "detail",
         "cache_control",
         "cachePoint",
@@ -126,7 +128,7 @@ _RECOGNISERS = (
         ),
     ),
     (summaries, ("summar", "condens", "compact", "compress")),
-    (images, ("detail", "sign", "blob_sas", "save")),
+    (images, ("detail", "sign", "blob_sas", "save", "image")),
     (moving, ()),
     (schemas, ("sort", "canonical", "_keys")),
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
+from promptcache_lint.readers.python.conversations.image_makers import made_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,8 +41,10 @@ def images(facts: Facts) -> Iterator[Practice]:
                 yield from _lowered(node, target, facts)
             case ast.Call() if _SIGNS.fullmatch(called_name(node)):
                 yield from _signed(node, facts)
-            case ast.Call(func=ast.Attribute(attr="save")):
+            case ast.Call() if _encodes(node):
                 yield from _encoded(node, facts)
+            case ast.Call():
+                yield from _through_helper(node, facts)
             case ast.Dict():
                 yield from _detail(node, facts)
 
@@ -91,15 +94,83 @@ def _is_image_part(node: ast.Dict) -> bool:
     return bool(said & {"image_url", "input_image", "image"})
 
 
+def _through_helper(node: ast.Call, facts: Facts) -> Iterator[Practice]:
+    """``{"url": link(turn.key)}``, where `link` signs; ``encode(turn.path)``, where it compresses."""
+    name = called_name(node)
+    if name.startswith("?") or not (node.args or node.keywords):
+        return
+    signed = made_by(name, facts, lambda call: _SIGNS.fullmatch(called_name(call)) is not None)
+    if signed is not None:
+        if _in_image(node, facts):
+            severity = Severity.ERROR if _over_history(node, facts) else Severity.WARNING
+            yield facts.practice("PC701", severity, signed, _SIGNED.format(facts.label(signed)), source=node)
+        return
+    saved = made_by(name, facts, _encodes)
+    if saved is not None and _in_image(node, facts) and _is_earlier(node, facts):
+        yield facts.practice("PC701", _loss(saved), saved, _ENCODED.format(facts.label(saved)), source=node)
+
+
+def _encodes(node: ast.Call) -> bool:
+    """``image.save(buffer, format="JPEG")``, ``cv2.imencode(".jpg", frame)``."""
+    if called_name(node).endswith("imencode"):
+        return True
+    is_save = isinstance(node.func, ast.Attribute) and node.func.attr == "save" and bool(node.args)
+    return is_save and any(keyword.arg in {"format", "quality"} for keyword in node.keywords)
+
+
 def _encoded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
-    """``image.save(buffer, format="JPEG")`` for each message of the history."""
-    has_format = any(keyword.arg in {"format", "quality"} for keyword in node.keywords)
-    if has_format and _over_history(node, facts):
-        formats = [constant(keyword.value) for keyword in node.keywords if keyword.arg == "format"]
-        severity = (
-            Severity.INFO if formats == ["PNG"] else Severity.WARNING
-        )  # nothing is lost, so it is the same
-        yield facts.practice("PC701", severity, node, _ENCODED.format(facts.label(node)))
+    """An image that is compressed where it is sent, in front of the history or all through it."""
+    part = _part_with(node, facts)
+    if _over_history(node, facts) or (part is not None and _is_in_front(part, facts)):
+        yield facts.practice("PC701", _loss(node), node, _ENCODED.format(facts.label(node)))
+
+
+def _loss(node: ast.Call) -> Severity:
+    """How grave it is to encode again: where nothing is lost, the bytes are the same."""
+    formats = [constant(keyword.value) for keyword in node.keywords if keyword.arg == "format"]
+    return Severity.INFO if formats == ["PNG"] else Severity.WARNING
+
+
+def _is_earlier(node: ast.AST, facts: Facts) -> bool:
+    """Whether an image stands in each message of a history that is built anew, or in front of a history."""
+    return _over_history(node, facts) or any(
+        _is_in_front(outer, facts) for outer in facts.around(node) if isinstance(outer, ast.Dict)
+    )
+
+
+def _part_with(node: ast.Call, facts: Facts) -> ast.Dict | None:
+    """The image part that is made of what a call has written into a buffer."""
+    names = {spell(argument) for argument in node.args} - {""}
+    for _ in range(3):
+        names |= {
+            spell(target)
+            for other in facts.of(ast.Assign)
+            if isinstance(other, ast.Assign)
+            and any(spell(inner) in names for inner in ast.walk(other.value) if isinstance(inner, ast.Name))
+            for target in other.targets
+        }
+    for other in facts.of(ast.Dict):
+        assert isinstance(other, ast.Dict)
+        held = {spell(inner) for inner in ast.walk(other) if isinstance(inner, ast.Name)}
+        if _is_image_part(other) and held & names:
+            return other
+    return None
+
+
+def _is_in_front(part: ast.Dict, facts: Facts) -> bool:
+    """Whether a message is written in front of a history that is put into the same list."""
+    inner: ast.AST = part
+    for outer in facts.around(part):
+        if isinstance(outer, ast.List) and inner in outer.elts:
+            behind = outer.elts[outer.elts.index(inner) + 1 :]
+            if any(isinstance(each, ast.Starred) and facts.conviction(each.value) for each in behind):
+                return True
+        if isinstance(outer, ast.BinOp) and inner is outer.left and facts.conviction(outer.right):
+            return True
+        if isinstance(outer, ast.stmt):
+            return False
+        inner = outer
+    return False
 
 
 def _detail(node: ast.Dict, facts: Facts) -> Iterator[Practice]:
