@@ -39,6 +39,7 @@ _COUNTS = (
     "lost_tokens",
 )
 _MONEY = ("lost_usd", "saved_usd")
+_RATE = ("reported_prompt_tokens", "cached_tokens")
 
 
 class Series:
@@ -56,7 +57,7 @@ class Series:
         Money is None in steps for which no price is known.
         """
         span = Span.ending_at(window, now)
-        rows = self._rows(span, None, template, tenant)
+        rows = self._rows(span, None, template, tenant, (*_COUNTS, *_MONEY))
         with self._engine.connect() as connection:
             causes = causes_by_step(connection, span, template, tenant)
         told = {"window": window, "start": span.start, "step_s": span.step_s}
@@ -66,7 +67,7 @@ class Series:
         """Each template's token hit rate step by step, None where nothing was reported."""
         span = Span.ending_at(window, now)
         found: dict[str, list[float | None]] = {}
-        for row in self._rows(span, "name", None, tenant):
+        for row in self._rows(span, "name", None, tenant, _RATE):
             line = found.setdefault(row["name"], [None] * span.steps)
             reported = row["reported_prompt_tokens"]
             if 0 <= row["step"] < span.steps and reported:
@@ -113,17 +114,24 @@ class Series:
         return {**about, "places": found, "behind": behind}
 
     def _rows(
-        self, span: Span, by: Literal["name"] | None, template: str | None, tenant: str | None
+        self,
+        span: Span,
+        by: Literal["name"] | None,
+        template: str | None,
+        tenant: str | None,
+        summed: tuple[str, ...],
     ) -> Sequence[Mapping[str, Any]]:
         ask = _from_requests if span.step_s < _HOUR else _from_hours
         with self._engine.connect() as connection:
-            rows = connection.execute(ask(span, by, template, tenant)).mappings()
+            rows = connection.execute(ask(span, by, template, tenant, summed)).mappings()
             return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-def _from_hours(span: Span, by: str | None, template: str | None, tenant: str | None) -> Select[Any]:
+def _from_hours(
+    span: Span, by: str | None, template: str | None, tenant: str | None, summed: tuple[str, ...]
+) -> Select[Any]:
     keys = _keys((hours.c.hour * _HOUR - span.start) // span.step_s, hours.c.name, by)
-    sums = [func.sum(hours.c[name]).label(name) for name in (*_COUNTS, *_MONEY)]
+    sums = [func.sum(hours.c[name]).label(name) for name in summed]
     statement = select(*keys, *sums).where(hours.c.hour >= span.start // _HOUR)
     if template is not None:
         statement = statement.where(hours.c.name == template)
@@ -132,7 +140,9 @@ def _from_hours(span: Span, by: str | None, template: str | None, tenant: str | 
     return statement.group_by(*keys)
 
 
-def _from_requests(span: Span, by: str | None, template: str | None, tenant: str | None) -> Select[Any]:
+def _from_requests(
+    span: Span, by: str | None, template: str | None, tenant: str | None, summed: tuple[str, ...]
+) -> Select[Any]:
     columns = requests.c
     known = columns.reported & columns.prompt_tokens.is_not(None)
     reusable = func.coalesce(columns.reusable_tokens, columns.cached_tokens)
@@ -149,7 +159,7 @@ def _from_requests(span: Span, by: str | None, template: str | None, tenant: str
         "saved_usd": func.sum(columns.saved_usd),
     }
     keys = _keys(whole((columns.time - span.start) / span.step_s), columns.template, by)
-    statement = select(*keys, *(value.label(name) for name, value in values.items()))
+    statement = select(*keys, *(values[name].label(name) for name in summed))
     statement = statement.where(columns.time >= span.start)
     if template is not None:
         # Not the bare column: its index would be taken, and hold all of the template's past.

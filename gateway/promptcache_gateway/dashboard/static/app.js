@@ -6,12 +6,14 @@ import { Trouble } from "./parts.js";
 import { link, readRoute } from "./route.js";
 import { EngineView } from "./views/engine.js";
 import { FleetsView } from "./views/fleets.js";
+import { Nowhere } from "./views/nowhere.js";
 import { Overview } from "./views/overview.js";
 import { RequestView } from "./views/request.js";
 import { RequestsView } from "./views/requests.js";
 import { TemplateView } from "./views/template.js";
 
 const LAST = 20;
+const FEW = 10;
 const PAGE = 50;
 
 // Each view with what it needs. `poll`: seconds after which it is fetched again though nothing was told.
@@ -22,27 +24,31 @@ const VIEWS = {
   request: { title: (names) => names[1], show: RequestView, load: (names) => get(`requests/${encodeURIComponent(names[1])}`), still: true },
   engine: { title: "Engine", show: EngineView, load: loadEngine, poll: 2 },
   fleets: { title: "Fleets", show: FleetsView, load: () => get("replicas"), poll: 2 },
+  nowhere: { title: "Not found", show: Nowhere, load: async () => ({}), still: true },
 };
 
-function viewOf([kind, name]) {
-  if (kind === "templates" && name) return "template";
+function viewOf([kind, name, ...more]) {
+  if (more.length) return "nowhere";
+  if (kind === "templates") return name ? "template" : "overview";
   if (kind === "requests") return name ? "request" : "requests";
-  return kind === "engine" || kind === "fleets" ? kind : "overview";
+  if (name) return "nowhere";
+  return { "": "overview", engine: "engine", fleets: "fleets" }[kind] ?? "nowhere";
 }
 
 async function loadOverview(names, { window }) {
-  const [templates, requests, budgets, { upstreams }] = await Promise.all([get("templates"), get("requests", { limit: LAST }),
-    get("budgets").catch(() => []), health().catch(() => ({}))]);
-  const chosen = window ?? fitting(templates);
-  const [timeline, sparklines] = await Promise.all([get("timeline", { window: chosen }), get("sparklines", { window: chosen })]);
+  const recent = get("requests", { limit: FEW });
+  const curves = (window ? Promise.resolve(window) : recent.then(fitting)).then((chosen) =>
+    Promise.all([get("timeline", { window: chosen }), get("sparklines", { window: chosen })]));
+  const [templates, requests, budgets, { upstreams }, [timeline, sparklines]] = await Promise.all([get("templates"), recent,
+    get("budgets").catch(() => []), health().catch(() => ({})), curves]);
   return { templates, requests: requests.data, timeline, sparklines, budgets, upstreams: upstreams ?? {} };
 }
 
 async function loadTemplate([, name], { window }) {
-  const [template, requests, divergences] = await Promise.all([
-    get(`templates/${encodeURIComponent(name)}`), get("requests", { template: name, limit: LAST }),
-    get("divergences", { template: name })]);
-  const timeline = await get("timeline", { template: name, window: window ?? fitting([template]) });
+  const recent = get("requests", { template: name, limit: LAST });
+  const curve = (window ? Promise.resolve(window) : recent.then(fitting)).then((chosen) => get("timeline", { template: name, window: chosen }));
+  const [template, requests, divergences, timeline] = await Promise.all([
+    get(`templates/${encodeURIComponent(name)}`), recent, get("divergences", { template: name }), curve]);
   return { template, requests: requests.data, divergences, timeline };
 }
 
@@ -52,8 +58,8 @@ async function loadEngine() {
 }
 
 // The shortest window with the latest request in it: an empty curve tells nobody anything.
-function fitting(templates) {
-  const age = Date.now() / 1000 - Math.max(0, ...templates.map((row) => row.last_seen));
+function fitting({ data: requests }) {
+  const age = Date.now() / 1000 - (requests[0]?.time ?? 0);
   return age < 3000 ? "hour" : age < 80000 ? "day" : age < 600000 ? "week" : "month";
 }
 
@@ -67,8 +73,10 @@ function App() {
   const kind = viewOf(route.names);
   const view = VIEWS[kind];
   const loaded = useRef(Promise.resolve());
+  const loads = useRef({ begun: 0, shown: 0 });
   const again = () => setTurn((value) => value + 1);
-  const look = () => new Promise((done) => { again(); setTimeout(() => loaded.current.finally(done), 120); });  // effects run a frame later
+  // Not before what is under way is shown: the first look would wait for the second. Effects run a frame later.
+  const look = () => loaded.current.then(() => new Promise((done) => { again(); setTimeout(() => loaded.current.then(done), 120); }));
 
   useEffect(() => {
     const moved = () => setRoute(readRoute());
@@ -85,12 +93,16 @@ function App() {
   }, [kind]);
 
   useEffect(() => {
-    let wanted = true;
-    if (view.still && page.key === key && page.data) return undefined;
+    if (view.still && page.key === key && page.data) return;
+    const number = loads.current.begun += 1;
+    const show = (next) => {
+      if (location.hash !== key || number < loads.current.shown) return;
+      loads.current.shown = number;
+      setPage(next);
+    };
     loaded.current = view.load(route.names, route.query).then(
-      (data) => wanted && setPage({ key, kind, data, error: null }),
-      (error) => wanted && setPage((old) => ({ key, kind, data: old.key === key && error.status !== 404 ? old.data : null, error })));
-    return () => { wanted = false; };
+      (data) => show({ key, kind, data, error: null }),
+      (error) => show((old) => ({ key, kind, data: old.key === key && error.status !== 404 ? old.data : null, error })));
   }, [key, turn]);
 
   const place = route.names.join("/");

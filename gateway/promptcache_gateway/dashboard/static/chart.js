@@ -11,15 +11,15 @@ const HEIGHT = 210;
 // From the ground up: what was read, what was written, what was neither, what the upstream did not tell.
 const LAYERS = [
   { name: "cached_tokens", label: "read from the cache", colour: "--hit" },
-  { name: "cache_write_tokens", label: "written to it", colour: "--write" },
+  { name: "cache_write_tokens", label: "written to it", colour: "--write", rare: true },
   { name: "uncached_tokens", label: "uncached", colour: "--rest" },
-  { name: "unreported_tokens", label: "not reported", colour: "--unreported" },
+  { name: "unreported_tokens", label: "not reported", colour: "--unreported", rare: true },
 ];
 
 export function Timeline({ timeline, names, heading }) {
   const [at, setAt] = useState(null);
   const columns = { ...timeline, unreported_tokens: timeline.prompt_tokens.map((all, i) => all - timeline.reported_prompt_tokens[i]) };
-  const layers = LAYERS.filter(({ name }) => name !== "unreported_tokens" || columns[name].some(Boolean));
+  const layers = LAYERS.filter(({ name, rare }) => !rare || columns[name].some(Boolean));  // many upstreams tell no writes
   const pick = (name) => (at === null ? total(columns[name]) : columns[name][at]);
   const when = at === null ? `in ${WINDOWS[timeline.window]}` : step(timeline.time[at], timeline.step_s);
   return html`

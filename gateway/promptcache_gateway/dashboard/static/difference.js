@@ -8,10 +8,14 @@ export function Difference({ before, after }) {
   const pieces = compare([...before], [...after]);
   return html`
     <div class="difference">
-      <figure><figcaption>earlier request</figcaption><pre tabindex="0" aria-label="earlier request">${marked(pieces, 0, "del")}</pre></figure>
-      <figure><figcaption>this request</figcaption><pre tabindex="0" aria-label="this request">${marked(pieces, 1, "ins")}</pre></figure>
+      <${Side} label="earlier request" text=${before}>${marked(pieces, 0, "del")}<//>
+      <${Side} label="this request" text=${after}>${marked(pieces, 1, "ins")}<//>
     </div>`;
 }
+
+const Side = ({ label, text, children }) => html`
+  <figure><figcaption>${label}</figcaption>
+    ${text ? html`<pre tabindex="0" role="group" aria-label=${label}>${children}</pre>` : html`<p class="soft">Nothing stands here.</p>`}</figure>`;
 
 const marked = (pieces, side, tag) => pieces.map((piece) => {
   const text = piece[side];

@@ -12,7 +12,7 @@ export const short = (value) => (!known(value) ? unknown : Math.abs(value) < 100
 export const percent = (rate) => (known(rate) ? `${(rate * 100).toFixed(1)} %` : unknown);
 export const times = (factor) => (known(factor) ? `${factor.toFixed(factor < 10 ? 2 : 0)} ×` : unknown);
 export const about = (text, estimated) => (estimated && text !== unknown ? `≈ ${text}` : text);
-export const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+export const plural = (value, noun, ending = "s") => `${count(value)} ${noun}${value === 1 ? "" : ending}`;
 
 export function money(usd) {
   if (!known(usd)) return unknown;

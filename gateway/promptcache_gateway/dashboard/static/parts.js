@@ -58,6 +58,9 @@ export function Origin({ row }) {
   return row.learned ? html` <span class="tag" title="learned from traffic; name it with the header x-promptcache-template">learned</span>` : null;
 }
 
+// A name that may be broken behind its marks, so that its words stay whole.
+export const Broken = ({ name }) => name.split(/(?<=[/_.:@-])(?=[^/_.:@-])/).map((piece, at) => html`${at ? html`<wbr />` : null}${piece}`);
+
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 
 export const Trouble = ({ error, title, stale, retry }) => html`

@@ -2,7 +2,10 @@
 
 export function readRoute() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { names: path.split("/").map(decode), query: Object.fromEntries(new URLSearchParams(query ?? "")) };
+  const names = path.split("/").map(decode);
+  // A template's name may have been typed with its own slashes.
+  if (names[0] === "templates" && names.length > 2) names.splice(1, names.length, names.slice(1).join("/"));
+  return { names, query: Object.fromEntries(new URLSearchParams(query ?? "")) };
 }
 
 export function link(names, query = {}) {

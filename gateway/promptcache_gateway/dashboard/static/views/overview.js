@@ -2,13 +2,14 @@
 
 import { html } from "../vendor/preact-htm.js";
 import { Timeline } from "../chart.js";
-import { Fact, Facts, HitBar, Origin, Spark, Table } from "../parts.js";
-import { count, duration, known, moment, money, percent, plural, short, times } from "../format.js";
-import { link, toTemplate } from "../route.js";
+import { Fact, Facts, HitBar } from "../parts.js";
+import { known, moment, money, percent, plural, short } from "../format.js";
+import { link } from "../route.js";
 import { Budgets } from "./budgets.js";
 import { CauseTable } from "./causes.js";
 import { LeftAlone } from "./left_alone.js";
 import { RequestTable } from "./requests.js";
+import { Templates } from "./templates.js";
 
 export function Overview({ data, causes }) {
   const { templates, requests, timeline, sparklines, budgets, upstreams } = data;
@@ -29,8 +30,8 @@ export function Overview({ data, causes }) {
       <//>
     </section>
     <${Timeline} timeline=${timeline} names=${[""]} heading="Tokens over time" />
-    <section><h2>Templates</h2><${TemplateTable} templates=${templates} sparklines=${sparklines} /></section>
-    <section><h2>Top causes</h2><${CauseTable} rows=${total.causes} causes=${causes} /></section>
+    <section><h2>Top causes</h2><${CauseTable} rows=${total.causes} causes=${causes} few=${6} /></section>
+    <${Templates} templates=${templates} sparklines=${sparklines} />
     ${budgets.length ? html`<${Budgets} budgets=${budgets} />` : null}
     <section><div class="heading"><h2>Latest requests</h2><a href=${link(["requests"])}>all requests</a></div>
       <${RequestTable} requests=${requests} causes=${causes} /></section>`;
@@ -38,31 +39,10 @@ export function Overview({ data, causes }) {
 
 const Welcome = () => html`
   <section class="welcome"><h1>No request yet</h1>
-    <p>Point an OpenAI client at <code>${new URL("v1", document.baseURI).href}</code> and send one.
-      It appears here the moment it ends.</p></section>`;
-
-function TemplateTable({ templates, sparklines }) {
-  return html`
-    <${Table} label="templates" kind="templates">
-      <thead><tr><th scope="col">template</th><th scope="col" class="wide">reuse</th><th scope="col" class="n">hit rate</th>
-        <th scope="col" class="n o1">ceiling</th><th scope="col" class="o2">trend</th><th scope="col" class="n o2">requests</th>
-        <th scope="col" class="n">lost<span class="unit"> tokens</span></th><th scope="col" class="n o1">lost $</th><th scope="col" class="n o2">net saved $</th>
-        <th scope="col" class="n o3">writes</th>
-        <th scope="col" class="n o3">TTFT hit</th><th scope="col" class="n o3">TTFT miss</th></tr></thead>
-      <tbody>${templates.map((row) => html`
-        <tr key=${row.name}>
-          <th scope="row"><a href=${toTemplate(row.name)}>${row.name}</a>
-            <${Origin} row=${row} /></th>
-          <td class="wide"><${HitBar} cached=${row.cached_tokens} prompt=${row.reported_prompt_tokens} ceiling=${row.achievable_hit_rate} /></td>
-          <td class="n">${percent(row.hit_rate)}</td><td class="n o1">${percent(row.achievable_hit_rate)}</td>
-          <td class="o2"><${Spark} rates=${sparklines.hit_rate[row.name]} name=${row.name} /></td>
-          <td class="n o2">${count(row.requests)}</td>
-          <td class="n">${short(row.lost_tokens)}</td><td class="n o1">${money(row.lost_usd)}</td><td class="n o2">${money(row.saved_usd)}</td>
-          <td class="n o3">${times(row.write_amplification)}</td>
-          <td class="n o3">${duration(row.ttft_ms?.hit)}</td><td class="n o3">${duration(row.ttft_ms?.miss)}</td>
-        </tr>`)}</tbody>
-    <//>`;
-}
+    <p>Point a client at this gateway and send one. It appears here the moment it ends.</p>
+    <dl class="pairs"><dt>OpenAI's clients</dt><dd><code>OPENAI_BASE_URL=${new URL("v1", document.baseURI).href}</code></dd>
+      <dt>Anthropic's clients</dt><dd><code>ANTHROPIC_BASE_URL=${new URL(".", document.baseURI).href.replace(/\/$/, "")}</code></dd></dl>
+    <p class="soft">Name what a request is for with the header <code>x-promptcache-template</code>; otherwise its template is learned.</p></section>`;
 
 function sum(templates) {
   const total = { requests: 0, prompt: 0, reported: 0, cached: 0, lost: 0, lostUsd: null, savedUsd: null, reusable: 0, since: Infinity };

@@ -36,7 +36,7 @@ function Diagnosis({ diagnosis, causes }) {
   const placed = new Map((diagnosis.places ?? []).map((place) => [place.code, place]));
   const further = (diagnosis.causes ?? []).filter((code) => code !== diagnosis.cause).map((code) => placed.get(code) ?? { code });
   const shown = [diagnosis, ...further];
-  const others = further.map((place, at) => ({ ...place, repeated: shown.slice(0, at + 1).some((other) => atOnePlace(other, place)) }));
+  const others = further.map((place, at) => ({ ...place, front: isBefore(place, diagnosis), repeated: shown.slice(0, at + 1).some((other) => atOnePlace(other, place)) }));
   return html`
     <section class="diagnosis" aria-label="diagnosis"><h2>Diagnosis</h2>
       <p><${CauseChip} code=${diagnosis.cause} causes=${causes} attribution=${diagnosis.attribution} hit=${diagnosis.hit} />
@@ -59,11 +59,16 @@ function Diagnosis({ diagnosis, causes }) {
 // Whether two causes stand at one place, so that its text need be shown but once.
 const atOnePlace = (one, other) => known(other.path) && one.path === other.path && one.char_offset === other.char_offset;
 
+// Whether one cause stands in front of another: then mending the one behind saves nothing alone.
+const isBefore = (one, other) => known(one.path) && known(other.path)
+  && (one.path === other.path ? (one.char_offset ?? 0) < (other.char_offset ?? 0) : one.token_offset < other.token_offset);
+
 // A further cause of the same request, at its own place.
 const Further = ({ place, causes }) => html`
   <li><div class="place"><${CauseChip} code=${place.code} causes=${causes} />
       ${place.path ? html`<span>at <code>${place.path}</code>${position({ ...place, estimated: true })}</span>` : null}
       ${place.lost_tokens ? html`<span class="cost">${count(place.lost_tokens)} tokens lost</span>` : null}</div>
+    ${place.front ? html`<p class="soft">It stands in front: nothing behind it is read until it is mended.</p>` : null}
     ${place.repeated ? html`<p class="soft">At the same place as above.</p>`
       : known(place.before) && known(place.after) ? html`<${Difference} before=${place.before} after=${place.after} />` : null}
     ${causes[place.code]?.remedy ? html`<p class="advice"><${Prose} text=${causes[place.code].remedy} /></p>` : null}</li>`;
@@ -125,7 +130,7 @@ function Verdict({ verdict }) {
   const agreement = verdict.agrees === null ? "One of the two could not tell." : verdict.agrees ? "Both name the same reason." : "The two disagree.";
   const side = (title, reason, told) => html`
     <figure><figcaption>${title}</figcaption><p><b>${reason ?? "no reason given"}</b></p>
-      ${told ? html`<pre tabindex="0" aria-label=${title}>${JSON.stringify(told, null, 2)}</pre>` : html`<p class="soft">No object was sent.</p>`}</figure>`;
+      ${told ? html`<pre tabindex="0" role="group" aria-label=${title}>${JSON.stringify(told, null, 2)}</pre>` : html`<p class="soft">No object was sent.</p>`}</figure>`;
   return html`
     <section aria-label="provider's verdict"><h2>The provider's verdict</h2>
       <p class=${verdict.agrees === false ? "verdict" : "soft"}>${agreement} ${verdict.by_caller ? "The caller asked" : "The gateway asked"} about ${verdict.response_id ?? "no earlier answer"}.</p>
@@ -139,5 +144,5 @@ function Usage({ request }) {
     ["uncached", usage.uncached_tokens], ["output", usage.output_tokens]];
   return html`
     <dl class="pairs">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${count(value)} tokens</dd>`)}</dl>
-    ${raw ? html`<h3>As the upstream wrote it</h3><pre class="raw" tabindex="0" aria-label="raw usage">${JSON.stringify(raw, null, 2)}</pre>` : null}`;
+    ${raw ? html`<h3>As the upstream wrote it</h3><pre class="raw" tabindex="0" role="group" aria-label="raw usage">${JSON.stringify(raw, null, 2)}</pre>` : null}`;
 }

@@ -1,8 +1,8 @@
 // Requests, newest first: a table, and the page that filters and turns its pages.
 
 import { html } from "../vendor/preact-htm.js";
-import { CauseChip, Empty, HitBar, Table } from "../parts.js";
-import { clock, count, duration, moment } from "../format.js";
+import { Broken, CauseChip, Empty, HitBar, Table } from "../parts.js";
+import { about, clock, count, duration, moment, money } from "../format.js";
 import { link, toRequest, toTemplate } from "../route.js";
 
 export function RequestsView({ data, query, causes }) {
@@ -24,16 +24,17 @@ export function RequestTable({ requests, causes, alone }) {
   return html`
     <${Table} label="requests" kind="requests">
       <thead><tr><th scope="col">time</th><th scope="col">result</th><th scope="col" class="o2">where</th>${alone ? null : html`<th scope="col" class="o1">template</th>`}
-        <th scope="col" class="wide o2">reuse</th><th scope="col" class="n">cached<span class="unit"> tokens</span></th>
-        <th scope="col" class="n o1">prompt<span class="unit"> tokens</span></th><th scope="col" class="n o1">TTFT</th></tr></thead>
+        <th scope="col" class="wide o3">reuse</th><th scope="col" class="n o1">prompt<span class="unit"> tokens</span></th><th scope="col" class="n">cached</th>
+        <th scope="col" class="n">lost</th><th scope="col" class="n o2">lost $</th><th scope="col" class="n o1">TTFT</th></tr></thead>
       <tbody>${requests.map((row) => html`
         <tr key=${row.id}>
-          <th scope="row"><a href=${toRequest(row.id)} title=${moment(row.time)}>${clock(row.time)}</a></th>
+          <th scope="row"><a href=${toRequest(row.id)} title=${moment(row.time)}>${clock(row.time)}</a>${alone ? null : html`<a class="plain under" href=${toTemplate(row.template)}><${Broken} name=${row.template} /></a>`}</th>
           <td><${Result} row=${row} causes=${causes} /></td>
           <td class="o2 path"><code>${row.diagnosis?.path ?? ""}</code></td>
-          ${alone ? null : html`<td class="o1"><a class="plain" href=${toTemplate(row.template)}>${row.template}</a></td>`}
-          <td class="wide o2"><${HitBar} cached=${row.usage?.cached_tokens} prompt=${row.usage?.prompt_tokens} /></td>
-          <td class="n">${count(row.usage?.cached_tokens)}</td><td class="n o1">${count(row.usage?.prompt_tokens)}</td>
+          ${alone ? null : html`<td class="o1 named"><a class="plain" href=${toTemplate(row.template)}><${Broken} name=${row.template} /></a></td>`}
+          <td class="wide o3"><${HitBar} cached=${row.usage?.cached_tokens} prompt=${row.usage?.prompt_tokens} /></td>
+          <td class="n o1">${count(row.usage?.prompt_tokens)}</td><td class="n">${count(row.usage?.cached_tokens)}</td>
+          <td class=${row.diagnosis?.lost_tokens ? "n missed" : "n"}>${about(count(row.diagnosis?.lost_tokens), row.diagnosis?.lost_tokens && row.diagnosis?.estimated)}</td><td class="n o2">${money(row.diagnosis?.lost_usd)}</td>
           <td class="n o1">${duration(row.ttft_ms)}</td>
         </tr>`)}</tbody>
     <//>`;

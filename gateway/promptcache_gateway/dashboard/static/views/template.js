@@ -26,14 +26,14 @@ export function TemplateView({ data, causes }) {
         <${Fact} label="net saved" value=${money(template.saved_usd)} note=${known(template.saved_usd) ? "after the price of writing" : "no price known"} tone="good" />
         <${Fact} label="lost" value=${money(template.lost_usd)} note=${`${short(template.lost_tokens)} tokens read anew`} tone=${template.lost_tokens ? "bad" : ""} />
         <${Fact} label="requests" value=${short(template.requests)} note=${`${short(template.hits)} hits, ${short(template.misses)} misses`} />
-        <${Fact} label="write amplification" value=${times(template.write_amplification)} note=${known(template.write_amplification) ? "tokens written for each new one" : "no writes reported"} />
+        <${Fact} label="write amplification" value=${times(template.write_amplification)} note=${known(template.write_amplification) ? "tokens written for each new one" : "no write was reported"} />
         <${Fact} label="prompt tokens" value=${short(template.prompt_tokens)} note=${`${short(template.cached_tokens)} from the cache`} />
         <${Fact} label="output tokens" value=${short(template.output_tokens)} note=${template.failed_requests ? `${short(template.failed_requests)} requests failed` : "no request failed"} />
       <//>
     </section>
     ${template.mixed ? null : html`<${Naming} name=${template.name} />`}
     <section><h2>Where requests leave the prefix</h2><${Prefix} found=${divergences} causes=${causes} /></section>
-    <section><h2>Causes</h2><${CauseTable} rows=${template.causes ?? []} causes=${causes} template=${template.name} /></section>
+    <section><h2>Causes</h2><${CauseTable} rows=${template.causes ?? []} causes=${causes} template=${template.name} behind=${divergences.behind} /></section>
     ${template.source ? html`<section><h2>In the source</h2><${Source} source=${template.source} /></section>` : null}
     <section><h2>Time to first token</h2><${FirstToken} ttft=${template.ttft_ms ?? {}} /></section>
     <${Timeline} timeline=${timeline} names=${["templates", template.name]} heading="Tokens over time" />
