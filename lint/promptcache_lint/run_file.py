@@ -40,7 +40,10 @@ __all__ = ["FileLinter", "FileResult", "encoding_of", "read_text"]
 
 @dataclass(frozen=True)
 class FileResult:
-    """The findings in one file of at least the wanted severity, and its text where it has some."""
+    """The findings in one file, and its text where it has some.
+
+    Warnings are among them whatever is wanted: one may be the place of an error that another file reports.
+    """
 
     shown: str
     findings: tuple[Finding, ...]
@@ -70,20 +73,24 @@ class FileLinter:
             source = self.workspace.source(path, read_text(path))
         except UnreadableFileError as error:
             found = _unreadable(shown, error, settings)
-            return FileResult(shown, _grave(found, settings), Source(shown, "") if found else None)
+            return FileResult(shown, tuple(found), Source(shown, "") if found else None)
         self.notes.clear()
-        findings = self.lint_source(InputFile(path, source, asked))
+        least = min(settings.severity, Severity.WARNING)
+        findings = self._graver(InputFile(path, source, asked), settings, least)
         return FileResult(shown, tuple(findings), source if findings else None, tuple(self.notes))
 
     def lint_source(self, file: InputFile) -> list[Finding]:
         """The findings in a text, in order of place and code; a fault of the linter's own is a PC900."""
         settings = self._settings.in_file(file.path)
+        return self._graver(file, settings, settings.severity)
+
+    def _graver(self, file: InputFile, settings: Settings, least: Severity) -> list[Finding]:
         try:
             findings = self._looked_up(file, settings)
         except Exception as error:  # noqa: BLE001 - one file that trips a reader or rule must not end the run
             self.workspace.shared.clear()  # what the readers share may be half done
             findings = _unreadable(file.source.path, InternalError(error), settings)
-        return list(_grave(findings, settings))
+        return [finding for finding in findings if finding.severity >= least]
 
     def _looked_up(self, file: InputFile, settings: Settings) -> list[Finding]:
         """What the cache knows of a text, or else what is found in it."""
@@ -198,10 +205,6 @@ def _unreadable(shown: str, error: UnreadableFileError, settings: Settings) -> l
         return []
     place = Place(shown, error.row, error.column, error.row, error.column)
     return [Finding("PC900", Severity.WARNING, error.problem, place)]
-
-
-def _grave(findings: list[Finding], settings: Settings) -> tuple[Finding, ...]:
-    return tuple(finding for finding in findings if finding.severity >= settings.severity)
 
 
 def _checked(prompts: list[Prompt], source: Source, settings: Settings) -> list[tuple[Prompt, Finding]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from promptcache_lint import Settings, Severity, lint_text
+from promptcache_lint import Settings, Severity, lint_paths, lint_text
 
 RULES = (
     "You are the clerk of a ferry line. Answer politely, in the language of the question. Name the pier, "
@@ -477,3 +478,39 @@ def test_a_cut_to_half_is_made_rarely(kept, severity):
     """
     found = lint_text(dedent(text), "chat.py", Settings(severity=Severity.INFO)).findings
     assert [(finding.code, str(finding.severity)) for finding in found] == [("PC501", severity)]
+
+
+@pytest.mark.parametrize(
+    ("made_in", "severity"), [("async def initialize", "warning"), ("def renew", "error")]
+)
+def test_what_an_object_is_set_up_with_holds_where_it_is_set_up(made_in, severity):
+    text = f"""
+    from datetime import datetime
+    from openai import OpenAI
+    class Clerk:
+        {made_in}(self):
+            self.rules = f"It is {{datetime.now()}}. {RULES} {RULES} {RULES}"
+    async def ask(talk):
+        clerk = Clerk()
+        await clerk.{made_in.rpartition(" ")[2]}()
+        messages = [{{"role": "system", "content": clerk.rules + found()}}, *talk]
+        return OpenAI().chat.completions.create(model="m", messages=messages)
+    """
+    found = lint_text(dedent(text), "clerk.py", Settings()).findings
+    assert [(finding.code, str(finding.severity)) for finding in found] == [("PC101", severity)]
+
+
+def test_one_fault_of_two_callers_is_one_error_where_only_errors_are_wanted(tmp_path):
+    (tmp_path / "base.py").write_text(
+        f"from datetime import datetime\nRULES = '{RULES} {RULES} {RULES}'\n"
+        'def build_system(role):\n    return f"It is {datetime.now()}. {RULES} {role}"\n'
+    )
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(
+            "from openai import OpenAI\nfrom base import build_system\n"
+            f'def ask_{name}(talk):\n    system = build_system("You are {name}.")\n'
+            '    messages = [{"role": "system", "content": system}, *talk]\n'
+            '    return OpenAI().chat.completions.create(model="m", messages=messages)\n'
+        )
+    found = lint_paths([tmp_path], Settings(severity=Severity.ERROR)).findings
+    assert [(Path(finding.place.path).name, finding.place.row) for finding in found] == [("base.py", 4)]

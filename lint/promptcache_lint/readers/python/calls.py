@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.quick import quick_value
+from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.placeholders import date_only
 from promptcache_lint.readers.python import methods
 from promptcache_lint.readers.python.callees import path_of
 from promptcache_lint.readers.python.known import known_function
+from promptcache_lint.readers.python.objects import kept_by_object
 from promptcache_lint.readers.python.program import Class, Function
 from promptcache_lint.readers.python.prompt_templates import method_of_chain
 from promptcache_lint.readers.python.querying import queried
@@ -25,6 +27,7 @@ from promptcache_lint.readers.python.values import (
     Str,
     Thing,
     Traits,
+    map_traits,
     traits_of,
     with_traits,
 )
@@ -222,9 +225,11 @@ def _write_back(machine: Interpreter, made: Call, ref: Ref, left: Frame, frame: 
         owner = machine.spelling(made.node.func)[: -len(function.name) - 1]
         prefix = parameters[0] + "."
         if owner:
+            once = sets_up(function.name)
             for name, value in left.names.items():
                 if name.startswith(prefix):
-                    frame.store(f"{owner}.{name[len(prefix) :]}", value)
+                    stored = map_traits(value, kept_by_object) if once else value
+                    frame.store(f"{owner}.{name[len(prefix) :]}", stored)
         parameters = parameters[1:]
     pairs = [*zip(parameters[len(ref.given) :], made.arguments, strict=False)]
     pairs += [(name, pair) for name, pair in made.named.items() if name in parameters]

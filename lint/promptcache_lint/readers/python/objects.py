@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.program import Function
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["Objects", "settled", "settled_parts", "with_attributes"]
+__all__ = ["Objects", "kept_by_object", "settled", "settled_parts", "with_attributes"]
 
 _DEEPEST = 6
 _EMPTY = {"list", "dict", "str", "int", "float", "bool", "set", "tuple"}
@@ -134,7 +134,7 @@ class Objects:
             assert expression is not None
             made, frame = _factory_call(expression), self._definition_frame(cls)
             value = self._machine.evaluate(made or expression, frame)
-            value = settled(value) if made is None else map_traits(value, _kept)
+            value = settled(value) if made is None else map_traits(value, kept_by_object)
         value = self._machine.clients.field(value, cls, name)
         if value is None and depth < _DEEPEST:
             found = (self._stored(base, name, depth + 1) for base in self.bases(cls))
@@ -149,7 +149,7 @@ class Objects:
             frame = self._machine.run_only(method, self._slices.deciding(method, name))
             value = frame.names.get(f"self.{name}")
             if value is not None:
-                return map_traits(value, _kept) if sets_up(method.name) else value
+                return map_traits(value, kept_by_object) if sets_up(method.name) else value
         return None
 
     def _assigning(self, cls: Class) -> dict[str, list[Function]]:
@@ -187,7 +187,7 @@ def _factory_call(expression: ast.expr | None) -> ast.Call | None:
     return None
 
 
-def _kept(trait: Trait) -> Trait:
+def kept_by_object(trait: Trait) -> Trait:
     """What an object takes when it is made holds as long as the object: for a conversation, as a rule."""
     if trait.mark.severity <= Severity.WARNING:
         return trait
