@@ -31,6 +31,11 @@ class AttentionTiles:
     options: Options
 
 
+_WIDE_CODED = AttentionTiles(32, 32, Options(8, 2, 255))
+"""For heads of more than 128 over coded pages, where 64 rows of queries and sums, and what is decoded, take
+more registers than there are."""
+
+
 def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> AttentionTiles:
     """For rows of many tokens.
 
@@ -49,7 +54,9 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
             128 if padded <= 128 and not coded else 64, 64 if padded <= 128 else 32, Options(4)
         )
     if padded > 128:
-        return AttentionTiles(64, 16 if coded else 32, Options(8, 2))
+        if coded:
+            return _WIDE_CODED if target.arch < 90 else AttentionTiles(64, 16, Options(8, 2))
+        return AttentionTiles(64, 32, Options(8, 2))
     if padded <= 64 and target.arch >= 100 and not coded:
         return AttentionTiles(128, 32, Options(8, 3))
     if coded and padded <= 64 and target.arch < 90:
@@ -72,6 +79,10 @@ def divided_tiles(
         return chosen
     if not deterministic and target.arch < 90 and 64 < padded <= 128:
         return AttentionTiles(64, 32, Options(8, chosen.options.stages, 255))
+    if not deterministic and target.arch < 100 and coded and padded <= 64:
+        return AttentionTiles(128, 32, Options(8, 2, 255))
+    if not deterministic and target.arch < 100 and coded and padded > 128:
+        return _WIDE_CODED
     return replace(chosen, options=replace(chosen.options, registers=255))
 
 
