@@ -48,6 +48,7 @@ class CounterInPrefix(SignRule):
                 r"(?:tokens?|budget|calls?|steps?|turns?|context|memory)_?(?:used|left|remaining|usage|spent)",
                 r"(?:used|remaining|left)_?(?:tokens?|budget|calls?|steps?|turns?|context)|elapsed(?:_\w+)?",
                 r"(?:token|message|turn)_?usage|context_?(?:usage|percent(?:age)?)|cost_so_far|total_cost",
+                r"(?:total|used|input|output|prompt|completion)_tokens|used|spent",
             ),
         ),
     )

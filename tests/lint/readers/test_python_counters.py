@@ -172,3 +172,38 @@ def _sent(text: str) -> str:
 def test_counters(text, expected):
     report = lint_text(_sent(dedent(text)), "prompt.py", Settings(severity=Severity.INFO))
     assert [(finding.code, str(finding.severity)) for finding in report.findings] == expected
+
+
+RULES = "Answer in the language of the customer, briefly, and never promise a refund. " * 8
+
+
+def requested(said, newest=""):
+    return (
+        "from openai import OpenAI\nclient = OpenAI()\n"
+        "def ask(self, messages, tools, last, usage, price, used):\n"
+        f'    system = f"{said} {RULES}"\n    talk = [{{"role": "system", "content": system}}, *messages]\n'
+        f'    talk.append({{"role": "user", "content": f"Go on. {newest}"}})\n'
+        '    return client.chat.completions.create(model="gpt-4.1", messages=talk)\n'
+    )
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        *(
+            "{len(messages)}",
+            "{len(self.history) // 2}",
+            "{usage.total_tokens}",
+            "{last.usage.prompt_tokens}",
+        ),
+        *("{usage.total_tokens * price:.4f}", "{used}", "{100 - used}", "{str(len(messages))}"),
+    ],
+)
+def test_figures_of_usage_and_of_a_conversation(codes, figure):
+    assert codes(requested(f"So far: {figure}."), "app.py") == [("PC107", 4)]
+    assert codes(requested("Hello.", figure), "app.py") == []
+
+
+@pytest.mark.parametrize("figure", ["{len(tools)}", "{max_tokens}", "{price * 2}", "{len('messages')}"])
+def test_figures_of_other_things(codes, figure):
+    assert [found for found in codes(requested(f"So many: {figure}."), "app.py") if found[0] == "PC107"] == []

@@ -94,7 +94,7 @@ def call(machine: Interpreter, node: ast.Call, frame: Frame, *, taken: bool = Tr
     if dotted in _ASKING or (not taken and _only_logs(node, receiver)):
         for given in (*node.args, *(keyword.value for keyword in node.keywords)):
             machine.run_for_effect(given, frame)
-        return Thing(frame.module.label(node)) if taken else Thing()
+        return machine.counters.length(node, frame) if taken else Thing()
     made = _evaluate_arguments(machine, node, callee, dotted, frame)
     machine.sinks.called(made, frame)
     if not taken and isinstance(callee, Ref) and not _leaves_trace(machine, made, callee, frame):

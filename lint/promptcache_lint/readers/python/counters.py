@@ -25,6 +25,7 @@ __all__ = ["ENDLESS", "Counters"]
 ENDLESS = "itertools.count"
 """The type of an endless count that outlives the call it is used in."""
 
+_TALK = re.compile(r"(?:\w+_)?(?:messages|history|turns|conversation|transcript|exchanges)")
 _USAGE = re.compile(r"\b(?:usage|cost|(?:\w+_)?tokens)\b")
 """How a program spells what a request has used."""
 
@@ -36,6 +37,16 @@ class Counters:
         self._mark = vocabulary.mark("PC107")
         self._of_module: dict[Module, dict[str, Value]] = {}
         self._of_class: dict[Class, dict[str, Value]] = {}
+
+    def length(self, node: ast.Call, frame: Frame) -> Thing:
+        """What ``len(messages)`` gives: of a conversation it is a count of its turns."""
+        label = frame.module.label(node)
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name) | ast.Attribute(attr=name)]):
+                if _TALK.fullmatch(name) and self._mark is not None:
+                    place = frame.module.place(node)
+                    return Thing(label, (Trait(self._mark, place, label, guessed=True),))
+        return Thing(label)
 
     def next_of(self, node: ast.expr, frame: Frame) -> Value:
         """What ``next`` gives of an endless count."""

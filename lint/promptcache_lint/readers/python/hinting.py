@@ -109,6 +109,7 @@ SURE_SOURCES = frozenset(
             "get_relevant_documents",
         ),
         *("max_marginal_relevance_search", "query_texts", "query_embeddings"),
+        *("check_output", "getoutput", "popen", "subprocess"),
         *("scandir", "iterdir", "rglob", "as_completed", "imap_unordered", "dumps"),
     }
 )
@@ -130,6 +131,7 @@ LIKELY_SOURCES = frozenset(
         ),
         *("union", "glob", "walk", "id", "hash", "object", "generate", "version", "system", "machine"),
         *("get_template", "from_string", "Template"),  # what a Jinja2 environment shares may be one
+        *("recall", "retrieve"),
     }
 )
 """Words that are sources when they are called, and otherwise only words."""

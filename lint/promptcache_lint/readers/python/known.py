@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python.commands import RUNNING, answered
 from promptcache_lint.readers.python.counters import ENDLESS
 from promptcache_lint.readers.python.dumping import dumped
 from promptcache_lint.readers.python.program import Function
@@ -42,6 +43,11 @@ _TEMPLATES = (
     *("RunnableMap", "RunnableLambda", "LLMChain"),
 )
 _GOOGLE = re.compile(r"google\..*types\.(?:Part(?:\.from_text)?|(?:User)?Content)")
+_RECALLING = re.compile(
+    r"(?:.*[._])?(?:memory|memories|mem0|retriever|vector_?(?:store|db|index)|knowledge(?:_?base)?|kb|rag)"
+    r"\.a?(?:search|retrieve|recall|invoke|query|lookup)(?:_memories)?",
+    re.IGNORECASE,
+)
 _OF_VECTORS = {"query_texts", "query_embeddings", "query_vector"}
 """What a store of vectors is asked with."""
 
@@ -113,7 +119,9 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             return Map(tuple((text | {key: value for key, (value, _) in made.named.items()}).items()))
         case "getattr":
             return Thing(frame.module.label(made.node), traits_of(first) if first is not None else ())
-        case _ if made.path.endswith(".query") and _OF_VECTORS & made.named.keys():
+        case name if name in RUNNING:
+            return answered(machine, made, frame, place)
+        case _ if _asks_store(made):
             mark = machine.vocabulary.mark("PC402")
             label = frame.module.label(made.node)
             return Thing(label, (Trait(mark, place, label),) if mark is not None else ())
@@ -121,6 +129,14 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             return Thing(frame.module.label(made.node), _values_only(made))
         case _:
             return None
+
+
+def _asks_store(made: Call) -> bool:
+    """Whether a call asks a store of vectors or a memory for what belongs to a question."""
+    if made.path.endswith(".query") and _OF_VECTORS & made.named.keys():
+        return True
+    asked = bool(made.arguments or made.named.keys() & {"query", "q", "question"})
+    return asked and _RECALLING.fullmatch(made.path) is not None
 
 
 def _values_only(made: Call) -> Traits:

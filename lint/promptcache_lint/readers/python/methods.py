@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.readers.placeholders import PLACEHOLDER, date_only
 from promptcache_lint.readers.python import strings, templates
 from promptcache_lint.readers.python.bindings import is_known
+from promptcache_lint.readers.python.commands import RUNNING
 from promptcache_lint.readers.python.drawn import drawn_traits
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.prompt_templates import FILLING, template_filled
@@ -206,7 +207,7 @@ def _of_thing(machine: Interpreter, made: Call, receiver: Thing, name: str, fram
         return Thing(label, settled=True)
     if name == "keys":
         return Thing(label, receiver.traits, settled=True)
-    if name in _READING:
+    if name in _READING and receiver.type not in RUNNING:
         return Thing(label, tuple(t for t in receiver.traits if t.mark.order), settled=True)
     filled = name in _FILLING or (name == "replace" and len(made.arguments) > 1 and _literal(made.values[0]))
     if filled and any(traits_of(value) for value in made.values_given()):

@@ -74,7 +74,7 @@ def _hole(machine: Interpreter, value: Thing, node: ast.expr, place: Place, fram
         return Hole(label, place, value.traits, stability, naming(node))
     if value.settled:
         return Hole(label, place)
-    name = naming(node)
+    name = _counted(node, machine) if isinstance(node, ast.BinOp) else naming(node)
     if not name:
         return Hole(label, place)
     hole = named_hole(name, label, place, machine.vocabulary, guessed=True)
@@ -85,6 +85,15 @@ def _hole(machine: Interpreter, value: Thing, node: ast.expr, place: Place, fram
 def _is_of_something(label: str) -> bool:
     """Whether a call is given something, and says nothing of the present: ``told(session.start)``."""
     return _GIVEN.fullmatch(label) is not None and _PRESENT.search(label) is None
+
+
+def _counted(node: ast.expr, machine: Interpreter) -> str:
+    """The name in a calculation that a counter or a figure of usage has: ``usage.total_tokens * price``."""
+    if isinstance(node, ast.BinOp):
+        return _counted(node.left, machine) or _counted(node.right, machine)
+    name = naming(node)
+    mark = machine.vocabulary.name(name) if name else None
+    return name if mark is not None and mark.code == "PC107" else ""
 
 
 def naming(node: ast.expr) -> str:
