@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.prompts import Prompt
 from promptcache_lint.readers.python.conversations.edits import edits
 from promptcache_lint.readers.python.conversations.facts import Facts
+from promptcache_lint.readers.python.conversations.fan_outs import fan_outs
 from promptcache_lint.readers.python.conversations.handing import hand_over, helpers
 from promptcache_lint.readers.python.conversations.images import images
 from promptcache_lint.readers.python.conversations.moving import moving
@@ -142,8 +143,8 @@ def may_handle_conversation(text: str) -> bool:
 
 def find_practices(module: Module) -> Iterator[Prompt]:
     """One prompt for each practice in a module; ``practices`` holds it."""
-    for twin in unmarked_twins(module):
-        yield Prompt("request", twin.place, (), practices=(twin,))
+    for practice in (*unmarked_twins(module), *fan_outs(module)):
+        yield Prompt("request", practice.place, (), practices=(practice,))
     text = module.source.text
     words, hints = _held(text, _CONVERSATION), _held(text, _HINTS)
     if not words or not hints:
