@@ -38,6 +38,7 @@ def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Findin
             keys.add((finding.code, finding.place.path, finding.place.row, 0))
         same_name = (finding.code, finding.subject, prompt.place)
         if keys & taken or (finding.source is None and same_name in said) or _is_known_graver(finding, kept):
+            _tell_source(kept, finding)
             continue
         taken |= keys
         said.add(same_name)
@@ -49,6 +50,13 @@ def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Findin
         if not _is_passed_through(finding, kept)
         and not (finding.code == "PC109" and any(_same_clock(finding, clock) for clock in clocks))
     ]
+
+
+def _tell_source(kept: list[Finding], dropped: Finding) -> None:
+    """Give a finding that only a name suggests the source that another one at its very place knows."""
+    for index, finding in enumerate(kept if dropped.source is not None else ()):
+        if finding.code == dropped.code and finding.place == dropped.place and finding.source is None:
+            kept[index] = replace(finding, source=dropped.source, flow=dropped.flow)
 
 
 def without_echoes(findings: list[Finding]) -> list[Finding]:

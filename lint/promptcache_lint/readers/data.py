@@ -131,7 +131,8 @@ class _Finder:
         )
         if request:
             model = node.text("model") or node.text("modelId") or ""
-            recorded = bool(model) and any(isinstance(node.get(key), Items) for key in _LISTS)
+            lists = any(isinstance(node.get(key), Items) for key in _LISTS)
+            recorded = bool(model) and (lists or _asks_in_words(node))
             place = self._source.place(node.start, node.end)
             yield Prompt(
                 name or "request",
@@ -298,6 +299,12 @@ class _Finder:
     def _prompt(self, name: str, node: Node, segments: tuple[Segment, ...]) -> Prompt:
         place = self._source.place(node.start, node.end)
         return Prompt(name, place, segments, proven=True, written=True)
+
+
+def _asks_in_words(node: Entries) -> bool:
+    """Whether a body asks one thing as plain text, as the Responses API allows, and no placeholder."""
+    asked = node.text("input")
+    return bool(asked) and node.text("instructions") is not None and not has_placeholder(asked or "")
 
 
 def _role_of_key(key: str) -> Role | None:

@@ -107,3 +107,15 @@ def test_json_scanner_agrees_with_json(value):
 def test_json_scanner_refuses(text):
     with pytest.raises(UnreadableFileError):
         parse_json(text)
+
+
+RESPONSE = '{{"model": "gpt-5", "instructions": "Trace {}. You are a clerk. Be brief.", "input": "{}"}}'
+ID = "7f9c2ba4-e88f-427d-a1c5-0f3c2d1b7a11"
+
+
+@pytest.mark.parametrize(
+    ("value", "asked", "expected"),
+    [(ID, "hello", ["PC108"]), ("of thought", "hello", []), (ID, "{{question}}", [])],
+)
+def test_a_body_that_asks_in_words_was_sent(codes, value, asked, expected):
+    assert [code for code, _ in codes(RESPONSE.format(value, asked), "a.json")] == expected

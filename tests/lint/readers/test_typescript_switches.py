@@ -181,3 +181,39 @@ STEADY = {
 @pytest.mark.parametrize("text", STEADY.values(), ids=STEADY)
 def test_what_is_no_counter_of_turns(text):
     assert "PC107" not in _codes(text)
+
+
+CLAUDE = """import Anthropic from "@anthropic-ai/sdk";
+const claude = new Anthropic();
+export const ask = (q: string) => claude.messages.create({
+  model: "MODEL", max_tokens: 9, system: `RULES`, messages: [{ role: "user", content: q }] });
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "times", "tail", "expected"),
+    [
+        ("claude-sonnet-4-5", 900, "", ["PC602"]),
+        ("claude-sonnet-4-5", 20, "", []),
+        ("gpt-4.1", 900, "", []),
+        ("claude-sonnet-4-5", 900, "export const MARK = { cache_control: { type: 'ephemeral' } };", []),
+    ],
+)
+def test_long_requests_without_a_breakpoint(model, times, tail, expected):
+    text = CLAUDE.replace("MODEL", model).replace("RULES", "You are a clerk. " * times) + tail
+    assert [code for code in _codes(text) if code == "PC602"] == expected
+
+
+def test_a_field_that_a_function_fills_knows_its_source():
+    text = """import { ChatPromptTemplate } from "@langchain/core/prompts";
+export async function build() {
+  const prompt = ChatPromptTemplate.fromMessages([
+    ["system", "Today is {today}. You are a clerk. Be brief to all."], ["human", "{question}"]]);
+  const ready = await prompt.partial({ today: () => new Date().toLocaleDateString() });
+  return ready;
+}
+"""
+    (found,) = lint_text(_HEAD + text, "src/agent.ts", Settings(severity=Severity.WARNING)).findings
+    assert (found.code, found.place.row) == ("PC109", 8)
+    assert found.source is not None
+    assert found.source.row == 9

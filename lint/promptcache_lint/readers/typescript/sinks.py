@@ -34,6 +34,7 @@ from promptcache_lint.readers.typescript.requests import (
     conversations_of,
     request_segments,
 )
+from promptcache_lint.readers.typescript.unmarked import unmarked
 from promptcache_lint.readers.wording_only import doubted, talks_to_model
 from promptcache_lint.wording import role_of_name, role_of_speaker
 
@@ -209,6 +210,7 @@ class Sinks:
         talks = any(_grows(given.get(key)) for key in ("messages", "input", "contents"))
         self._add("request", segments, place, frame, strength=3, node=made.node, grows=talks)
         keys = key_practices(given, place)
+        keys += unmarked(given.get("model"), segments, place, frame.module.source.text)
         if keys:
             prompt = Prompt("request", place, (), practices=keys)
             self._found.setdefault(place.path, {}).setdefault((place, "keys"), (prompt, True))
