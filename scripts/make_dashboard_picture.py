@@ -26,7 +26,7 @@ PICTURES = {"light": "dashboard.png", "dark": "dashboard-dark.png"}
 
 def take(browser: Browser, address: str, theme: str) -> None:
     """Write one picture into docs/."""
-    context = browser.new_context(color_scheme=theme, viewport={"width": 1180, "height": 1010})  # type: ignore[arg-type]
+    context = browser.new_context(color_scheme=theme, viewport={"width": 1180, "height": 1235})  # type: ignore[arg-type]
     page = context.new_page()
     page.goto(address)
     page.locator("main[aria-busy=false]").wait_for()

@@ -212,7 +212,7 @@ def _hang_up_later(connected: socket.socket) -> None:
         with suppress(OSError):
             connected.shutdown(socket.SHUT_RDWR)
 
-    timer = threading.Timer(_TIMEOUT_S, hang_up)
+    timer = threading.Timer(1.2 * _TIMEOUT_S, hang_up)  # behind the socket's own time, which says what it is
     timer.daemon = True
     timer.start()
 
