@@ -276,3 +276,29 @@ def test_tools_that_grow_with_the_conversation(made, listed, given, grows):
 @pytest.mark.parametrize(("made", "listed", "given", "grows"), FIXED.values(), ids=FIXED)
 def test_tools_that_do_not(made, listed, given, grows):
     assert _agent(made, listed, given, grows) == []
+
+
+CHOSEN = """
+ALL = {"search": {"name": "search"}, "mail": {"name": "mail"}}
+def turn(messages, question, user_tools, topics):
+    BEFORE
+    tools = [tool for name, tool in sorted(ALL.items()) if TEST]
+    r = client.messages.create(model="m", messages=messages, tools=tools)
+    messages.append({"role": "assistant", "content": r.content})
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "test", "expected"),
+    [
+        ("allowed = set(user_tools) | {'search'}", "name in allowed", []),
+        ("pass", "name in user_tools", []),
+        ("allowed = pick(question)", "name in allowed", ["PC302"]),
+        ("pass", "name in topics_of(messages)", ["PC302"]),
+        ("pass", "fits(tool, question)", ["PC302"]),
+        ("relevant = find(messages)", "name in relevant", ["PC302"]),
+    ],
+)
+def test_tools_that_are_chosen_for_a_turn_and_those_of_a_user(before, test, expected):
+    text = HEAD + CHOSEN.replace("BEFORE", before).replace("TEST", test)
+    assert [code for code in _codes(text) if code == "PC302"] == expected

@@ -43,6 +43,11 @@ _CHOOSES_TOOLS = re.compile(
     r"(?:.*\.)?_?(?:select|filter|pick|choose|retrieve|search|relevant|rank|match|find|available|active|enabled|"
     r"allowed|get_relevant|get_available|get_active|load)\w*(?:tool|function)s?\w*"
 )
+_OF_THE_TURN = re.compile(
+    r"question|query|messages?$|text|state|step|turn|intent|topic|history|input|last|task|relevant|selected|chosen"
+    r"|picked|active|current|retriev|search|match|recent|used|found",
+    re.IGNORECASE,
+)
 _SAYS = {
     "PC302": "The tools ({}) change inside a conversation: they come first, so all of the prompt is new.",
     "PC503": "The model ({}) changes inside a conversation: another model has another cache.",
@@ -172,7 +177,7 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
         yield facts.practice("PC302", sure, value, says, source=node)
         return
     if isinstance(value, ast.ListComp):
-        if _filters_by_turn(value):
+        if _filters_by_turn(value, loop, facts):
             yield facts.practice("PC302", severity, value, says)
         return
     chooses = isinstance(value, ast.Call) and _CHOOSES_TOOLS.fullmatch(called_name(value))
@@ -193,10 +198,12 @@ def _is_constant(node: ast.expr) -> bool:
     return constant(node) is not ... or (bool(spell(node)) and spell(node).rpartition(".")[2].isupper())
 
 
-def _filters_by_turn(node: ast.ListComp) -> bool:
+def _filters_by_turn(node: ast.ListComp, loop: ast.AST | None, facts: Facts) -> bool:
     """Whether a filter looks at more than the tool itself: at the state, the question, the step."""
     own = {spell(inner) for generator in node.generators for inner in ast.walk(generator.target)}
     for test in (test for generator in node.generators for test in generator.ifs):
+        if _is_of_a_list(test, loop, facts):
+            continue
         for inner in ast.walk(test):
             name = spell(inner) if isinstance(inner, ast.Name) else ""
             if (
@@ -213,6 +220,20 @@ def _filters_by_turn(node: ast.ListComp) -> bool:
             ):
                 return True
     return False
+
+
+def _is_of_a_list(test: ast.expr, loop: ast.AST | None, facts: Facts) -> bool:
+    """``name in allowed``: of names that last, as far as they, and what they are made of, tell."""
+    match test:
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[ast.Name(id=name)]):
+            pass
+        case _:
+            return False
+    made = _resolved(test.comparators[0], facts)
+    if loop is not None and any(inner is made for inner in ast.walk(loop)):
+        return False
+    words = {name, *(spell(inner) for inner in ast.walk(made) if isinstance(inner, ast.Name | ast.Attribute))}
+    return not any(_OF_THE_TURN.search(word) for word in words)
 
 
 def _grown_tools(name: str, loop: ast.AST | None, facts: Facts) -> Iterator[Practice]:
