@@ -90,6 +90,15 @@ def test_a_function_is_asked_for_each_run(codes, call):
     assert [code for code, _ in found] in (["PC101"], ["PC102"])
 
 
+@pytest.mark.parametrize(("name", "found"), [("run", ["PC102"]), ("at", ["PC101"]), ("name", [])])
+def test_an_object_with_made_fields_is_handed_on(codes, name, found):
+    build = (
+        f"def build(c):\n    lines = []\n    lines.append(f'{{c.{name}}} {{RULES}}')\n    return lines[0]\n"
+    )
+    text = asking("c = Context()", "openai.responses.create(model='g', input=history, instructions=build(c))")
+    assert [code for code, _ in codes(build + text, "app.py")] == found
+
+
 def test_a_chat_is_made_once(codes):
     text = asking(f"return client.chats.create(model='g', config={{'system_instruction': [{NOW}, RULES]}})")
     assert [code for code, _ in codes(text, "app.py")] == ["PC101"]

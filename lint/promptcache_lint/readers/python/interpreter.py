@@ -202,9 +202,9 @@ class Interpreter:
         if self.relevance.worth_calling(function) or own_decorators(self, function):
             return True
         given = [*arguments, *named.values()]
-        if any(traits_of(value) for value in given):
+        if any(map(_carries, given)):
             bindings = self._bind(function, arguments, named, bound)
-            told = [name for name, value in bindings.items() if traits_of(value)]
+            told = [name for name, value in bindings.items() if _carries(value)]
             if told and self.relevance.takes_up(function, told):
                 return True
         if isinstance(bound, Instance):
@@ -292,6 +292,13 @@ class Interpreter:
             frame.names[name] = bindings.get(name, Thing(name))
         if parameters.kwarg:
             frame.names[parameters.kwarg.arg] = bindings.get(parameters.kwarg.arg, Map((), partial=True))
+
+
+def _carries(value: Value) -> bool:
+    """Whether something volatile is in a value, or in what an object is known to hold."""
+    if isinstance(value, Instance):
+        return any(traits_of(inner) for _, inner in value.attributes)
+    return bool(traits_of(value))
 
 
 def _builds_text(value: Value) -> bool:

@@ -5,19 +5,21 @@ An attribute is what the constructor or another method stores, a property's resu
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Stability
 from promptcache_lint.readers.once import sets_up
+from promptcache_lint.readers.python.factories import factory_call
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.program import Class
 from promptcache_lint.readers.python.slices import Slices
 from promptcache_lint.readers.python.values import Instance, Ref, Str, Thing, map_traits
 
 if TYPE_CHECKING:
+    import ast
+
     from promptcache_lint.places import Place
     from promptcache_lint.prompts import Part, Trait
     from promptcache_lint.readers.python.interpreter import Interpreter
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["Objects", "kept_by_object", "settled", "settled_parts", "with_attributes"]
 
 _DEEPEST = 6
-_EMPTY = {"list", "dict", "str", "int", "float", "bool", "set", "tuple"}
 
 
 class Objects:
@@ -62,7 +63,7 @@ class Objects:
         """The fields that a factory fills for each object: ``field(default_factory=uuid4)``."""
         found: dict[str, Value] = {}
         for name, (owner, expression) in self._all_fields(cls).items():
-            made = _factory_call(expression) if name not in given else None
+            made = factory_call(expression) if name not in given else None
             if made is not None:
                 found[name] = self._machine.evaluate(made, self._definition_frame(owner))
         return found
@@ -132,7 +133,7 @@ class Objects:
         if value is None and cls.fields.get(name) is not None:
             expression = cls.fields[name]
             assert expression is not None
-            made, frame = _factory_call(expression), self._definition_frame(cls)
+            made, frame = factory_call(expression), self._definition_frame(cls)
             value = self._machine.evaluate(made or expression, frame)
             value = settled(value) if made is None else map_traits(value, kept_by_object)
         value = self._machine.clients.field(value, cls, name)
@@ -170,21 +171,6 @@ class Objects:
     @staticmethod
     def _definition_frame(owner: Class) -> Frame:
         return Frame(owner.module, owner=owner)
-
-
-def _factory_call(expression: ast.expr | None) -> ast.Call | None:
-    """The call that makes a field's value for each object, unless that is an empty list, dict or text."""
-    for keyword in expression.keywords if isinstance(expression, ast.Call) else ():
-        factory = keyword.value if keyword.arg in {"default_factory", "factory"} else None
-        match keyword:
-            case ast.keyword(
-                arg="default",
-                value=ast.Call(func=ast.Name(id="Factory") | ast.Attribute(attr="Factory"), args=[inner]),
-            ):
-                factory = inner
-        if factory is not None and not (isinstance(factory, ast.Name) and factory.id in _EMPTY):
-            return ast.copy_location(ast.Call(func=factory, args=[], keywords=[]), factory)
-    return None
 
 
 def kept_by_object(trait: Trait) -> Trait:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.factories import factories_of
 from promptcache_lint.readers.python.hinting import (
     LIKELY_SOURCES,
     SURE_SOURCES,
@@ -55,6 +56,7 @@ class Relevance:
         self._worth: dict[Function, bool] = {}
         self._words: dict[Function, set[str]] = {}
         self._calls: dict[Function, list[Function]] = {}
+        self._members: dict[Class, list[Function]] = {}
         self._givers: dict[Class, bool] = {}
         self._tables: dict[Module, dict[str, list[Function]]] = {}
 
@@ -71,6 +73,7 @@ class Relevance:
         self._calls.clear()
         self._tables.clear()
         self._givers.clear()
+        self._members.clear()
 
     def holds_prompt(self, function: Function) -> bool:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
@@ -250,6 +253,13 @@ class Relevance:
             known = self._calls[function] = found + self.decorators(function)
         return known
 
+    def _of_class(self, cls: Class) -> list[Function]:
+        """What may run when an object of a class is made, or used."""
+        known = self._members.get(cls)
+        if known is None:
+            known = self._members[cls] = [*cls.methods.values(), *factories_of(cls)]
+        return known
+
     def tables(self, module: Module) -> dict[str, list[Function]]:
         """The tables of functions in a module."""
         known = self._tables.get(module)
@@ -269,7 +279,7 @@ class Relevance:
         if function.owner is not None:
             found += [function.owner.methods[name] for name in sorted(words & function.owner.methods.keys())]
         for name in sorted(words & module.classes.keys()):
-            found += module.classes[name].methods.values()
+            found += self._of_class(module.classes[name])
         inner = (name for name in module.imports if "." in name and name.partition(".")[0] in words)
         for name in sorted({*inner, *(words & module.imports.keys())}):
             found += self._imported(module.imports[name], name, module, words, is_called)
@@ -292,7 +302,7 @@ class Relevance:
             case Function() if is_called(name):
                 return [target]
             case Class() if is_called(name):
-                return [*target.methods.values()]
+                return self._of_class(target)
             case Module():
                 named = sorted(words & target.functions.keys())
                 return [target.functions[each] for each in named if is_called(each)]
