@@ -132,6 +132,7 @@ LIKELY_SOURCES = frozenset(
         *("union", "glob", "walk", "id", "hash", "object", "generate", "version", "system", "machine"),
         *("get_template", "from_string", "Template"),  # what a Jinja2 environment shares may be one
         *("recall", "retrieve"),
+        *("select", "query"),  # of a database, in an order that nobody has given
     }
 )
 """Words that are sources when they are called, and otherwise only words."""
@@ -164,7 +165,11 @@ def has_source(text: str, words: AbstractSet[str]) -> bool:
     """Whether something volatile may come from a text; ``words`` are those in it."""
     if words & SURE_SOURCES or any(f"{word}(" in text for word in words & LIKELY_SOURCES):
         return True
-    return ("{" in text and _displays_set(text)) or "et[str]" in text or "SELECT " in text
+    return ("{" in text and _displays_set(text)) or "et[str]" in text or _QUERY.search(text) is not None
+
+
+_QUERY = re.compile(r"[\"'(\s]select\s|\.objects\.", re.IGNORECASE)
+"""How a query of a database begins."""
 
 
 def _displays_set(text: str) -> bool:

@@ -5,10 +5,12 @@ Goes by the text of the query, where it stands in the source; what the rows hold
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Text, Trait, flatten
+from promptcache_lint.readers.python.query_objects import built_query
 from promptcache_lint.readers.python.values import Str, Thing
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["queried"]
 
+_CURSOR = re.compile(r"cur(?:sor|s)?\d?$|^c$", re.IGNORECASE)
 _ASKS = {"execute", "read_sql", "read_sql_query", "fetch", "fetch_all", "fetchall", "query", "sql"}
 _ONE = {"fetchone", "fetch_one", "fetchval", "scalar", "scalar_one", "one", "first", "one_or_none"}
 _ROWS = re.compile(
@@ -43,9 +46,17 @@ def queried(
         kept = tuple(trait for trait in receiver.traits if not trait.mark.order)
         return Thing(label, kept, settled=not kept)
     mark = machine.vocabulary.call("glob.glob")  # the order of a listing is nobody's either
+    built = built_query(machine, made, receiver, mark, frame) if mark is not None else None
+    if built is not None:
+        return built
     if last not in _ASKS or mark is None or not made.arguments or not _is_unordered(made.arguments[0][0]):
         return None
-    return Thing(label, (Trait(mark, place, label),))
+    rows = Thing(label, (Trait(mark, place, label),))
+    if last == "execute" and isinstance(made.node.func, ast.Attribute):
+        owner = machine.spelling(made.node.func.value)
+        if owner and _CURSOR.search(owner):
+            frame.set(owner, rows)  # ``cursor.execute(…)``, and then ``cursor.fetchall()``
+    return rows
 
 
 def _is_unordered(query: Value) -> bool:

@@ -1,0 +1,64 @@
+"""Rows of a database in a prompt: built queries, cursors and Django's managers, ordered and not."""
+
+from __future__ import annotations
+
+import pytest
+
+from promptcache_lint import lint_text
+
+RULES = "Answer as the clerk of a shop would, and be kind. Never promise what the rules do not hold. " * 5
+PROGRAM = f"""
+from openai import OpenAI
+from sqlalchemy import func, select, text
+RULES = {RULES!r}
+class Rule(Model):
+    body = TextField()
+class Ranked(Model):
+    class Meta:
+        ordering = ["rank"]
+def ask(history, session, conn, cur):
+    BODY
+    messages = [{{"role": "system", "content": f"{{rules}} {{RULES}}"}}, *history]
+    return OpenAI().chat.completions.create(model="m", messages=messages)
+"""
+JOINED = "rules = ' '.join(str(row) for row in ROWS)"
+UNORDERED = {
+    "a cursor": ("cur.execute('SELECT body FROM rules WHERE active = 1')", "cur.fetchall()"),
+    "a cursor gone through": ("cur.execute('select body from rules')", "cur"),
+    "a text": ("", "conn.execute(text('SELECT body FROM rules'))"),
+    "a select": ("", "session.execute(select(Rule).where(Rule.active)).scalars().all()"),
+    "scalars of a select": ("query = select(Rule).join(Desk)", "session.scalars(query)"),
+    "a query": ("", "session.query(Rule).filter(Rule.active).all()"),
+    "a manager": ("", "Rule.objects.filter(active=True)"),
+    "all of a manager": ("", "Rule.objects.all().values_list('body', flat=True)"),
+    "a model from elsewhere": ("from shop.models import Note", "Note.objects.exclude(old=True)"),
+}
+ORDERED = {
+    "a cursor": ("cur.execute('SELECT body FROM rules ORDER BY id')", "cur.fetchall()"),
+    "one row": ("cur.execute('SELECT body FROM rules')", "cur.fetchone()"),
+    "another cursor's": ("cur.execute('SELECT body FROM rules')", "conn.fetchall()"),
+    "a select": ("", "session.scalars(select(Rule).where(Rule.active).order_by(Rule.id))"),
+    "ordered later": ("query = session.query(Rule)\n    query = query.order_by(Rule.id)", "query.all()"),
+    "a number": ("", "session.execute(select(func.count(Rule.id)))"),
+    "the first": ("", "session.query(Rule).filter(Rule.active).first()"),
+    "one of a manager": ("", "Rule.objects.get(pk=1).lines"),
+    "how many": ("", "range(Rule.objects.filter(active=True).count())"),
+    "a manager": ("", "Rule.objects.filter(active=True).order_by('id')"),
+    "an ordered model": ("", "Ranked.objects.all()"),
+    "sorted": ("", "sorted(row.body for row in Rule.objects.all())"),
+}
+
+
+def _codes(before: str, rows: str) -> list[str]:
+    body = f"{before or 'pass'}\n    {JOINED.replace('ROWS', rows)}"
+    return [found.code for found in lint_text(PROGRAM.replace("BODY", body), "clerk.py").findings]
+
+
+@pytest.mark.parametrize(("before", "rows"), UNORDERED.values(), ids=UNORDERED)
+def test_rows_in_no_order(before, rows):
+    assert _codes(before, rows) == ["PC203"]
+
+
+@pytest.mark.parametrize(("before", "rows"), ORDERED.values(), ids=ORDERED)
+def test_rows_in_an_order(before, rows):
+    assert _codes(before, rows) == []
