@@ -2,7 +2,8 @@
 
 For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history, the median CPU time
 of `Observer.open` (before the request is forwarded), of the look and the comparison (while the upstream
-works, with the event loop's own turns) and of `Observer.close` (once the answer is there). ``--log 10``
+works, with the event loop's own turns) and of `Observer.close` (once the answer is there: all was read but
+the question, or nothing). ``--log 10``
 measures instead how much CPU time ``promptcache diagnose`` takes for a MB of a made-up log of so many.
 """
 
@@ -89,8 +90,11 @@ def cold(size: int) -> Iterator[dict[str, object]]:
     return (body(text(size, 10_000 + n), "Hello?") for n in itertools.count())
 
 
-async def measure(bodies: Iterator[dict[str, object]], rounds: int) -> tuple[float, float, float]:
+async def measure(
+    bodies: Iterator[dict[str, object]], rounds: int, size: int, *, hit: bool
+) -> tuple[float, float, float]:
     """Median milliseconds of `open` on the path, of the look while the upstream works, and of `close`."""
+    outcome = Outcome(200, _usage(size, hit=hit), None, 10.0, None, None, None)
     observer = Observer()
     opens, looks, closes = [], [], []
     for payload in itertools.islice(bodies, rounds + 2):
@@ -103,7 +107,7 @@ async def measure(bodies: Iterator[dict[str, object]], rounds: int) -> tuple[flo
             if observation.seen:
                 break
         before = time.thread_time()
-        observer.close(observation, _OUTCOME)
+        observer.close(observation, outcome)
         done = time.thread_time()
         opens.append(opened - begun)
         looks.append(before - opened)
@@ -111,7 +115,13 @@ async def measure(bodies: Iterator[dict[str, object]], rounds: int) -> tuple[flo
     return tuple(statistics.median(times[2:]) * 1000 for times in (opens, looks, closes))  # type: ignore[return-value]
 
 
-_OUTCOME = Outcome(200, Usage(), None, 10.0, None, None, None)
+def _usage(size: int, *, hit: bool) -> Usage:
+    """What an upstream reports of a prompt of so many bytes."""
+    tokens = size // 4
+    read = {"cached_tokens": tokens - 40 if hit else 0}
+    return Usage.from_response(
+        {"prompt_tokens": tokens, "completion_tokens": 3, "prompt_tokens_details": read}
+    )
 
 
 def _call(payload: dict[str, object]) -> Call:
@@ -180,11 +190,12 @@ def main() -> None:
         conversation,
         cold,
     )
-    print(f"{'case':<14}{'size':>9}{'open ms':>10}{'look ms':>10}{'close ms':>10}")
+    print(f"{'case':<14}{'size':>9}{'open ms':>10}{'look ms':>10}{'close, hit':>12}{'close, miss':>13}")
     for case in cases:
         for size in (10_000, 200_000):
-            opened, looked, closed = asyncio.run(measure(case(size), 40))
-            print(f"{case.__name__:<14}{size:>9}{opened:>10.3f}{looked:>10.3f}{closed:>10.3f}")
+            opened, looked, hit = asyncio.run(measure(case(size), 40, size, hit=True))
+            _, _, miss = asyncio.run(measure(case(size), 40, size, hit=False))
+            print(f"{case.__name__:<14}{size:>9}{opened:>10.3f}{looked:>10.3f}{hit:>12.3f}{miss:>13.3f}")
 
 
 if __name__ == "__main__":

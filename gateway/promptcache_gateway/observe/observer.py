@@ -21,6 +21,7 @@ from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.observe.observation import Observation, Sight
 from promptcache_gateway.observe.plausible import believed
+from promptcache_gateway.observe.preparing import prepare
 from promptcache_gateway.observe.prompt import Prompt, PromptReader, share_texts
 from promptcache_gateway.observe.recording import make_record
 from promptcache_gateway.observe.refused import refused
@@ -217,9 +218,7 @@ class Observer:
     def _prepare(self, observation: Observation) -> None:
         """Compare while the upstream still works, so that its answer need not wait for it."""
         try:
-            comparison = observation.evidence(self._masker).comparison
-            if comparison is not None and comparison.broken:
-                _ = comparison.divergence  # it will be asked for; made now, it is there
+            prepare(observation.evidence(self._masker))
         except Exception as error:  # noqa: BLE001 - as above
             _report("compare", observation.call, error)
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MARKUP_BYTES = 12
 """What "<|im_end|>" and the like come to: three or four tokens a message."""
 
+_USUAL = -1  # among the parts, the start of those that are not bounds
+_MOST_PARTS = 16
+
 
 @quick
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Piece:
         weight: bytes it stands for. Every message costs a few tokens of markup that no body shows.
     """
 
-    __slots__ = ("_bounds", "_keys", "_segment", "_stretch", "_usual", "own", "text", "weight")
+    __slots__ = ("_bounds", "_keys", "_parts", "_segment", "_stretch", "_usual", "own", "text", "weight")
 
     def __init__(self, segment: Segment) -> None:
         self.own = hash((segment.place, segment.text, segment.extra))
@@ -60,6 +63,7 @@ class Piece:
         self._segment = segment
         self._keys: dict[tuple[int, int], int] = {}
         self._bounds: tuple[float, float] | None = None
+        self._parts: dict[tuple[int, int | None], tuple[float, float]] = {}
         self._usual: float | None = None
         self._stretch: Stretch | None = None
 
@@ -82,6 +86,32 @@ class Piece:
         if self._bounds is None:
             self._bounds = segment_bounds(self._segment)
         return self._bounds
+
+    def part_bounds(self, start: int, end: int | None) -> tuple[float, float]:
+        """How many tokens it can have from one of its bytes to another; ``end`` None: with its markup.
+
+        The last ones asked for are remembered: what is measured while the upstream works, its answer need not
+        wait for.
+        """
+        known = self._parts.get((start, end))
+        if known is None:
+            known = segment_bounds(self._segment, start, end)
+            self._remember(start, end, known)
+        return known
+
+    def usual_until(self, end: int) -> float:
+        """How many tokens it has as a rule up to one of its bytes."""
+        known = self._parts.get((_USUAL, end))
+        if known is None:
+            usual = usual_tokens(self._segment, end)
+            known = (usual, usual)
+            self._remember(_USUAL, end, known)
+        return known[0]
+
+    def _remember(self, start: int, end: int | None, known: tuple[float, float]) -> None:
+        if len(self._parts) >= _MOST_PARTS:
+            self._parts = {}
+        self._parts[start, end] = known
 
     @property
     def usual(self) -> float:

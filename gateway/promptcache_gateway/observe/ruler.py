@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.extents import ANY, Extent, exactly, usual_tokens
+from promptcache_gateway.observe.extents import ANY, Extent, exactly
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
 from promptcache_gateway.observe.prompt import pieces_of
 from promptcache_gateway.observe.tape import Tape, bounds_behind
@@ -214,7 +214,7 @@ class Ruler:
         inside = place - self._prompt.offsets[index]
         if not inside:
             return self._usuals[index]
-        part = usual_tokens(self._prompt.segments[index], inside)
+        part = pieces_of(self._prompt)[index].usual_until(inside)
         return min(self._usuals[index] + part, self._usuals[index + 1])
 
 

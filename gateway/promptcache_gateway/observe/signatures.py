@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -44,7 +43,6 @@ _WORD = re.compile(r"[0-9A-Za-z_\u00aa-\u0dff\u1e00-\u1fff]+|[^\s0-9A-Za-z_]")
 """Thai and all behind it (South-East and East Asian scripts, marks) is taken character by character."""
 _TOOL_NAME = re.compile(r'"name":"([^"\\]{1,200})"')
 _MASK = (1 << 64) - 1
-_ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)
 _OF_TOOLS = 1 << 48
 """Digests below are tools': so few that they are kept, whatever else a head says."""
 
@@ -99,9 +97,12 @@ def sign(key: int, head: Sequence[Segment], masker: Masker) -> Signature:
     instructions = [segment.text for segment in head if segment.kind != "tool"]
     tools = [_tool_digest(segment.text) for segment in head if segment.kind == "tool"]
     words = _words("\n".join(masker.masked(text, _LOOKED_AT) for text in instructions)[:_LOOKED_AT])
-    end = "\n".join(instructions)[-_END_LOOKED_AT:]
-    last = _words(masker.masked(end, len(end)))[::-1]
-    openings = (*_known_by(last, b"end", _NO_FOOTER), *_known_by(words, b""))
+    last = (
+        words
+        if sum(map(len, instructions)) < _LOOKED_AT - len(instructions)
+        else _last_words(instructions, masker)
+    )
+    openings = (*_known_by(last[::-1], b"end", _NO_FOOTER), *_known_by(words, b""))
     return Signature(
         key, openings, tuple(sorted(set(tools))[:_KEPT_TOOLS] + _smallest(_runs(words), len(tools)))
     )
@@ -117,17 +118,23 @@ def digest_of(parts: Iterable[Iterable[int]]) -> int:
 
 
 def _words(text: str) -> list[str]:
-    return [found.group() for found in islice(_WORD.finditer(text), _MOST_WORDS)]
+    return _WORD.findall(text)[:_MOST_WORDS]
+
+
+def _last_words(instructions: Sequence[str], masker: Masker) -> list[str]:
+    end = "\n".join(instructions)[-_END_LOOKED_AT:]
+    return _words(masker.masked(end, len(end)))
 
 
 def _runs(words: Sequence[str]) -> set[int]:
     """A 64-bit number for each run of words, the same in every process; of few words one for all of them."""
-    numbers = [crc32(word.encode("utf-8", "surrogatepass")) for word in words]
+    known = {word: crc32(word.encode("utf-8", "surrogatepass")) for word in set(words)}
+    numbers = [known[word] for word in words]
     if 0 < len(numbers) < _RUN:
         numbers += [0] * (_RUN - len(numbers))
-    one, two, three, four = _ODD
     rows = zip(numbers, numbers[1:], numbers[2:], numbers[3:], strict=False)
-    return {(a * one + b * two + c * three + d * four) & _MASK | _OF_TOOLS for a, b, c, d in rows}
+    # Of numbers, not of texts, a hash is no secret of the process's.
+    return {found & _MASK | _OF_TOOLS for found in set(map(hash, rows))}
 
 
 def _smallest(runs: set[int], tools: int) -> list[int]:

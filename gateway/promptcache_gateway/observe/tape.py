@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.extents import OPENING_TOKENS, Extent, segment_extent
+from promptcache_gateway.observe.extents import OPENING_TOKENS, Extent
 from promptcache_gateway.observe.prompt import pieces_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Tape:
         """Tokens of a segment between two of its bytes."""
         size = self._prompt.offsets[index + 1] - self._prompt.offsets[index]
         if start > 0 or end < size:
-            return segment_extent(self._prompt.segments[index], max(start, 0), end if end < size else None)
+            return Extent(*self._pieces[index].part_bounds(max(start, 0), end if end < size else None))
         return Extent(*self._pieces[index].bounds)
 
 

@@ -1,0 +1,37 @@
+"""What a diagnosis will ask for, made while the upstream works: its answer need not wait for it then.
+
+Only where less will be read than could be, as far as that can be told: the prefix is broken or has outlived
+its time, or nothing was read last time. Of any other request, a hit as a rule, nothing of this is asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from promptcache.usage import Usage
+from promptcache_gateway.observe.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe.evidence import Evidence
+
+_USUAL_BYTES_A_TOKEN = 4
+
+
+def prepare(evidence: Evidence) -> None:
+    """Have the texts compared and measured.
+
+    How many tokens there are is not known yet; what of the texts is measured (`pieces`) does not hang on it.
+    """
+    comparison = evidence.comparison
+    if comparison is None or comparison.shares_nothing or not _will_be_asked(evidence):
+        return
+    _ = comparison.divergence
+    usual = max(comparison.later.total_bytes // _USUAL_BYTES_A_TOKEN, 1)
+    count_tokens(evidence, Usage(total_input=usual, cache_read=0), None)
+
+
+def _will_be_asked(evidence: Evidence) -> bool:
+    comparison, match = evidence.comparison, evidence.match
+    if comparison is None or match is None or match.predecessor is None:
+        return False
+    return comparison.broken or not match.alive or match.predecessor.cached_tokens == 0
