@@ -144,6 +144,7 @@ QUIET_HELPERS = {
         "history[:] + ask_about(fit(history))",
     ),
     "counted": (TO_FIT.replace("return out[::-1]", "return total"), "log(fit(history)) or history"),
+    "for a summary": (TO_FIT.replace("def fit", "def for_summary_messages"), "history"),
     "never called": (TO_FIT.replace("fit(", "_sized_(").replace("messages", "rows"), "history"),
 }
 

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.facts import called_name, spell
 from promptcache_lint.readers.python.conversations.uses import use_of
 
@@ -36,7 +37,9 @@ def fitted(node: ast.For, facts: Facts) -> Iterator[Practice]:
         severity for use in _uses(name, node, facts) if (severity := use_of(use, sure, facts)) is not None
     ]
     if name and used:
-        yield facts.practice("PC501", max(used), node.iter, _SAYS.format(facts.label(node.iter)))
+        # Messages are also gathered to be summed up: nothing here says that these are sent.
+        severity = max(used) if facts.asks() else Severity.INFO
+        yield facts.practice("PC501", severity, node.iter, _SAYS.format(facts.label(node.iter)))
 
 
 def _from_the_end(iterable: ast.expr) -> ast.expr | None:
