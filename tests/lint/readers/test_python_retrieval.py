@@ -35,7 +35,7 @@ def ask(store, question):
         ("store.similarity_search(question)", 'f"{RULES} Passages: {joined}"', "question", []),
         ("store.similarity_search(question)", "RULES", 'f"Passages: {joined} {question}"', []),
         ("store.similarity_search(question)", 'f"{len(docs)} passages follow. {RULES}"', "question", []),
-        ("store.query('select rule from rules order by rule')", 'f"Passages: {joined} {RULES}"', "question", []),
+        ("store.query('select a from b order by a')", 'f"Passages: {joined} {RULES}"', "question", []),
     ],
 )
 def test_what_is_retrieved_in_front_of_the_rules(codes, fetched, system, question, expected):
