@@ -175,7 +175,11 @@ def _what_broke(comparison: Comparison, places: Sequence[Place], lost: int | Non
     first, *others = places
     title = _title(comparison, first.code)
     spots = {place.code: spot_of(comparison, place.code).start for place in places}
-    front = [place for place in others if spots[place.code] < spots[first.code]]
+    front = [  # a layout that cost nothing only says what follows from another cause
+        place
+        for place in others
+        if spots[place.code] < spots[first.code] and (place.lost_tokens or not place.code.startswith("PC4"))
+    ]
     behind = [place for place in others if place.lost_tokens and spots[place.code] >= spots[first.code]]
     if not front and not behind:
         cost = "" if lost is None else f" {lost} tokens behind it were computed again."

@@ -20,7 +20,8 @@ def in_front(places: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """
     placed = [place for place in places if place["path"] is not None and place["token_offset"] is not None]
     found = {
-        place["code"]: [other["code"] for other in placed if _is_before(other, place)] for place in placed
+        place["code"]: [other["code"] for other in placed if _is_before(other, place) and _is_fault(other)]
+        for place in placed
     }
     return {code: front for code, front in found.items() if front}
 
@@ -38,6 +39,11 @@ def mostly_in_front(requests: Iterable[Sequence[Mapping[str, Any]]]) -> dict[str
         if 2 * count > both[code, other]:
             found.setdefault(code, []).append(other)
     return found
+
+
+def _is_fault(place: Mapping[str, Any]) -> bool:
+    """Not a layout that cost nothing: that only says what follows from another cause."""
+    return bool(place["lost_tokens"]) or not place["code"].startswith("PC4")
 
 
 def _is_before(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
