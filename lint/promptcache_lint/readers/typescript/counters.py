@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.values import Thing
-from promptcache_lint.readers.typescript.loop_counters import step_of_turns
+from promptcache_lint.readers.typescript.loop_counters import LoopCounters
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ def counted(machine: Machine, value: Value, name: str, node: Node, frame: Frame)
     """The value of a variable or of ``this.name`` read at ``node``: with a trait if it is a counter."""
     if not isinstance(value, Thing):
         return value
+    counters = machine.counters(frame.module)
     if not value.traits:
-        turn = step_of_turns(name, node, frame.module)
+        turn = counters.turns.step(name, node)
         if turn is not None:
             return _counter(machine, turn, node, frame, value)
     if frame.function is None:
         return value
     if any(trait.mark.code != "PC107" for trait in value.traits):
         return value  # what was added to it says more
-    counters = machine.counters(frame.module)
     begins = frame.function.name == "constructor" or _NUMBERS_THINGS.search(name) is not None
     if name not in counters.names or begins:
         return value
@@ -79,10 +79,14 @@ def _counter(machine: Machine, step: Node, node: Node, frame: Frame, value: Thin
 
 
 class Counters:
-    """The counters of one module; ``names`` are those of them all, fields as ``this.name``."""
+    """The counters of one module; ``names`` are those of them all, fields as ``this.name``.
+
+    ``turns`` are those of its loops.
+    """
 
     def __init__(self, module: Module) -> None:
         self._module = module
+        self.turns = LoopCounters(module)
         self._begun: set[tuple[str, _Scope]] = set()
         self._set: dict[tuple[str, _Scope], dict[int, str]] = {}
         self._steps: dict[tuple[str, _Scope], list[tuple[Node, int]]] = {}

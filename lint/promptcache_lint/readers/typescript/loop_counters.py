@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.typescript.module import Module
 
-__all__ = ["step_of_turns"]
+__all__ = ["LoopCounters"]
 
 _LOOPS = {"for_statement", "while_statement", "do_statement", "for_in_statement"}
 _ASKS = re.compile(
@@ -26,43 +26,53 @@ _ASKS = re.compile(
 )
 
 
-def step_of_turns(name: str, node: Node, module: Module) -> Node | None:
-    """Where the loop of turns around ``node`` counts ``name`` up; None where it does not."""
-    for outer in around(node):
-        if outer.type in FUNCTIONS:
-            return None
-        if outer.type in _LOOPS and _ASKS.search(module.text(outer)) is not None:
-            step = _counts(outer, name, module)
-            if step is not None:
-                return step
-    return None
+class LoopCounters:
+    """What the loops of one module count; each loop is gone through once."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._counted: dict[int, dict[str, Node]] = {}
+
+    def step(self, name: str, node: Node) -> Node | None:
+        """Where the loop of turns around ``node`` counts ``name`` up; None where it does not."""
+        for outer in around(node):
+            if outer.type in FUNCTIONS:
+                return None
+            if outer.type in _LOOPS:
+                counted = self._counted.get(outer.id)
+                if counted is None:
+                    asks = _ASKS.search(self._module.text(outer)) is not None
+                    counted = self._counted[outer.id] = _counts(outer, self._module) if asks else {}
+                if name in counted:
+                    return counted[name]
+        return None
 
 
-def _counts(loop: Node, name: str, module: Module) -> Node | None:
-    """The step in a loop; None too where each round begins the number anew."""
+def _counts(loop: Node, module: Module) -> dict[str, Node]:
+    """The steps in a loop, by name; none for what each round begins anew."""
     if loop.type == "for_in_statement":
-        return _numbered(loop, name, module)
+        return _numbered(loop, module)
     begins = loop.child_by_field_name("initializer")
-    steps = []
+    steps: dict[str, Node] = {}
+    anew: set[str] = set()
     for inner in walk(loop):
         if begins is not None and begins.start_byte <= inner.start_byte < begins.end_byte:
             continue
-        if _target(inner, module) != name:
-            continue
-        if not _is_step(inner, name, module):
-            return None
-        steps.append(inner)
-    return steps[0] if steps else None
+        name = _target(inner, module)
+        if name and _is_step(inner, name, module):
+            steps.setdefault(name, inner)
+        elif name:
+            anew.add(name)
+    return {name: step for name, step in steps.items() if name not in anew}
 
 
-def _numbered(loop: Node, name: str, module: Module) -> Node | None:
+def _numbered(loop: Node, module: Module) -> dict[str, Node]:
     """``for (const [step, task] of tasks.entries())``."""
     left, right = loop.child_by_field_name("left"), loop.child_by_field_name("right")
     if left is None or right is None or left.type != "array_pattern" or not left.named_children:
-        return None
+        return {}
     first = left.named_children[0]
-    counts = module.text(first) == name and module.text(right).endswith(".entries()")
-    return first if counts else None
+    return {module.text(first): first} if module.text(right).endswith(".entries()") else {}
 
 
 def _target(node: Node, module: Module) -> str:
