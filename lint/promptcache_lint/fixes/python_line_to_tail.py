@@ -55,8 +55,9 @@ def propose(finding: Finding, source: Source, tree: ast.Module, prompts: Sequenc
 
 def _user_content(source: Source, tree: ast.Module, request: tuple[int, int]) -> ast.expr | None:
     """The content of the last message in the request, if it is the user's and a text."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node_range(source, node) == request:
+    row = source.position(request[0])[0]
+    for node in _over_row(tree, row):
+        if isinstance(node, ast.Call) and node.lineno == row and node_range(source, node) == request:
             for keyword in node.keywords:
                 if keyword.arg in {"messages", "input"} and isinstance(keyword.value, ast.List):
                     return _content(keyword.value)
@@ -77,10 +78,23 @@ def _content(messages: ast.List) -> ast.expr | None:
     return content if is_user and not isinstance(content, ast.List | ast.Tuple) else None
 
 
+def _over_row(tree: ast.Module, row: int) -> Iterator[ast.AST]:
+    """The nodes of a tree, outer ones first, but for statements that end before a row or begin behind it."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.stmt):
+            first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+            if not first <= row <= (node.end_lineno or node.lineno):
+                continue
+        yield node
+        pending += ast.iter_child_nodes(node)
+
+
 def _function_at(source: Source, tree: ast.Module, offset: int) -> ast.AST:
     found: ast.AST = tree
     row = source.position(offset)[0]
-    for node in ast.walk(tree):
+    for node in _over_row(tree, row):
         if isinstance(node, _FUNCTIONS) and node.lineno <= row <= (node.end_lineno or node.lineno):
             found = node  # walked from the outside in
     return found

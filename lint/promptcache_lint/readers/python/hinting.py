@@ -165,7 +165,10 @@ def has_source(text: str, words: AbstractSet[str]) -> bool:
     """Whether something volatile may come from a text; ``words`` are those in it."""
     if words & SURE_SOURCES or any(f"{word}(" in text for word in words & LIKELY_SOURCES):
         return True
-    return ("{" in text and _displays_set(text)) or "et[str]" in text or _QUERY.search(text) is not None
+    if ("{" in text and _displays_set(text)) or "et[str]" in text:
+        return True
+    lowered = text.lower()
+    return ("select" in lowered or ".objects." in lowered) and _QUERY.search(text) is not None
 
 
 _QUERY = re.compile(r"[\"'(\s]select\s|\.objects\.", re.IGNORECASE)

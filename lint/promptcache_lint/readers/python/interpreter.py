@@ -32,9 +32,9 @@ from promptcache_lint.readers.python.values import (
     Seq,
     Str,
     Thing,
+    has_traits,
     map_traits,
     moved,
-    traits_of,
 )
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Interpreter:
             if told and self.relevance.takes_up(function, told):
                 return True
         if isinstance(bound, Instance):
-            kept = [name for name, value in bound.attributes if traits_of(value)]
+            kept = [name for name, value in bound.attributes if has_traits(value)]
             if kept and self.relevance.reads_any(function, kept):
                 return True
             own = self.inheritance.suspects(bound.cls) if bound.cls is not function.owner else []
@@ -297,8 +297,8 @@ class Interpreter:
 def _carries(value: Value) -> bool:
     """Whether something volatile is in a value, or in what an object is known to hold."""
     if isinstance(value, Instance):
-        return any(traits_of(inner) for _, inner in value.attributes)
-    return bool(traits_of(value))
+        return any(has_traits(inner) for _, inner in value.attributes)
+    return has_traits(value)
 
 
 def _builds_text(value: Value) -> bool:

@@ -12,6 +12,7 @@ from promptcache_lint.readers.python.values import (
     Seq,
     Str,
     Thing,
+    has_traits,
     traits_of,
     union_of,
     with_traits,
@@ -55,7 +56,7 @@ def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
         case (Str() as text, Thing() as thing) | (Thing() as thing, Str() as text):
             return with_traits(text, thing.traits, thing.label or "…")
         case _:
-            return first if traits_of(first) or not traits_of(second) else second
+            return first if has_traits(first) or not has_traits(second) else second
 
 
 def _merge_texts(first: tuple[Part, ...], second: tuple[Part, ...], place: Place, test: str) -> Str:

@@ -185,7 +185,7 @@ class Relevance:
         """Whether a short method keeps what it is given, as those do that build a text bit by bit."""
         size = (function.node.end_lineno or 0) - function.node.lineno
         owner = function.owner
-        return owner is not None and size <= _SMALL and keeps_text(function.code) and self._gives_text(owner)
+        return owner is not None and size <= _SMALL and self._gives_text(owner) and keeps_text(function.code)
 
     def _gives_text(self, owner: Class) -> bool:
         """Whether objects of a class give the text that is kept in them."""
@@ -230,7 +230,7 @@ class Relevance:
 
     def decorators(self, function: Function) -> list[Function]:
         """The functions of the tree that decorate one, the nearest first."""
-        if isinstance(function.node, ast.Lambda):
+        if isinstance(function.node, ast.Lambda) or not function.node.decorator_list:
             return []
         nodes = (n.func if isinstance(n, ast.Call) else n for n in reversed(function.node.decorator_list))
         names = [node.id for node in nodes if isinstance(node, ast.Name)]

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.values import Instance, Map, Seq, Str, traits_of
+from promptcache_lint.readers.python.values import Instance, Map, Seq, Str, has_traits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -107,12 +107,12 @@ class Traces:
 
 def _says(value: Value) -> bool:
     """Whether an argument holds text, or something volatile."""
-    return bool(traits_of(value)) or (isinstance(value, Str | Seq | Map) and value not in _EMPTY)
+    return has_traits(value) or (isinstance(value, Str | Seq | Map) and value not in _EMPTY)
 
 
 def _says_of_itself(bound: Value | None) -> bool:
     """Whether the object a method belongs to is known to hold something volatile."""
-    return isinstance(bound, Instance) and any(traits_of(value) for _, value in bound.attributes)
+    return isinstance(bound, Instance) and any(has_traits(value) for _, value in bound.attributes)
 
 
 def _own_trace(function: Function, relevance: Relevance) -> _Trace:

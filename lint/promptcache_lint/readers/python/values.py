@@ -30,6 +30,7 @@ __all__ = [
     "Traits",
     "Value",
     "element_of",
+    "has_traits",
     "map_traits",
     "moved",
     "order_traits",
@@ -129,7 +130,12 @@ Value = Str | Thing | Seq | Map | Instance | Ref
 
 def union_of(groups: Iterable[Traits]) -> Traits:
     """The traits of several values, each once; of very many, the first."""
-    return tuple(dict.fromkeys(trait for group in groups for trait in group))[:24]
+    told = [group for group in groups if group]
+    if not told:
+        return ()
+    if len(told) == 1 and len(told[0]) == 1:
+        return told[0]
+    return tuple(dict.fromkeys(trait for group in told for trait in group))[:24]
 
 
 def traits_of(value: Value) -> Traits:
@@ -147,6 +153,31 @@ def traits_of(value: Value) -> Traits:
             return ()
         case Ref():
             return ()
+
+
+def has_traits(value: Value) -> bool:
+    """Whether there is any trait in a value, however deep."""
+    match value:
+        case Str(parts):
+            return any(map(_bears_traits, parts))
+        case Thing():
+            return bool(value.traits)
+        case Seq():
+            return bool(value.traits) or any(map(has_traits, value.items))
+        case Map():
+            return bool(value.traits) or any(has_traits(item) for _, item in value.pairs)
+        case Instance() | Ref():
+            return False
+
+
+def _bears_traits(part: Part) -> bool:
+    match part:
+        case Hole():
+            return bool(part.traits)
+        case Branch():
+            return any(_bears_traits(inner) for option in part.options for inner in option)
+        case Text():
+            return False
 
 
 def _part_traits(part: Part) -> Traits:

@@ -30,14 +30,15 @@ def hand_over(known: Sequence[tuple[str, Facts]]) -> None:
     ``known``: the functions of a module, each with the name of its class (empty: none).
     """
     targets = {(owner, facts.name): facts for owner, facts in known if facts.name}
+    calls = [
+        (target, caller, call)
+        for owner, caller in known
+        for call in caller.of(ast.Call)
+        if isinstance(call, ast.Call) and (target := targets.get(_called(call, owner))) is not None
+        if target is not caller
+    ]
     for _ in range(_ROUNDS):
-        told = [
-            _tell(target, caller, call)
-            for owner, caller in known
-            for call in caller.of(ast.Call)
-            if isinstance(call, ast.Call) and (target := targets.get(_called(call, owner))) is not None
-            if target is not caller
-        ]
+        told = [_tell(target, caller, call) for target, caller, call in calls]
         if not any(told):
             return
 
@@ -46,6 +47,8 @@ def helpers(
     known: Iterable[tuple[str, Facts]], others: dict[tuple[str, str], Function]
 ) -> Iterator[tuple[tuple[str, str], Function]]:
     """The functions among ``others`` that may be given messages, and what they call, each once."""
+    if not others:
+        return
     calls = [
         (call, owner)
         for owner, facts in known

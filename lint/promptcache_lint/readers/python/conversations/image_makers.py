@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["made_by", "makes"]
 
 
-def made_by(name: str, facts: Facts, is_source: Callable[[ast.Call], bool]) -> ast.Call | None:
+def made_by(
+    name: str, facts: Facts, is_source: Callable[[ast.Call], bool], words: tuple[str, ...]
+) -> ast.Call | None:
     """The call in the function ``name`` of the module whose result it gives back; None where it is none.
 
-    A function that remembers what it has made (``@cache``) makes it once.
+    ``words``: one of them is in every source. A function that remembers what it has made (``@cache``)
+    makes it once.
     """
     last = name.rpartition(".")[2]
     candidates = [facts.module.functions.get(last)] if "." not in name else []
@@ -26,6 +29,9 @@ def made_by(name: str, facts: Facts, is_source: Callable[[ast.Call], bool]) -> a
         candidates += [cls.methods.get(last) for cls in facts.module.classes.values()]
     for function in candidates:
         if function is None or function.node is facts.node or isinstance(function.node, ast.Lambda):
+            continue
+        text = function.text
+        if not any(word in text for word in words):
             continue
         decorators = " ".join(ast.unparse(each) for each in function.node.decorator_list)
         if "cache" in decorators or "memo" in decorators:

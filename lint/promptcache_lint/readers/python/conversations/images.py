@@ -22,6 +22,9 @@ _SIGNS = re.compile(
     r"(?:.*\.)?(?:generate_presigned_url|generate_signed_url|create_presigned_url|get_presigned_url|presign(?:ed)?_?\w*|"
     r"sign_url|get_signed_url|presigned_get_object|generate_blob_sas|signed_url)"
 )
+_OF_SIGNS = ("sign", "generate_blob_sas")
+_OF_ENCODERS = ("imencode", "save")
+"""What is in the name of every one of them."""
 _IMAGE = re.compile(r"image|img|photo|picture|screenshot|attachment", re.IGNORECASE)
 _SIGNED = (
     "`{}` signs the image's address anew: the same image comes under another address each time it is sent."
@@ -99,13 +102,13 @@ def _through_helper(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     name = called_name(node)
     if name.startswith("?") or not (node.args or node.keywords):
         return
-    signed = made_by(name, facts, lambda call: _SIGNS.fullmatch(called_name(call)) is not None)
+    signed = made_by(name, facts, lambda call: _SIGNS.fullmatch(called_name(call)) is not None, _OF_SIGNS)
     if signed is not None:
         if _in_image(node, facts):
             severity = Severity.ERROR if _over_history(node, facts) else Severity.WARNING
             yield facts.practice("PC701", severity, signed, _SIGNED.format(facts.label(signed)), source=node)
         return
-    saved = made_by(name, facts, _encodes)
+    saved = made_by(name, facts, _encodes, _OF_ENCODERS)
     if saved is not None and _in_image(node, facts) and _is_earlier(node, facts):
         yield facts.practice("PC701", _loss(saved), saved, _ENCODED.format(facts.label(saved)), source=node)
 
