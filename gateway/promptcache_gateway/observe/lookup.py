@@ -151,6 +151,7 @@ def _best(row: Row, prompt: Prompt, route: tuple[str, str], not_before: float, a
             common_depth(entry.prompt.exact, prompt.exact),
             _overlap(entry.prompt, prompt) if siblings else 0,
             _shared_chars(entry.prompt, prompt, depth),
+            _same_instructions(entry.prompt, prompt),
             entry.route == route,
             entry.lives(not_before, at),
             entry.received_at,
@@ -221,6 +222,12 @@ def _overlap(earlier: Prompt, later: Prompt) -> int:
     """How many messages of the later one's history stand in the earlier one."""
     known = set(earlier.keys[earlier.head :])
     return sum(key in known for key in later.keys[later.head : later.turn])
+
+
+def _same_instructions(earlier: Prompt, later: Prompt) -> int:
+    """How many of the later one's instructions and tools stand in the earlier one, wherever that is."""
+    known = {segment.text for segment in earlier.segments[: earlier.head]}
+    return sum(segment.text in known for segment in later.segments[: later.head])
 
 
 def _candidates(row: Row, prompt: Prompt, depth: int) -> list[Entry]:

@@ -61,3 +61,16 @@ def test_an_edit_within_a_conversation_is_one() -> None:
     )
 
     assert set(diagnosis.causes) == {"PC401", "PC403"}
+
+
+def test_tools_that_are_new_are_compared_with_the_request_whose_instructions_are_the_same() -> None:
+    stage = Stage()
+    for number in range(6):
+        stage.send(chat(RULES, f"What is rule {number} for, and since when?"))
+    for number in range(3):
+        broken = RULES.replace("\n", f"\nSession 3f2b8a64-9c1d-4e5f-8a7b-0000000{number}a1b2\n", 1)
+        stage.send(chat(broken, f"Who wrote rule {number}, and where is it kept?"))
+
+    diagnosis = stage.send(chat(RULES, "Which rule is the oldest of them all?", tools=TOOLS)).diagnosis
+
+    assert diagnosis.causes == ("PC302",)
