@@ -90,7 +90,7 @@ def built_query(
     begins = made.dotted in _SELECTS and _AGGREGATE.search(label) is None
     if last == "query" and _SESSION.fullmatch(made.path):
         begins = bool(made.arguments) and not isinstance(made.values[0], Str) and not _AGGREGATE.search(label)
-    if (manager := _MANAGER.fullmatch(made.path)) is not None:
+    if ".objects." in made.path and (manager := _MANAGER.fullmatch(made.path)) is not None:
         begins = not _orders_itself(machine, manager["model"], frame)
     return Thing(label, (Trait(mark, frame.module.place(made.node), label),), _TYPE) if begins else None
 

@@ -43,11 +43,12 @@ _SAYS = (
 def fan_outs(module: Module) -> Iterator[Practice]:
     """PC608, at the calls that start the requests."""
     text = module.source.text
-    if not any(start in text for start in _STARTS):
+    starts = [start for start in _STARTS if start in text]
+    if not starts:
         return
     methods = [method for cls in module.classes.values() for method in cls.methods.values()]
     for function in [*module.functions.values(), *methods]:
-        if not any(start in function.text for start in _STARTS) or _BOUNDED.search(function.text):
+        if not any(start in function.text for start in starts) or _BOUNDED.search(function.text):
             continue
         for node in function.kinds.get(ast.Call, ()):
             assert isinstance(node, ast.Call)
@@ -89,7 +90,8 @@ def _each(node: ast.Call, function: Function) -> Iterator[str]:
     for loop in function.kinds.get(ast.For, ()):
         if not isinstance(loop, ast.For) or _goes_ahead(loop.iter):
             continue
-        if any(inner is node for inner in ast.walk(loop)):
+        around = loop.lineno <= node.lineno <= (loop.end_lineno or loop.lineno)
+        if around and any(inner is node for inner in ast.walk(loop)):
             for each in given[:1]:
                 yield from _unprimed(spell(each.func if isinstance(each, ast.Call) else each), node, function)
 

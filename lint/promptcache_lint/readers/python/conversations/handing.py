@@ -53,7 +53,7 @@ def helpers(
         (call, owner)
         for owner, facts in known
         for call in facts.of(ast.Call)
-        if isinstance(call, ast.Call)
+        if isinstance(call, ast.Call) and _called(call, owner) in others
         if any(facts.conviction(given) for given in [*call.args, *(k.value for k in call.keywords)])
     ]
     left = dict(others)

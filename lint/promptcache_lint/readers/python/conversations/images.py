@@ -22,9 +22,9 @@ _SIGNS = re.compile(
     r"(?:.*\.)?(?:generate_presigned_url|generate_signed_url|create_presigned_url|get_presigned_url|presign(?:ed)?_?\w*|"
     r"sign_url|get_signed_url|presigned_get_object|generate_blob_sas|signed_url)"
 )
-_OF_SIGNS = ("sign", "generate_blob_sas")
-_OF_ENCODERS = ("imencode", "save")
-"""What is in the name of every one of them."""
+_OF_SIGNS = ("presign", "sign_url", "signed_url", "generate_blob_sas")
+_OF_ENCODERS = ("imencode", ".save")
+"""What is in every call of one of them."""
 _IMAGE = re.compile(r"image|img|photo|picture|screenshot|attachment", re.IGNORECASE)
 _SIGNED = (
     "`{}` signs the image's address anew: the same image comes under another address each time it is sent."

@@ -38,9 +38,6 @@ def loop_keeps_some_kinds(loop: ast.For, facts: Facts, sent_back: Callable[[str]
     block = spell(loop.target)
     if not block or not _is_content(loop.iter) or not _thinks(facts):
         return False
-    written = ast.unparse(loop)
-    if "thinking" in written or "reasoning" in written or _takes_the_rest(loop, block):
-        return False
     lists = {
         spell(node.func.value)
         for node in ast.walk(loop)
@@ -48,6 +45,11 @@ def loop_keeps_some_kinds(loop: ast.For, facts: Facts, sent_back: Callable[[str]
         if any(_is_of(argument, block) for argument in node.args)
         if any(isinstance(outer, ast.If) and _names_kinds(outer.test, block) for outer in facts.around(node))
     }
+    if not lists - {""} or _takes_the_rest(loop, block):
+        return False
+    written = ast.unparse(loop)
+    if "thinking" in written or "reasoning" in written:
+        return False
     return any(sent_back(name) for name in sorted(lists - {""}))
 
 
