@@ -28,6 +28,8 @@ ENDLESS = "itertools.count"
 _TALK = re.compile(r"(?:\w+_)?(?:messages|history|turns|conversation|transcript|exchanges)")
 _USAGE = re.compile(r"\b(?:usage|cost|(?:\w+_)?tokens)\b")
 """How a program spells what a request has used."""
+_USED = ("usage", "cost", "tokens")
+"""Of which one stands wherever it does."""
 
 
 class Counters:
@@ -114,7 +116,9 @@ def _counts(node: ast.AugAssign, function: Function) -> bool:
     match node:
         case ast.AugAssign(op=ast.Add() | ast.Sub(), value=ast.Constant(value=int())):
             name = _spelled(node.target)
-        case ast.AugAssign(op=ast.Add(), value=value) if _USAGE.search(ast.unparse(value)):
+        case ast.AugAssign(op=ast.Add(), value=value) if any(
+            word in function.text for word in _USED
+        ) and _USAGE.search(ast.unparse(value)):
             name = _spelled(node.target)
         case _:
             return False

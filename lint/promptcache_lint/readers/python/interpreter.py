@@ -191,9 +191,10 @@ class Interpreter:
     ) -> Frame:
         """The frame a call leaves, run once for the same arguments; large ones are the same if identical."""
         key = (function, *map(identity_of, bindings.values()))
-        if key not in self._results:
-            self._results[key] = (self._run(function, bindings, bound, None, depth + 1), bindings)
-        return self._results[key][0]
+        known = self._results.get(key)
+        if known is None:
+            known = self._results[key] = (self._run(function, bindings, bound, None, depth + 1), bindings)
+        return known[0]
 
     def _worth_calling(
         self, function: Function, arguments: list[Value], named: dict[str, Value], bound: Value | None

@@ -86,11 +86,13 @@ def built_query(
         return first if isinstance(first, Str) else None
     if last in _SENDS and isinstance(first, Thing) and first.type == _TYPE:
         return Thing(frame.module.label(made.node), first.traits)
+    if made.dotted not in _SELECTS and last != "query" and ".objects." not in made.path:
+        return None
     label = frame.module.label(made.node)
     begins = made.dotted in _SELECTS and _AGGREGATE.search(label) is None
     if last == "query" and _SESSION.fullmatch(made.path):
         begins = bool(made.arguments) and not isinstance(made.values[0], Str) and not _AGGREGATE.search(label)
-    if ".objects." in made.path and (manager := _MANAGER.fullmatch(made.path)) is not None:
+    if (manager := _MANAGER.fullmatch(made.path)) is not None:
         begins = not _orders_itself(machine, manager["model"], frame)
     return Thing(label, (Trait(mark, frame.module.place(made.node), label),), _TYPE) if begins else None
 

@@ -41,16 +41,16 @@ def queried(
 ) -> Value | None:
     """What a call of a database gives: rows without order, one row; None where it is no such call."""
     last = made.path.rpartition(".")[2]
-    label = frame.module.label(made.node)
     if last in _ONE and isinstance(receiver, Thing) and any(trait.mark.order for trait in receiver.traits):
         kept = tuple(trait for trait in receiver.traits if not trait.mark.order)
-        return Thing(label, kept, settled=not kept)
+        return Thing(frame.module.label(made.node), kept, settled=not kept)
     mark = machine.vocabulary.call("glob.glob")  # the order of a listing is nobody's either
     built = built_query(machine, made, receiver, mark, frame) if mark is not None else None
     if built is not None:
         return built
     if last not in _ASKS or mark is None or not made.arguments or not _is_unordered(made.arguments[0][0]):
         return None
+    label = frame.module.label(made.node)
     rows = Thing(label, (Trait(mark, place, label),))
     if last == "execute" and isinstance(made.node.func, ast.Attribute):
         owner = machine.spelling(made.node.func.value)
