@@ -86,15 +86,20 @@ class Masker:
             before += len(piece) + 1
 
     def masked(self, text: str, limit: int) -> str:
-        """The first ``limit`` characters of a text, about, with volatile values masked."""
+        """The first ``limit`` characters of a text, about, with volatile values masked.
+
+        What stands between two pieces is kept: where a text is cut depends on how much is in front.
+        """
         parts: list[str] = []
-        length = 0
+        place = 0
         for piece in pieces_of(text):
-            if length >= limit:
+            if place >= limit:
                 break
-            parts.append(self._look(piece).masked)
-            length += len(piece)
-        return "\n".join(parts)
+            end = place + len(piece)
+            between = "\n" if text.startswith("\n", end) else text[end : end + 2]
+            parts += (self._look(piece).masked, between)
+            place = end + len(between)
+        return "".join(parts)
 
     def _look(self, piece: str) -> _Piece:
         key = hash(piece)

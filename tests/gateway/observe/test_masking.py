@@ -40,6 +40,12 @@ def test_what_has_no_volatile_value_has_one_key_whatever_the_budget() -> None:
         assert len({masker.key(text, budget) for budget in (UNMASKED, MESSAGE_BUDGET, HEAD_BUDGET)}) == 1
 
 
+def test_a_masked_end_says_the_same_wherever_a_text_is_cut() -> None:
+    masker, end = Masker(), "It is shipped. " * 200 + "\n" + "One more line.\n" * 20
+    for front in ("", "A sentence. ", "Two. More. ", "x" * 3_000, "One.\nTwo. " * 500):
+        assert masker.masked(front + end, 20_000) == front + end
+
+
 def test_a_clock_in_one_long_line_does_not_change_the_key() -> None:
     masker = Masker()
     line = RULES.replace("\n", " ")
