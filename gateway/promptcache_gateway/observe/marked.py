@@ -11,12 +11,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from promptcache.divergence.evidence import alike
+from promptcache_gateway.observe.compaction import COMPACTION
 from promptcache_gateway.observe.rules import ttl_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptcache.segments import Segment
+    from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.row import Entry
@@ -64,15 +67,37 @@ def has_no_marks(evidence: Evidence) -> bool:
 
 
 def breaks_behind_marks(evidence: Evidence) -> bool:
-    """Whether a request leaves its predecessor behind all that the predecessor had marked.
+    """Whether a request leaves its predecessor behind all of that one's marks that it could have read up to.
 
-    Nothing was kept there, so nothing would have been read had it stayed the same.
+    Nothing else was kept for it, so nothing more would have been read had it stayed the same.
     """
     comparison = evidence.comparison
     if comparison is None or not evidence.rules.marked_only:
         return False
     marks = marks_of(comparison.earlier)
-    return bool(marks) and marks[-1] < comparison.depth
+    return bool(marks) and not any(at >= comparison.depth and _recurs(comparison, at) for at in marks)
+
+
+def _recurs(comparison: Comparison, mark: int) -> bool:
+    """Whether a request has the message too that a mark of its predecessor's stands on.
+
+    Of the predecessor's newest turn all that stands before the mark, as a question may come again about
+    something else. What the request changed may be the message itself.
+    """
+    earlier = comparison.earlier
+    if mark < earlier.head or COMPACTION in comparison.divergence.causes:
+        return True
+    start = min(mark, earlier.turn)
+    places = range(max(start, comparison.depth + 1), mark + 1)
+    return all(_stands(earlier.segments[at], comparison.later) for at in places)
+
+
+def _stands(segment: Segment, later: Prompt) -> bool:
+    """Whether a message is one of a request's, or an edited one of its history."""
+    messages, turn = later.segments[later.head :], max(later.turn - later.head, 0)
+    if any(other.text == segment.text for other in messages):
+        return True
+    return any(other.role == segment.role and alike(segment.body, other.body) for other in messages[:turn])
 
 
 def kept_thoughts(evidence: Evidence) -> int:

@@ -93,3 +93,43 @@ def test_a_mark_too_far_behind_finds_nothing() -> None:
 
     assert diagnosis.expected_cached_tokens == 0
     assert diagnosis.cause != "PC809"
+
+
+def dated(minute: int, *messages: str) -> dict[str, Any]:
+    """A request with a clock and static text behind its marked system prompt, and a mark on its end."""
+    request = body(*messages, last=True)
+    request["system"].append({"type": "text", "text": f"It is 10:{minute}:00. {ANSWER}"})
+    return request
+
+
+def test_a_mark_on_a_question_that_never_recurs_keeps_nothing_for_the_next() -> None:
+    diagnosis = play(
+        (dated(11, "How long may I keep the lamp?"), WHOLE, 0),
+        (dated(12, "How long may I keep a sofa?"), WHOLE, SYSTEM),
+        (dated(13, "Who signs for my parcels?"), WHOLE, SYSTEM),
+    )
+
+    assert (diagnosis.cause, diagnosis.hit, diagnosis.lost_tokens) == (None, True, 0)
+
+
+def test_a_mark_on_an_earlier_conversations_question_keeps_nothing_for_another() -> None:
+    talk = ("How long may I keep the lamp?", ANSWER[:300], "And the sofa that came with it?")
+    diagnosis = play(
+        (dated(11, "Hello, can you help me?"), WHOLE, 0),
+        (dated(12, *talk), WHOLE + 80, SYSTEM),
+        (dated(13, "Who signs for my parcels?"), WHOLE, SYSTEM),
+    )
+
+    assert (diagnosis.cause, diagnosis.hit, diagnosis.lost_tokens) == (None, True, 0)
+
+
+@pytest.mark.parametrize(
+    "now", [("Who pays?", "You do, I fear.", "How come?"), ("Who pays?",)], ids=["goes on", "asked again"]
+)
+def test_a_mark_on_a_question_that_stands_in_the_next_request_keeps_what_a_clock_costs(
+    now: tuple[str, ...],
+) -> None:
+    diagnosis = play((dated(11, "Who pays?"), WHOLE, 0), (dated(12, *now), WHOLE + 20, SYSTEM))
+
+    assert (diagnosis.cause, diagnosis.attribution) == ("PC101", "caller")
+    assert diagnosis.lost_tokens == pytest.approx(WHOLE - SYSTEM, rel=0.05)
