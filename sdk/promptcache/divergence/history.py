@@ -14,8 +14,8 @@ from promptcache.divergence.alignment import Step, changed_runs, content_key, fi
 from promptcache.divergence.change import Change
 from promptcache.divergence.evidence import Finding, alike
 from promptcache.divergence.media import media_finding
-from promptcache.divergence.same_message import object_in, same_message
-from promptcache.divergence.text import drift_finding, volatile_findings
+from promptcache.divergence.same_message import is_reasoning, object_in, same_message
+from promptcache.divergence.text import volatile_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,9 +96,9 @@ def _further_findings(
     index = _behind_shuffles(earlier, later, index + shuffled) if shuffled else index
     for i, i_end, j, j_end in changed_runs(earlier[index:], later[index:])[0 if shuffled else 1 :]:
         front = _messages_in(earlier[: index + i]) <= _PINNED_MESSAGES
-        run = earlier[index + i : index + i_end], later[index + j : index + j_end]
-        for finding in _run_findings(*run, "PC501" if front else "PC502"):
-            found.setdefault(finding.code, replace(finding, segment=index + j + (finding.segment or 0)))
+        run = (index + i, index + i_end, index + j, index + j_end)
+        for finding in _run_findings(earlier, later, run, "PC501" if front else "PC502"):
+            found.setdefault(finding.code, finding)
     return list(found.values())[len({one.code for one in first}) :]
 
 
@@ -113,18 +113,45 @@ def _behind_shuffles(earlier: Sequence[Segment], later: Sequence[Segment], index
     return index
 
 
-def _run_findings(one: Sequence[Segment], other: Sequence[Segment], dropped: str) -> Iterator[Finding]:
-    """Messages dropped in front of others, and edits of those, where it is known which took whose place."""
-    gone = len(one) - len(other)
-    pairs = list(zip(one[max(gone, 0) :], other, strict=False))
-    known = all(before.role == after.role and alike(before.body, after.body) for before, after in pairs)
-    if gone < 0 or not known:
+def _run_findings(
+    earlier: Sequence[Segment], later: Sequence[Segment], run: tuple[int, int, int, int], dropped: str
+) -> Iterator[Finding]:
+    """What became of a run, asked as at the first change, where it is known which segment took whose place:
+    messages dropped in front of others, and what those came back as, without their reasoning or otherwise."""
+    i, i_end, j, j_end = run
+    thoughts = set() if any(map(is_reasoning, later[j:j_end])) else {*_thoughts(earlier, i, i_end)}
+    spoken = [at for at in range(i, i_end) if at not in thoughts]
+    gone = len(spoken) - (j_end - j)
+    if gone < 0:
+        split = _is_one_each(earlier[i:i_end], later[j:j_end]) and same_message(earlier[i:], later[j:], 0)
+        if split:
+            yield replace(split, segment=j)
+        return
+    places = {i_end: j_end, **dict(zip(spoken[gone:], range(j, j_end), strict=True))}
+    for at in sorted(thoughts, reverse=True):
+        if at + 1 in places:  # before an answer that stayed
+            places[at] = places[at + 1]
+    del places[i_end]
+    same = {at: same_message(earlier[at:], later[place:], 0) for at, place in sorted(places.items())}
+    if not all(same[at] or _are_versions(earlier[at], later[places[at]]) for at in spoken[gone:]):
         return
     if gone:
-        yield Finding(dropped, {"pattern": "dropped"}, segment=0)
-    for number, (before, after) in enumerate(pairs):
-        drift = drift_finding(Change.between(before.body, after.body))
-        yield replace(drift or _edit_findings(before, after, ())[0], segment=number)
+        yield Finding(dropped, {"pattern": "dropped"}, segment=j)
+    for at, found in same.items():
+        other = found or _edit_findings(earlier[at], later[places[at]], ())[0]
+        yield replace(other, segment=places[at])
+
+
+def _thoughts(segments: Sequence[Segment], start: int, end: int) -> Iterator[int]:
+    return (at for at in range(start, end) if is_reasoning(segments[at]))
+
+
+def _is_one_each(one: Sequence[Segment], other: Sequence[Segment]) -> bool:
+    return _messages_in(one) == _messages_in(other) == 1
+
+
+def _are_versions(before: Segment, after: Segment) -> bool:
+    return before.role == after.role and alike(before.body, after.body)
 
 
 # --- messages that moved ------------------------------------------------------------------------------

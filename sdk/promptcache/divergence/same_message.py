@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from promptcache.segments import Segment
 
-__all__ = ["object_in", "result_shape", "same_message"]
+__all__ = ["is_reasoning", "object_in", "result_shape", "same_message"]
 
 _THINK = re.compile(r"<(think|thinking|reasoning)>.*?</\1>\s*", re.DOTALL)
 _REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks")
@@ -116,7 +116,7 @@ def _reasoning_finding(earlier: Sequence[Segment], later: Sequence[Segment], ind
     if before.role != "assistant":
         return None
     block, other = object_in(before.body), object_in(after.body)
-    if block and _is_reasoning(block) and not (other and _is_reasoning(other)):
+    if block and _names_reasoning(block) and not (other and _names_reasoning(other)):
         return Finding("PC505", {"dropped": block["type"]})
     if block and other and (sealed := _lost_seal(block, other)):
         return Finding("PC505", {"dropped": sealed})
@@ -129,14 +129,20 @@ def _reasoning_finding(earlier: Sequence[Segment], later: Sequence[Segment], ind
     return None
 
 
+def is_reasoning(segment: Segment) -> bool:
+    """Whether a segment is a thought of the model and nothing else."""
+    block = object_in(segment.body) if segment.role == "assistant" else None
+    return block is not None and _names_reasoning(block)
+
+
 def _lost_seal(block: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
     """The signature or cipher text of a thought that came back without it."""
-    if not (_is_reasoning(block) and _is_reasoning(other)):
+    if not (_names_reasoning(block) and _names_reasoning(other)):
         return None
     return next((key for key in _SEALS if block.get(key) and not other.get(key)), None)
 
 
-def _is_reasoning(block: Mapping[str, Any]) -> bool:
+def _names_reasoning(block: Mapping[str, Any]) -> bool:
     return str(block.get("type")) in _REASONING_TYPES
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import textwrap
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,9 @@ from promptcache.divergence.change import Change
 from promptcache.divergence.json_text import json_finding
 from promptcache.divergence.pieces import gaps_between, in_order, pieces_of
 from promptcache.divergence.text import volatile_findings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TEXTS = st.text(alphabet='ab ,.;\n中。"{[', max_size=80)
 _WORDS = ("order", "refund", "invoice", "always", "never", "customer", "check", "answer", "ship")
@@ -163,6 +167,94 @@ def test_a_history_that_was_trimmed_and_edited_behind_that() -> None:
     found = compare_requests(_talk(*said), _talk(*edited, "Good.", "And now?"))
     assert found.causes == ("PC501", "PC502")
     assert found.places["PC502"][0] == 4
+
+
+def _thinking(text: str) -> list[dict[str, object]]:
+    return [{"type": "thinking", "thinking": prose(300, len(text)), "signature": "c2ln"}]
+
+
+def _says(text: str) -> list[dict[str, object]]:
+    return [{"type": "text", "text": text}]
+
+
+def _calls(text: str, separators: tuple[str, str] | None = None) -> dict[str, object]:
+    arguments = json.dumps({"a": text, "b": 1}, separators=separators)
+    call = {"id": text[:9], "type": "function", "function": {"name": "f", "arguments": arguments}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+# What an answer was, and what the same one came back as.
+_REPLAYED = {
+    "thinking blocks": (
+        lambda text: [{"role": "assistant", "content": _thinking(text) + _says(text)}],
+        lambda text: [{"role": "assistant", "content": _says(text)}],
+        "PC505",
+    ),
+    "two blocks and another form": (
+        lambda text: [{"role": "assistant", "content": _thinking(text) * 2 + _says(text)}],
+        lambda text: [{"role": "assistant", "content": text}],
+        "PC505",
+    ),
+    "a reasoning field": (
+        lambda text: [{"role": "assistant", "content": text, "reasoning_content": prose(300, len(text))}],
+        lambda text: [{"role": "assistant", "content": text}],
+        "PC505",
+    ),
+    "think tags": (
+        lambda text: [{"role": "assistant", "content": f"<think>{prose(900, 3)}</think>\n{text}"}],
+        lambda text: [{"role": "assistant", "content": text}],
+        "PC505",
+    ),
+    "a seal": (
+        lambda text: [{"role": "assistant", "content": _thinking(text) + _says(text)}],
+        lambda text: [
+            {"role": "assistant", "content": [_thinking(text)[0] | {"signature": ""}, *_says(text)]}
+        ],
+        "PC505",
+    ),
+    "arguments": (lambda text: [_calls(text)], lambda text: [_calls(text, (",", ":"))], "PC507"),
+    "one part": (
+        lambda text: [{"role": "assistant", "content": text}],
+        lambda text: [{"role": "assistant", "content": [*_says(text[:70]), *_says(text[70:])]}],
+        "PC206",
+    ),
+}
+
+
+@pytest.mark.parametrize("answers", [1, 2, 4])
+@pytest.mark.parametrize("form", _REPLAYED)
+def test_what_befell_every_answer_alike_has_one_cause(form: str, answers: int) -> None:
+    was, became, code = _REPLAYED[form]
+
+    def talk(say: Callable[[str], list[dict[str, object]]]) -> list[dict[str, object]]:
+        said = [{"role": "system", "content": prose(400, 9)}]
+        for number in range(answers):
+            said += [{"role": "user", "content": prose(90, 10 + number)}, *say(prose(150, 30 + number))]
+        return [*said, {"role": "user", "content": "And now?"}]
+
+    newest = [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "More?"}]
+    found = compare_requests(
+        {"model": "m", "messages": talk(was)}, {"model": "m", "messages": [*talk(became), *newest]}
+    )
+    assert found.causes == (code,)
+
+
+def test_an_answer_dropped_with_its_thought_is_dropped_and_those_that_stayed_lost_theirs() -> None:
+    def answer(number: int, thought: bool) -> dict[str, object]:
+        text = prose(150, 30 + number)
+        return {"role": "assistant", "content": (_thinking(text) if thought else []) + _says(text)}
+
+    said = [
+        message
+        for number in range(6)
+        for message in ({"role": "user", "content": prose(90, 10 + number)}, answer(number, True))
+    ]
+    edited = [{**said[0], "content": "Other words, please: " + prose(90, 10)}, said[1], said[2], *said[5:]]
+    found = compare_requests({"messages": said}, {"messages": [*edited, said[0]]})
+    assert "PC505" not in found.causes
+    stripped = [*edited[:-1], answer(5, False)]
+    found = compare_requests({"messages": said}, {"messages": [*stripped, said[0]]})
+    assert found.causes[-1] == "PC505"
 
 
 def test_a_pair_dropped_near_the_front_behind_an_edit() -> None:
