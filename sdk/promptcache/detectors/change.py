@@ -213,6 +213,9 @@ def _by_look(one: str, other: str) -> str | None:
     if _HEX.fullmatch(one) and _HEX.fullmatch(other) and len(one) == len(other):
         return "PC102"
     values = [token.rpartition("=")[2] for token in (one, other)]
-    if all(len(value) >= 12 and value.isalnum() and identity.looks_random(value) for value in values):
+    if all(
+        len(value) >= 12 and value.isascii() and value.isalnum() and identity.looks_random(value)
+        for value in values
+    ):
         return "PC103"
     return None

@@ -16,6 +16,22 @@ _MONTHS: Final = (
     r"|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre"
     r"|januari|februari|maart|mei|augustus|december)"
 )
+# As they stand beside a day, in the genitive where the language has one; Hebrew with its preposition.
+_LATIN_FORMS: Final = (
+    r"(?:stycznia|lutego|marca|kwietnia|maja|czerwca|lipca|sierpnia|września|października|listopada|grudnia"
+    r"|ocak|şubat|mart|nisan|may\u0131s|haziran|temmuz|ağustos|eylül|ekim|kas\u0131m|aral\u0131k"
+    r"|ledna|února|března|dubna|května|června|července|srpna|září|října|listopadu|prosince"
+    r"|januari|februari|maret|april|mei|juni|juli|agustus|september|oktober|november|desember"
+    r"|mars|maj|augusti|december)"
+)
+_OTHER_FORMS: Final = (
+    r"(?:января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
+    r"|يناير|فبراير|مارس|[أا]بريل|مايو|يونيو|يوليو|[أا]غسطس|سبتمبر|[أا]كتوبر|نوفمبر|ديسمبر"
+    r"|ב(?:ינואר|פברואר|מרץ|מרס|אפריל|מאי|יוני|יולי|אוגוסט|ספטמבר|אוקטובר|נובמבר|דצמבר)"
+    r"|जनवरी|(?:\u095e|\u092b\u093c?)रवरी|मार्च|अप्रैल|मई|जून|जुलाई|अगस्त|सितंबर|सितम्बर|अक्टूबर|नवंबर|नवम्बर"
+    r"|दिसंबर|दिसम्बर"
+    r"|มกราคม|กุมภาพันธ์|มีนาคม|เมษายน|พฤษภาคม|มิถุนายน|กรกฎาคม|สิงหาคม|กันยายน|ตุลาคม|พฤศจิกายน|ธันวาคม)"
+)
 _WEEKDAYS: Final = (
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag)"
@@ -37,11 +53,30 @@ _CJK_CLOCK: Final = (
     r"(?:[:\uff1a][0-5]\d(?:[:\uff1a][0-5]\d)?|[时時点點])"
 )
 
+_ALONE: Final = r"(?<![\d.,:/])(?<!\d-)"
+_DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
+_MONTH: Final = r"(?:0?[1-9]|1[0-2])"
+_FORM_DATE: Final = (
+    rf"(?:{_ALONE}{_DAY}\.? (?:{_LATIN_FORMS} 20\d\d(?!\d)|{_OTHER_FORMS}(?!\w)(?: (?:20|25)\d\d)?)"
+    rf"|20\d\d ?년 ?{_MONTH} ?월 ?{_DAY} ?일"
+    rf"|\bngày {_DAY} tháng {_MONTH}\b(?: năm 20\d\d)?)"
+)
+_HOUR: Final = _ALONE + r"(?:[01]?\d|2[0-3])"
+_WORD_CLOCK: Final = (
+    rf"(?:{_HOUR} ?[時时点點] ?[0-5]?\d ?分(?![钟鐘間间])"
+    rf"|{_HOUR}시 ?[0-5]?\d분(?!간)"
+    rf"|{_HOUR} Uhr [0-5]\d(?![.,]?\d)"
+    # A duration is written alike: only what is said to be now.
+    rf"|\b(?:il est|heure(?: actuelle| locale)?(?: est| ?:))\s{_HOUR} ?h ?[0-5]\d(?!\w|[.,]\d)"
+    rf"|\b(?:сейчас|время:?)\s{_HOUR} ?ч\.? ?[0-5]?\d ?мин(?!\w))"
+)
+
 _NUMBERED: Final = r"(?:ticket|case|request|order|job|run|session|trace|message|conversation|thread|call)"
 
 _PHRASES: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), code)
     for pattern, code in (
+        (_WORD_CLOCK, "PC101"),
         (_CJK_DATE + _CJK_CLOCK, "PC101"),
         (_CJK_DATE, "PC109"),
         (
@@ -50,6 +85,8 @@ _PHRASES: Final = tuple(
         ),
         (_DATE + r",?(?: um| à| a las| às| alle| om)? " + _CLOCK, "PC101"),
         (_DATE, "PC109"),
+        (_FORM_DATE + r",?(?: [^\W\d]{1,5}\.?){0,2} " + _CLOCK, "PC101"),
+        (_FORM_DATE, "PC109"),
         (r"\b[0-2]?\d[:.][0-5]\d(?:[:.][0-5]\d)? Uhr\b", "PC101"),
         (r"\b20\d\d-W[0-5]\d(?:-[1-7])?\b", "PC109"),
         (
