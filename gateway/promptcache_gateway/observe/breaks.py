@@ -35,6 +35,9 @@ _EDITED = "PC403"
 _DYNAMIC = "PC401"
 _UNSTEADY = frozenset({_DYNAMIC, "PC404"})
 """What is said of instructions that are dynamic or come and go; those of a new version do neither."""
+_UNORDERED = "PC204"
+"""Said of sections in another order: an order that is left to chance is another one again before long."""
+_TOOLS_MOVED = "PC301"
 _IN_TURN = "The prefix comes in two forms in turn, and each is written to the cache by itself."
 
 
@@ -67,8 +70,9 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     reasons = {reason.code: reason for reason in explain_away(evidence, tokens)}
     deploy = "none" if evidence.match is None else evidence.match.deploy
     causes = causes_of(comparison)
+    paid_once = deploy == "known" or (deploy == "new" and not comparison.same_conversation)
     if deploy != "none":
-        steady = {_DYNAMIC} if deploy == "switched" else _UNSTEADY
+        steady = {_DYNAMIC} if deploy == "switched" else _UNSTEADY | ({_UNORDERED} if paid_once else set())
         causes = tuple(dict.fromkeys(_EDITED if code in steady else code for code in causes))
     weights = weigh_causes(comparison, tuple(reasons), causes)
     losses = split_loss(lost or 0, weights)
@@ -80,7 +84,7 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     if first is None and evidence.match is not None and evidence.match.in_turn:
         summary = f"{summary} {_IN_TURN}"
     attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
-    if codes[0] == _EDITED and (deploy == "known" or (deploy == "new" and not comparison.same_conversation)):
+    if paid_once and codes[0] in {_EDITED, _TOOLS_MOVED}:
         attribution = "expected"
     elsewhere = first is None and spot_of(comparison, codes[0]).start != comparison.shared_bytes
     return Break(

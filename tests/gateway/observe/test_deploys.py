@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -91,3 +91,44 @@ def test_a_talk_begun_with_the_old_text_beside_the_new_one_is_changed_by_its_cal
         found = stage.send(chat(NEW, *talk_of(name, 4))).diagnosis
         assert (found.cause, found.attribution) == ("PC403", "caller"), (name, found)
         assert (found.path, bool(found.remedy), bool(found.lost_tokens)) == ("messages[0]", True, True)
+
+
+def with_tools(order: str, *talk: str) -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": f"look_up_{one}", "parameters": {}}} for one in order]
+    return {**chat(OLD, *talk), "tools": tools}
+
+
+def with_sections(order: str, *talk: str) -> dict[str, Any]:
+    third = len(OLD) // 3
+    sections = {"a": OLD[:third], "b": OLD[third : 2 * third], "c": OLD[2 * third :]}
+    return chat("\n\n".join(["You are a clerk.", *(sections[one] for one in order)]), *talk)
+
+
+REORDERED = pytest.mark.parametrize(("make", "code"), [(with_tools, "PC301"), (with_sections, "PC204")])
+
+
+@REORDERED
+def test_an_order_that_was_changed_once_is_nobodys_fault_and_one_that_changes_again_is(
+    make: Callable[..., dict[str, Any]], code: str
+) -> None:
+    stage = Stage()
+    orders = ("abc", "abc", "abc", "bac", "bac", "bac", "cba")
+    found = [
+        stage.send(make(order, f"What of number {number}?")).diagnosis for number, order in enumerate(orders)
+    ]
+    edited = "PC403" if code == "PC204" else code
+    assert (found[3].cause, found[3].attribution, found[3].hit) == (edited, "expected", False)
+    assert found[3].lost_tokens
+    assert all(stays.hit and stays.cause is None for stays in found[4:6])
+    assert (found[6].cause, found[6].attribution) == (code, "caller")
+
+
+@REORDERED
+def test_a_talk_that_goes_to_and_fro_between_two_orders_is_changed_by_its_caller(
+    make: Callable[..., dict[str, Any]], code: str
+) -> None:
+    stage, talk = Stage(), talk_of("Ann", 8)
+    for turn, order in enumerate(("abc", "abc", "abc", "bac", "abc", "bac")):
+        found = stage.send(make(order, *talk[: 2 * turn + 1])).diagnosis
+        if turn >= 3:
+            assert found.hit or (found.cause, found.attribution) == (code, "caller"), (turn, found)
