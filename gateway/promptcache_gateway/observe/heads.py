@@ -86,21 +86,6 @@ class Heads:
         if talk and self._talks.get(talk) != name:
             _put(self._talks, talk, name)
 
-    def note_first(self, prompt: Prompt, name: str) -> None:
-        """Remember the conversation with which a head came first."""
-        self.note_talk(prompt, name)
-        if name not in self.lodgers:
-            self.lodgers.note_own(name, prompt)
-
-    def returns(self, name: str, prompt: Prompt, *, verbatim: bool) -> bool:
-        """Whether a lodger comes in another conversation: with the same words, if it is like its host."""
-        lodger = self.lodgers.get(name)
-        if lodger is None:
-            if verbatim:
-                self.lodgers.note_own(name, prompt)
-            return False
-        return (verbatim or not lodger.alike) and self.lodgers.returns(name, prompt)
-
     def most_alike(self, signature: Signature) -> str | None:
         """The head that mostly says the same; a lodger only where it all but says the same."""
         alike = {
@@ -112,12 +97,6 @@ class Heads:
             return max(alike, key=lambda name: (signature.likeness(alike[name]), name))
         end = signature.long_end
         return None if end is None else self._host_by(end, signature)
-
-    def may_be_another(self, known: str, signature: Signature) -> bool:
-        """Whether a head that is like a template says so much else that it may be another agent's."""
-        if known in self.lodgers or self.lodgers.changes_each_time(known):
-            return False
-        return not signature.says_the_same(self.signatures[known])
 
     def most_akin(self, signature: Signature) -> str | None:
         """The template that shares a beginning or an end with a head, or some of the little that it says."""

@@ -5,9 +5,7 @@ is known and the rest is new. What tells them apart is time: an agent's own text
 conversations, documents hardly do. Until that is known such a head lodges: it is shown under its host's name,
 but compared with itself only, so that nobody is blamed for what another agent says. One that comes again
 becomes a template of its own. Where many came and hardly any returned, the rest is what changes each time:
-new ones are then compared with all of the host's. Heads that say mostly what the host says are compared with
-all of its from the first, until it is known that the host's own words come again and another's do too. How
-heads are found to be akin is `heads`' business.
+new ones are then compared with all of the host's. How heads are found to be akin is `heads`' business.
 """
 
 from __future__ import annotations
@@ -33,14 +31,12 @@ class Lodger:
     Attributes:
         host: the template's name.
         joined: it is compared with all of the host's.
-        alike: it says mostly what the host says.
         first: the key of its conversation's first message.
         messages: how many messages the conversation has had.
     """
 
     host: str
     joined: bool
-    alike: bool
     first: int
     messages: int
 
@@ -49,8 +45,6 @@ class Lodger:
 class _House:
     came: int = 0
     returned: int = 0
-    conversation: tuple[int, int] = (0, 0)
-    own_returned: bool = False
 
 
 class Lodgers:
@@ -75,15 +69,11 @@ class Lodgers:
         lodger = self._lodgers.get(name)
         return name if lodger is None else lodger.host
 
-    def take_in(self, name: str, host: str, prompt: Prompt, *, alike: bool) -> str | None:
-        """Have a head lodge; the name of the one that had to leave for it, if any.
-
-        One that is ``alike`` is compared with all of the host's, unless several of them are known to return.
-        """
+    def take_in(self, name: str, host: str, prompt: Prompt) -> str | None:
+        """Have a head lodge; the name of the one that had to leave for it, if any."""
         house = self._houses.setdefault(host, _House())
         house.came += 1
-        joined = self.changes_each_time(host) or (alike and not self.are_several(host))
-        self._lodgers[name] = Lodger(host, joined, alike, *_conversation(prompt))
+        self._lodgers[name] = Lodger(host, self.changes_each_time(host), *_conversation(prompt))
         return self._lodgers.popitem(last=False)[0] if len(self._lodgers) > MOST else None
 
     def changes_each_time(self, host: str) -> bool:
@@ -92,24 +82,6 @@ class Lodgers:
         if house is None:
             return False
         return house.came - house.returned >= ENOUGH and house.returned * _FEW <= house.came
-
-    def are_several(self, host: str) -> bool:
-        """Whether a host's own head and another that was shown under its name have come again."""
-        house = self._houses.get(host)
-        return house is not None and house.own_returned and house.returned > 0
-
-    def may_leave(self, name: str) -> bool:
-        """Whether one that returned is a template of its own: if it is alike, where several returned."""
-        lodger = self._lodgers[name]
-        return not lodger.alike or not lodger.joined or self.are_several(lodger.host)
-
-    def note_own(self, host: str, prompt: Prompt) -> None:
-        """Note that a host's own head came, and whether in another conversation than before."""
-        house, conversation = self._houses.setdefault(host, _House()), _conversation(prompt)
-        first, messages = house.conversation
-        goes_on = conversation[0] == first and conversation[1] > messages
-        house.own_returned |= house.conversation != (0, 0) and not goes_on
-        house.conversation = conversation
 
     def returns(self, name: str, prompt: Prompt) -> bool:
         """Whether a lodger comes in another conversation than before; one that goes on is noted."""

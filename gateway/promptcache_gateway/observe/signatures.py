@@ -79,12 +79,6 @@ class Signature:
         """Whether all of both is the same but for a value or a sentence."""
         return self.likeness(other) >= NEAR
 
-    def says_the_same(self, other: Signature) -> bool:
-        """Whether all that both say is the same but for a value or a sentence, whatever their tools are."""
-        tools = max(len(tools_of(self)), len(tools_of(other)))
-        mine, theirs = _said(self, tools), _said(other, tools)
-        return not (mine.chunks and theirs.chunks) or mine.is_near(theirs)
-
     def is_akin(self, other: Signature) -> bool:
         """Whether enough of two short ones is the same for it to be no coincidence."""
         return max(len(self.chunks), len(other.chunks)) <= SHORT and self.likeness(other) >= AKIN
@@ -162,12 +156,6 @@ def _known_by(words: Sequence[str], kind: bytes, odd_from: int = _NEVER) -> list
 def tools_of(signature: Signature) -> frozenset[int]:
     """The digests of a head's tools."""
     return frozenset([digest for digest in signature.chunks[:_KEPT_TOOLS] if digest < _OF_TOOLS])
-
-
-def _said(signature: Signature, tools: int) -> Signature:
-    """A head without its tools, as if it had had so many."""
-    runs = [digest for digest in signature.chunks if digest >= _OF_TOOLS]
-    return Signature(signature.key, signature.openings, tuple(runs[: _KEPT - tools]))
 
 
 def _tool_digest(text: str) -> int:

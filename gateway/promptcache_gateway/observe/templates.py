@@ -116,9 +116,7 @@ class Templates:
             if template.name in heads.signatures and template.name not in heads.lodgers:
                 return template.name
             known = heads.by_key(signature.key) or heads.most_alike(signature)
-            if known is None or known in heads.lodgers or heads.may_be_another(known, signature):
-                return None
-            return known
+            return None if known is None or known in heads.lodgers else known
 
     def name(self, tenant: str, given: str | None, prompt: Prompt | None) -> TemplateName:
         """The template of a request; ``given`` is the name its caller used, if any."""
@@ -174,21 +172,21 @@ class Templates:
 
     def _by_head(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
         heads, exact = owner.heads, prompt.exact[prompt.head]
-        name, verbatim = heads.by_exact(exact), True
+        name = heads.by_exact(exact)
         if name is None:
             digests = [self._masker.digests(segment.text) for segment in prompt.segments[: prompt.head]]
             key = digest_of(digests)
             name = heads.by_key(key)
             if name is None:
-                (name, new), verbatim = self._learn(tenant, owner, key, prompt), False
+                name, new = self._learn(tenant, owner, key, prompt)
                 if name == OVERFLOW:
                     return name
                 if new:
-                    heads.note_first(prompt, name)
+                    heads.note_talk(prompt, name)
                     return name
             heads.note_exact(exact, name)
         heads.note_talk(prompt, name)
-        if heads.returns(name, prompt, verbatim=verbatim):
+        if name in heads.lodgers and heads.lodgers.returns(name, prompt):
             self._settle(tenant, owner, name)
         return name
 
@@ -198,7 +196,7 @@ class Templates:
         host = lodgers.note_return(name)
         if host in heads.signatures and lodgers.changes_each_time(host):
             return
-        if lodgers.may_leave(name) and self._has_room(owner):
+        if self._has_room(owner):
             lodgers.leave(name)
             self._note(tenant, owner, name)
 
@@ -219,25 +217,23 @@ class Templates:
     def _learn(self, tenant: str, owner: _Tenant, key: int, prompt: Prompt) -> tuple[str, bool]:
         """The name of a head that is seen for the first time, and whether that is a new one."""
         heads, signature = owner.heads, sign(key, prompt.segments[: prompt.head], self._masker)
-        known, alike = heads.most_alike(signature), None
-        if known is not None and heads.may_be_another(known, signature):
-            known, alike = None, known
-        host = alike or (heads.most_akin(signature) if known is None else None)
+        known = heads.most_alike(signature)
+        host = heads.most_akin(signature) if known is None else None
         if host is not None:
             known = heads.of_talk(prompt, host)
         if known is not None:
             heads.note_key(key, known)
             return known, False
         if host is not None:
-            return self._lodge(owner, host, signature, prompt, alike=alike is not None), True
+            return self._lodge(owner, host, signature, prompt), True
         room = len(owner.learned) < self._max_learned // 2
         if not room and not _recurs(owner, key, None):
             return OVERFLOW, False
         return self._create(tenant, owner, signature), True
 
-    def _lodge(self, owner: _Tenant, host: str, signature: Signature, prompt: Prompt, *, alike: bool) -> str:
+    def _lodge(self, owner: _Tenant, host: str, signature: Signature, prompt: Prompt) -> str:
         name = _free_name(owner, signature.key)
-        gone = owner.heads.lodgers.take_in(name, host, prompt, alike=alike)
+        gone = owner.heads.lodgers.take_in(name, host, prompt)
         if gone is not None:
             owner.heads.drop(gone)
         owner.heads.add(name, signature)

@@ -114,44 +114,6 @@ def test_prompts_that_share_a_part_are_several_and_nobody_is_blamed(form: str, o
     assert len(settled) == len(dict(settled))
 
 
-COMPANY = {
-    "behind": lambda n: prose(1_500, n) + prose(4_000, "policy"),
-    "in the middle": lambda n: prose(700, n) + prose(5_000, "policy") + prose(800, f"more {n}"),
-    "in front": lambda n: prose(3_500, "policy") + prose(1_200, n),
-}
-
-
-@pytest.mark.parametrize("in_turn", [False, True])
-@pytest.mark.parametrize("form", COMPANY)
-def test_agents_that_say_mostly_the_same_are_several_once_they_come_again(form: str, in_turn: bool) -> None:
-    stage, made = Stage(Provider()), COMPANY[form]
-    agents = [n % 5 if in_turn else n // 5 for n in range(25)]
-    records = [stage.send(chat(made(agent), f"Question {at}?")) for at, agent in enumerate(agents)]
-    known = records[5:]  # before, nothing has come again that another could be told from
-    assert not [record.diagnosis.cause for record in known if record.diagnosis.attribution == "caller"]
-    assert len({record.template for record in records}) == 5
-    settled = {(agent, record.template) for agent, record in list(zip(agents, records, strict=True))[-4:]}
-    assert len(settled) == len(dict(settled)) == len(set(dict(settled).values()))
-    other = Templates(Masker())
-    for template in stage.observer._templates.take_learned():  # another process is told
-        assert other.alike(template) is None
-        other.recall((template,))
-
-
-def test_large_documents_that_never_come_again_split_nothing_and_are_shown_at_once() -> None:
-    stage = Stage(Provider())
-    records = [stage.send(chat(prose(2_000, n) + prose(6_000, "rules"), f"Question {n}?")) for n in range(20)]
-    assert len({record.template for record in records}) == 1
-    assert {record.diagnosis.attribution for record in records[1:]} == {"caller"}
-
-
-def test_other_tools_with_the_same_words_are_no_other_agent() -> None:
-    stage = Stage(Provider())
-    tools = [{"type": "function", "function": {"name": f"find_{k}", "parameters": {}}} for k in range(48)]
-    records = [stage.send(chat(STATIC, f"Hi {n}?", tools=tools[: 48 - n % 2 * 30])) for n in range(12)]
-    assert len({record.template for record in records}) == 1
-
-
 def test_the_same_words_with_no_tool_in_common_are_two_prompts() -> None:
     stage = Stage(Provider())
     sets = [
