@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 # A file of tests to a process; in order, since the kernels' take longest and come early. PARALLEL= for one process.
+# Each computes on one thread: processes that wait for each other's threads take longer than one after the other.
 PARALLEL ?= --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 PACKAGES := sdk lint gateway engine
 
@@ -36,7 +37,7 @@ contracts: setup-dev
 	@$(BIN)/lint-imports
 
 unit: setup-dev
-	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 setup:
 	@$(PYTHON) scripts/setup_venv.py --venv $(VENV) --extras gateway,engine
