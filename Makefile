@@ -6,7 +6,6 @@ ARGS ?=
 # A file of tests to a process; in order, since the kernels' take longest and come early. PARALLEL= for one process.
 # Each computes on one thread: processes that wait for each other's threads take longer than one after the other.
 PARALLEL ?= --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
-PACKAGES := sdk lint gateway engine
 
 .DEFAULT_GOAL := help
 .PHONY: help serve test check fix reference types contracts unit setup setup-dev clean

@@ -13,14 +13,8 @@ from sqlalchemy import Connection, Engine, Table, func, select
 
 from promptcache_gateway.store.portable import all_true
 from promptcache_gateway.store.reader import by_cost, by_loss, template_json
-from promptcache_gateway.store.schema import (
-    SUMMED_COUNTS,
-    SUMMED_MS,
-    cause_hours,
-    hours,
-    template_causes,
-    templates,
-)
+from promptcache_gateway.store.schema import cause_hours, hours, template_causes, templates
+from promptcache_gateway.store.totals import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,7 +23,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_SUMMED = (*SUMMED_COUNTS, *SUMMED_MS, "lost_usd", "saved_usd")
+_SUMMED = (*COUNTED, "lost_usd", "saved_usd")
 _LOST = ("requests", "lost_tokens", "lost_usd")
 
 
