@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.alert_settings import read_alerts
-from promptcache_gateway.bounds import Bounds
+from promptcache_gateway.bounds import read_bounds
 from promptcache_gateway.command_parser import CommandParser
 from promptcache_gateway.config_file import read_config
+from promptcache_gateway.engine_settings import read_engine
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.kept.settings import read_kept
 from promptcache_gateway.mutations.rules import read_mutations
-from promptcache_gateway.named_keys import common_key
-from promptcache_gateway.named_upstreams import read_models, read_upstreams
+from promptcache_gateway.named_upstreams import read_models, read_upstream, read_upstreams
 from promptcache_gateway.price_settings import read_prices
+from promptcache_gateway.setting_places import VARIABLES, located
 from promptcache_gateway.settings import (
     DEFAULT_PORT,
-    EngineSettings,
     Settings,
-    UpstreamSettings,
     default_data_dir,
     keys_from,
 )
@@ -32,10 +32,10 @@ from promptcache_gateway.shared.settings import read_shared
 from promptcache_gateway.telemetry.otel_settings import read_otel
 from promptcache_gateway.template_sources import read_sources
 from promptcache_gateway.tenancy.key_file import FILE_NAME, KeyFile
-from promptcache_gateway.tenancy.limits import TenantLimits
+from promptcache_gateway.tenancy.limits import read_tenants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -54,25 +54,43 @@ def make_settings(arguments: argparse.Namespace, environ: Mapping[str, str] | No
     tables = read_config(arguments.config) if arguments.config is not None else {}
     for table, key, value in _given(arguments):
         tables.setdefault(table, {})[key] = value
+    with telling_places(arguments, environ):
+        return _settings(tables, arguments.config, environ)
+
+
+@contextmanager
+def telling_places(arguments: argparse.Namespace, environ: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Have a `SettingsError` raised inside say where its setting was told: option, file or variable."""
+    try:
+        yield
+    except SettingsError as error:
+        spellings = _parser().spellings()
+        options = {f"{table}.{key}": spellings[f"{table}.{key}"] for table, key, _ in _given(arguments)}
+        raise located(
+            error, options, arguments.config, os.environ if environ is None else environ
+        ) from error.__cause__
+
+
+def _settings(tables: Mapping[str, Any], config: Path | None, environ: Mapping[str, str]) -> Settings:
     storage = tables.get("storage", {})
     named = storage.get("data_dir")
     data_dir = default_data_dir(environ) if named is None else Path(named).expanduser()
     return Settings(
         **_serve(tables.get("serve", {})),
-        upstream=_upstream(tables.get("upstream", {}), environ),
+        upstream=read_upstream(tables.get("upstream", {}), environ),
         upstreams=read_upstreams(tables, environ),
         models=read_models(tables.get("models", {})),
-        engine=_engine(tables.get("engine", {})),
+        engine=read_engine(tables.get("engine", {})),
         api_keys=keys_from(environ),
         stored_keys=bool(KeyFile(data_dir / FILE_NAME).read()),
-        tenants={name: TenantLimits(**table) for name, table in tables.get("tenants", {}).items()},
+        tenants=read_tenants(tables.get("tenants", {})),
         data_dir=data_dir,
-        database=storage.get("database") or environ.get("PROMPTCACHE_DATABASE_URL", "").strip() or None,
-        bounds=_bounds(storage),
+        database=storage.get("database") or environ.get(VARIABLES["storage.database"], "").strip() or None,
+        bounds=read_bounds(storage),
         responses=read_kept(tables.get("responses", {})),
-        sources=read_sources(tables, arguments.config),
-        shared=read_shared(tables.get("shared", {}), environ, arguments.config),
-        prices=read_prices(tables.get("prices", {}), arguments.config),
+        sources=read_sources(tables, config),
+        shared=read_shared(tables.get("shared", {}), environ),
+        prices=read_prices(tables.get("prices", {}), config),
         alerts=read_alerts(tables.get("alerts", {}), environ),
         otel=read_otel(tables.get("otel"), environ),
         mutations=read_mutations(tables.get("mutations", {}), _names(tables)),
@@ -94,36 +112,10 @@ def _given(arguments: argparse.Namespace) -> list[tuple[str, str, Any]]:
     return given
 
 
-def _bounds(table: Mapping[str, Any]) -> Bounds:
-    named = {"keep_requests": "requests", "keep_days": "days", "max_mib": "mib"}
-    return Bounds(**{to: table[key] for key, to in named.items() if key in table})
-
-
 def _serve(table: Mapping[str, Any]) -> dict[str, Any]:
     given = {key: value for key, value in table.items() if key != "lint_report"}
     lists = {key: tuple(table.get(key, ())) for key in ("allowed_hosts", "cors_origins")}
     return {**given, **lists}
-
-
-def _upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> UpstreamSettings | None:
-    if not table:
-        return None
-    if "url" not in table:
-        raise SettingsError(
-            "upstream.url", "is missing.", remedy="Name the server's address, or use --upstream."
-        )
-    return UpstreamSettings(**{**table, "apis": tuple(table.get("apis", ()))}, api_key=common_key(environ))
-
-
-def _engine(table: Mapping[str, Any]) -> EngineSettings:
-    values = dict(table)
-    template = values.pop("chat_template", None)
-    if template is None:
-        return EngineSettings(**values)
-    path = Path(template).expanduser()
-    if not path.is_file():
-        raise SettingsError("--chat-template", f"there is no file {path}.")
-    return EngineSettings(**values, chat_template=path)
 
 
 def _whole(text: str) -> int:
@@ -140,7 +132,7 @@ def _seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> CommandParser:
     parser = CommandParser(
         prog="promptcache serve",
         description="An OpenAI-compatible gateway, with the built-in engine unless --upstream is given.",

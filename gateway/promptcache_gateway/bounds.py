@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LEAST_MIB = 8
 
@@ -32,3 +36,9 @@ class Bounds:
             raise SettingsError("storage.keep_days", "must be more than 0.")
         if self.mib is not None and self.mib < _LEAST_MIB:
             raise SettingsError("storage.max_mib", f"must be at least {_LEAST_MIB}.")
+
+
+def read_bounds(table: Mapping[str, Any]) -> Bounds:
+    """The bounds in ``[storage]``, its keys and types checked; raises `SettingsError`."""
+    named = {"keep_requests": "requests", "keep_days": "days", "max_mib": "mib"}
+    return Bounds(**{to: table[key] for key, to in named.items() if key in table})

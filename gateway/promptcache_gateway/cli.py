@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from promptcache_gateway.arguments import make_settings, parse_arguments
+from promptcache_gateway.arguments import make_settings, parse_arguments, telling_places
 from promptcache_gateway.errors import GatewayError, StartupError
 from promptcache_gateway.logs import configure
 from promptcache_gateway.upstreams import check_upstreams, create_switchboard
@@ -36,13 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parse_arguments(argv)
     try:
         settings = make_settings(arguments)
-        if arguments.check:
-            check_upstreams(settings)
-            print(f"The settings are fine: {_subject(settings)} on {_address(settings.host, settings.port)}.")
-            for note in filter(None, (_old_prices(settings), _own_limits(settings))):
-                print(f"Note: {note}")
-            return 0
-        _serve(settings, partial(read_settings, arguments), sys.argv[1:] if argv is None else argv)
+        with telling_places(arguments):
+            if arguments.check:
+                check_upstreams(settings)
+                _say_they_are_fine(settings)
+            else:
+                _serve(settings, partial(read_settings, arguments), sys.argv[1:] if argv is None else argv)
     except GatewayError as error:
         print(f"promptcache serve: {error}", file=sys.stderr)
         return CANNOT_START
@@ -54,9 +53,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def read_settings(arguments: argparse.Namespace) -> Settings:
     """The settings, judged as far as they can be while nothing is started."""
     settings = make_settings(arguments)
-    check_upstreams(settings)
+    with telling_places(arguments):
+        check_upstreams(settings)
     _warn(settings)
     return settings
+
+
+def _say_they_are_fine(settings: Settings) -> None:
+    print(f"The settings are fine: {_subject(settings)} on {_address(settings.host, settings.port)}.")
+    for note in filter(None, (_old_prices(settings), _own_limits(settings))):
+        print(f"Note: {note}")
 
 
 def _old_prices(settings: Settings) -> str | None:

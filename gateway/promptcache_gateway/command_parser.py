@@ -15,3 +15,11 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line and exit with `CANNOT`."""
         self.exit(CANNOT, f"{self.prog}: {message}. See {self.prog} --help.\n")
+
+    def spellings(self) -> dict[str, str]:
+        """The first spelling of every option, by the name that its value gets."""
+        found: dict[str, str] = {}
+        for action in self._actions:
+            if action.option_strings:
+                found.setdefault(action.dest, action.option_strings[0])
+        return found

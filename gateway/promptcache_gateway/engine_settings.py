@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.errors import SettingsError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,3 +59,16 @@ class EngineSettings:
     cuda_graphs: str = "auto"
     deterministic: bool = False
     chat_template: Path | None = None
+
+
+def read_engine(table: Mapping[str, Any]) -> EngineSettings:
+    """The settings in ``[engine]``, its keys and types checked; raises `SettingsError` for a missing file."""
+    template = table.get("chat_template")
+    if template is None:
+        return EngineSettings(**table)
+    path = Path(template).expanduser()
+    if not path.is_file():
+        raise SettingsError(
+            "engine.chat_template", f"there is no file {path}.", remedy="Name a Jinja file, or leave it out."
+        )
+    return EngineSettings(**{**table, "chat_template": path})

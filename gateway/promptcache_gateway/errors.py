@@ -30,12 +30,15 @@ class SettingsError(StartupError):
     """A setting is unknown, has the wrong type or a value that cannot work.
 
     Attributes:
-        setting: the setting's name as the user wrote it (``--port``, ``engine.page_size``).
+        setting: the setting's name (``engine.page_size``), and where it was told as far as that is known
+            (``--port``, ``promptcache.toml: serve.port``, a variable).
+        problem: what is wrong with it.
     """
 
     def __init__(self, setting: str, message: str, *, remedy: str = "") -> None:
         super().__init__(f"{setting}: {message}", remedy=remedy)
         self.setting = setting
+        self.problem = message
 
 
 class PortBusyError(StartupError):

@@ -29,13 +29,23 @@ def read_key(where: str, variable: str | None, file: str | None, environ: Mappin
     if variable is not None and file is not None:
         raise SettingsError(where, "has both api_key_env and api_key_file.", remedy="Keep one.")
     if variable is not None:
+        if not variable.isidentifier():  # which may be a key that was put there by mistake
+            raise SettingsError(
+                f"{where}.api_key_env",
+                "is no variable's name.",
+                remedy="Put the key into a variable, and write that one's name here.",
+            )
         key = environ.get(variable, "").strip()
         if not key:
             raise SettingsError(
                 f"{where}.api_key_env", f"{variable} is not set.", remedy="Set it, or drop the line."
             )
         if not key.isprintable():
-            raise SettingsError(f"{where}.api_key_env", f"{variable} does not hold one key.")
+            raise SettingsError(
+                f"{where}.api_key_env",
+                f"{variable} does not hold one key.",
+                remedy="Set it to the key alone, in one line.",
+            )
         return key
     return None if file is None else _key_in(where, Path(file).expanduser())
 
@@ -44,7 +54,11 @@ def common_key(environ: Mapping[str, str]) -> str | None:
     """The key of ``[upstream]``; raises `SettingsError` where the variable holds something else."""
     key = environ.get("PROMPTCACHE_UPSTREAM_API_KEY", "").strip()
     if not key.isprintable():
-        raise SettingsError("PROMPTCACHE_UPSTREAM_API_KEY", "does not hold one key.")
+        raise SettingsError(
+            "PROMPTCACHE_UPSTREAM_API_KEY",
+            "does not hold one key.",
+            remedy="Set it to the key alone, in one line.",
+        )
     return key or None
 
 
@@ -53,7 +67,11 @@ def _key_in(name: str, path: Path) -> str:
     try:
         key = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(where, f"cannot read {path}.") from error
+        raise SettingsError(
+            where, f"cannot read {path}.", remedy="Name a file that holds the key, or drop the line."
+        ) from error
     if not key or not key.isprintable():
-        raise SettingsError(where, f"{path} does not hold one key.")
+        raise SettingsError(
+            where, f"{path} does not hold one key.", remedy="Write the key alone into it, in one line."
+        )
     return key

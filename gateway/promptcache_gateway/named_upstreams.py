@@ -1,4 +1,4 @@
-"""``[upstreams.NAME]`` and ``[models]`` of promptcache.toml as settings.
+"""``[upstream]``, ``[upstreams.NAME]`` and ``[models]`` of promptcache.toml as settings.
 
 Keys are `named_keys`' business; what concerns several replicas is the fleet's (`fleet.reading`).
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.fleet.reading import OWN as FLEETS_OWN
 from promptcache_gateway.fleet.reading import read_fleet
-from promptcache_gateway.named_keys import read_key
+from promptcache_gateway.named_keys import common_key, read_key
 from promptcache_gateway.upstream_settings import ModelSettings, Target, UpstreamSettings
 
 if TYPE_CHECKING:
@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 
 # Kinds that stand for no server of their own, and how errors call them.
 _WITHOUT_REPLICAS = {"engine": "the built-in engine", "litellm": "an upstream through LiteLLM"}
+
+
+def read_upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> UpstreamSettings | None:
+    """The only upstream, of ``[upstream]``; None: there is no such table. Raises `SettingsError`."""
+    if not table:
+        return None
+    if "url" not in table:
+        raise SettingsError(
+            "upstream.url", "is missing.", remedy="Name the server's address, or use --upstream."
+        )
+    return UpstreamSettings(**{**table, "apis": tuple(table.get("apis", ()))}, api_key=common_key(environ))
 
 
 def read_upstreams(tables: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[UpstreamSettings, ...]:

@@ -132,40 +132,44 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
-            raise SettingsError("port", f"{self.port} is not a port.", remedy="Use 1 to 65535, or 0.")
+            raise SettingsError("serve.port", f"{self.port} is not a port.", remedy="Use 1 to 65535, or 0.")
         self._check_limits()
         self._check_workers()
         self._check_pages()
         for name, known in (("log_format", FORMATS), ("log_level", LEVELS)):
             if (said := getattr(self, name)) not in known:
-                raise SettingsError(name, f"{said!r} is none of {', '.join(known)}.")
+                raise SettingsError(f"serve.{name}", f"{said!r} is none of {', '.join(known)}.")
         for host in self.allowed_hosts:
             if not host or any(char in host for char in "/:@*, "):
                 remedy = "Give names without scheme and port."
-                raise SettingsError("allowed_hosts", f"{host!r} is not a host name.", remedy=remedy)
+                raise SettingsError("serve.allowed_hosts", f"{host!r} is not a host name.", remedy=remedy)
         if not (self.api_keys or self.stored_keys) and not is_loopback(self.host):
             raise SettingsError(
-                "host",
+                "serve.host",
                 f"listening on {self.host} lets anyone on the network in, and no API key is configured.",
                 remedy="'promptcache keys create NAME', or set PROMPTCACHE_API_KEYS, or listen on 127.0.0.1.",
             )
         self._check_models()
         for upstream in self.lines:
             for url in filter(self._leads_back, upstream.urls):
-                raise SettingsError("upstream", f"{url} is this gateway itself.")
+                raise SettingsError(
+                    f"{upstream.where}.url",
+                    f"{url} is this gateway itself.",
+                    remedy="Name the server behind it, or listen on another port.",
+                )
         if "://" in (self.database or "") and not self._names_database:
             raise SettingsError(
-                "database",
+                "storage.database",
                 "is no address of a database that can be used.",
                 remedy="Give a file's path, sqlite:///PATH or postgresql://USER@HOST/NAME.",
             )
 
     def _check_workers(self) -> None:
         if not 1 <= self.workers <= MAX_WORKERS:
-            raise SettingsError("workers", f"must be from 1 to {MAX_WORKERS}.")
+            raise SettingsError("serve.workers", f"must be from 1 to {MAX_WORKERS}.")
         if self.workers > 1 and any(line.kind == "engine" for line in self.lines):
             raise SettingsError(
-                "workers",
+                "serve.workers",
                 "the built-in engine is one process, and its cache cannot be shared by several.",
                 remedy="Leave it at 1, or name another server as the upstream.",
             )
@@ -196,14 +200,14 @@ class Settings:
             if origin == "*":
                 if not (self.api_keys or self.stored_keys or self.api_key_required):
                     raise SettingsError(
-                        "cors_origins",
+                        "serve.cors_origins",
                         "'*' lets every web page of every browser here in, and no key is asked for.",
                         remedy="Name the origins, or 'promptcache keys create NAME' first.",
                     )
                 continue
             if not _is_origin(origin):
                 raise SettingsError(
-                    "cors_origins",
+                    "serve.cors_origins",
                     f"{origin!r} is no origin.",
                     remedy="Write https://app.example, in lower case and without a path.",
                 )
@@ -211,13 +215,13 @@ class Settings:
     def _check_limits(self) -> None:
         for name, least in (("max_body_bytes", 1024), ("max_header_bytes", 1024), ("max_requests", 1)):
             if getattr(self, name) < least:
-                raise SettingsError(name, f"must be at least {least}.")
+                raise SettingsError(f"serve.{name}", f"must be at least {least}.")
         for name in ("bodies_mib", "answers_mib"):
             if not 1 <= getattr(self, name) <= MIB:
-                raise SettingsError(name, f"must be from 1 to {MIB}.")
+                raise SettingsError(f"serve.{name}", f"must be from 1 to {MIB}.")
         for name in _SECONDS:
             if not 0 <= getattr(self, name) <= 3600:
-                raise SettingsError(name, "must be from 0 to 3600 seconds.")
+                raise SettingsError(f"serve.{name}", "must be from 0 to 3600 seconds.")
 
     @property
     def lines(self) -> tuple[UpstreamSettings, ...]:
@@ -280,7 +284,11 @@ def keys_from(environ: Mapping[str, str]) -> tuple[str, ...]:
     """
     keys = tuple(key.strip() for key in environ.get("PROMPTCACHE_API_KEYS", "").split(",") if key.strip())
     if any(len(key) < 16 for key in keys):
-        raise SettingsError("PROMPTCACHE_API_KEYS", "a key has fewer than 16 characters.")
+        raise SettingsError(
+            "PROMPTCACHE_API_KEYS",
+            "a key has fewer than 16 characters.",
+            remedy="Use longer ones, or 'promptcache keys create NAME'.",
+        )
     return keys
 
 

@@ -81,7 +81,7 @@ class UpstreamSettings:
     provider: str = ""
 
     def __post_init__(self) -> None:
-        where = f"upstreams.{self.name}" if self.name else "upstream"
+        where = self.where
         if self.kind not in KINDS:
             raise SettingsError(
                 f"{where}.kind", f"{self.kind!r} is no kind.", remedy=f"Known: {', '.join(KINDS)}."
@@ -103,7 +103,7 @@ class UpstreamSettings:
             raise SettingsError(f"{where}.retry_wait_s", "must be from 0 to 60 seconds.")
         self._check_provider(where)
         if self.url or (self.kind in {"openai", "anthropic"} and self.fleet is None):
-            check_url(self.url, where)
+            check_url(self.url, f"{where}.url")
         for name in ("connect_timeout_s", "read_timeout_s"):
             if not 0 < getattr(self, name) <= _LONGEST_S:
                 raise SettingsError(
@@ -130,6 +130,11 @@ class UpstreamSettings:
             raise SettingsError(
                 f"{where}.tenant_salt", "does not travel through LiteLLM.", remedy="Leave it out."
             )
+
+    @property
+    def where(self) -> str:
+        """Its table in promptcache.toml."""
+        return f"upstreams.{self.name}" if self.name else "upstream"
 
     @property
     def diagnoses(self) -> bool:
@@ -172,7 +177,7 @@ class Target:
         """Read ``UPSTREAM/MODEL`` (the model may hold further slashes) or ``UPSTREAM``."""
         upstream, _, model = text.partition("/")
         if not upstream:
-            raise SettingsError(where, f"{text!r} is not UPSTREAM/MODEL.")
+            raise SettingsError(where, f"{text!r} is not UPSTREAM/MODEL.", remedy="Name the upstream first.")
         return cls(upstream, model or None)
 
 

@@ -86,10 +86,14 @@ def test_a_key_may_stand_in_a_file(tmp_path: Path) -> None:
         ('[upstreams.a]\nkind = "bedrock"\nurl = "http://a"\n', r"upstreams\.a\.kind.*Known: openai"),
         ('[upstreams.a]\nurl = "http://a"\napis = ["chats"]\n', r"upstreams\.a\.apis: 'chats' is no API"),
         ('[upstreams.a]\nurl = "http://a"\nmodel = "m"\n', r"upstreams\.a\.model.*Did you mean models\?"),
-        ('[upstreams.a]\nurl = "ftp://a"\n', r"upstreams\.a: 'ftp://a' is not"),
+        ('[upstreams.a]\nurl = "ftp://a"\n', r"upstreams\.a\.url: 'ftp://a' is not"),
         ('[upstreams.a]\nurl = "http://a"\nretries = 99\n', r"upstreams\.a\.retries: must be from 0 to 10"),
         ('[upstreams.a]\nurl = "http://a"\nretry_wait_s = 99\n', r"upstreams\.a\.retry_wait_s"),
         ('[upstreams.a]\nurl = "http://a"\napi_key_env = "NO_SUCH"\n', "NO_SUCH is not set"),
+        (
+            '[upstreams.a]\nurl = "http://a"\napi_key_env = "sk-secret"\n',
+            "api_key_env: is no variable's name",
+        ),
         ('[upstreams.a]\nurl = "http://a"\napi_key_file = "/none"\n', "cannot read /none"),
         ('[upstreams."a/b"]\nurl = "http://a"\n', "is no name"),
         ("[upstreams]\na = 3\n", r"upstreams\.a: must be a table"),
@@ -103,8 +107,10 @@ def test_a_key_may_stand_in_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_file_says_key_and_remedy(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(StartupError, match=said):
+    with pytest.raises(StartupError, match=said) as caught:
         read(tmp_path, text)
+    assert str(caught.value).startswith(f"{tmp_path / 'promptcache.toml'}: ")
+    assert "secret" not in str(caught.value)
 
 
 def test_an_alias_needs_an_upstream_that_is_there(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -291,6 +292,14 @@ WRONG = [
     (UPSTREAM + '[tenants.a]\nbudget_period = "year"', "budget_period"),
     (UPSTREAM + '[serve]\ncors_origins = ["http://[::1"]', "cors_origins"),
     (UPSTREAM + "[serve]\nanswers_mib = 0", "answers_mib"),
+    ('[engine]\nmodel = "none.gguf"', "engine.model: the built-in engine"),
+    ("[engine]\npage_size = 0", "engine.page_size: the built-in engine"),
+    ('[upstreams.a]\nreplicas_file = "/none"', "upstreams.a.replicas_file: /none"),
+    ('[upstreams.a]\nreplicas = [{ url = "http://[::1" }]', "upstreams.a.replicas[0].url: "),
+    (
+        '[upstreams.a]\nreplicas = [{ url = "http://a", weight = "x" }]',
+        "replicas[0].weight: must be a number",
+    ),
 ]
 
 
@@ -307,6 +316,7 @@ def test_what_a_file_has_wrong_is_one_sentence(
     file.write_text(text)
     assert main(["--check", "--config", str(file), "--data-dir", str(tmp_path)]) == 2
     error = capsys.readouterr().err
+    assert error.startswith(f"promptcache serve: {file}: ")
     assert named in error
     assert error.count("\n") == 1
 
@@ -340,7 +350,7 @@ def test_what_the_engine_refuses_is_said_before_anything_is_opened(
     assert main([*check, "--port", "0", "--data-dir", str(data), *options.split()]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("promptcache serve: The built-in engine cannot start: ")
+    assert re.match(r"promptcache serve: --[a-z-]+: the built-in engine cannot start: ", captured.err)
     assert captured.err.count("\n") == 1
     assert said in captured.err
     assert not data.exists()

@@ -155,15 +155,64 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
         ("serve = 3\n", "must be a table"),
         ("[serve\n", "not valid TOML.*line 1"),
         ("[upstream]\ninclude_usage = true\n", r"upstream\.url: is missing"),
-        ("[serve]\nport = 99999\n", "99999 is not a port"),
-        ("[serve]\nmax_body_bytes = 1\n", "max_body_bytes"),
+        ("[serve]\nport = 99999\n", r"serve\.port: 99999 is not a port\. Use 1"),
+        ("[serve]\nmax_body_bytes = 1\n", r"serve\.max_body_bytes: must be at least 1024"),
+        ("[serve]\nkeep_alive_s = -1\n", r"serve\.keep_alive_s: must be from 0"),
+        ("[serve]\nanswers_mib = 0\n", r"serve\.answers_mib: must be from 1"),
+        ("[serve]\nworkers = 0\n", r"serve\.workers: must be from 1"),
+        ("[serve]\nworkers = 2\n", r"serve\.workers: the built-in engine.*Leave it at 1"),
+        ('[serve]\nhost = "0.0.0.0"\n', r"serve\.host: .*promptcache keys create"),
+        ('[serve]\nlog_level = "loud"\n', r"serve\.log_level: 'loud' is none of debug"),
+        ('[serve]\nallowed_hosts = ["a:80"]\n', r"serve\.allowed_hosts: .*without scheme"),
+        ('[serve]\ncors_origins = ["*"]\n', r"serve\.cors_origins: .*Name the origins"),
+        ('[upstream]\nurl = "http://127.0.0.1:8400"\n', r"upstream\.url: .*this gateway itself\. Name"),
+        ('[upstream]\nurl = "http://me:secret@[x"\n', r"upstream\.url: the address is none\. Write"),
+        ('[models]\nm = "a/b"\n', r"models: there are no upstreams.*Name them"),
+        ('[engine]\nchat_template = "/none"\n', r"engine\.chat_template: there is no file /none"),
+        ("[storage]\nkeep_days = 0\n", r"storage\.keep_days: must be more than 0"),
+        ('[storage]\ndatabase = "mysql://x"\n', r"storage\.database: .*Give a file's path"),
+        ('[shared]\nurl = "http://x"\n', r"shared\.url: .*Write redis"),
+        ('[responses]\nkeep = "disk"\n', r"responses\.keep: .*Known: memory"),
+        ("[tenants.a]\nrequests_per_minute = 0\n", r"tenants\.a\.requests_per_minute: must be at"),
+        ('[tenants.a]\nbudget_period = "year"\n', r"tenants\.a\.budget_period: .*Known: day"),
+        ('[templates.a]\nsource = "none.j2"\n', r"templates\.a\.source: there is no file"),
+        ('[prices]\nfile = "none"\n', r"prices\.file: .*Write it anew"),
+        ("[prices.models.m]\ninput = 1\n", r'prices\.models\."m"\.output: is missing\. Give'),
+        ('[alerts]\nkinds = ["x"]\n', r"alerts\.kinds: 'x' is no kind\. Known"),
+        ('[alerts]\nwebhook_env = "NONE"\n', r"alerts\.webhook_env: NONE is not set\. Set"),
+        ('[otel]\nendpoint = "x"\n', r"otel\.endpoint: is no http"),
+        ('[mutations]\nsession = "x"\n', r"mutations\.session: .*Known: off"),
     ],
 )
 def test_a_wrong_file_says_file_key_and_remedy(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "promptcache.toml"
     file.write_text(text)
-    with pytest.raises(StartupError, match=said):
+    with pytest.raises(StartupError, match=said) as caught:
         settings("--config", str(file))
+    assert str(caught.value).startswith(f"{file}")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("argv", "environ", "place"),
+    [
+        (["--port", "99999"], {}, "--port"),
+        (["--block-size", "16", "--chat-template", "/none"], {}, "--chat-template"),
+        (["--upstream", "http://localhost:8400"], {}, "--upstream"),
+        (["--database-url", "mysql://x"], {"PROMPTCACHE_DATABASE_URL": "mysql://x"}, "--database"),
+        ([], {"PROMPTCACHE_DATABASE_URL": "mysql://x"}, "PROMPTCACHE_DATABASE_URL"),
+        ([], {"PROMPTCACHE_SHARED_URL": "mysql://x"}, "PROMPTCACHE_SHARED_URL"),
+        (["--upstream-kind", "openai"], {}, "upstream.url"),
+    ],
+)
+def test_errors_name_the_option_or_the_variable(
+    tmp_path: Path, argv: list[str], environ: dict[str, str], place: str
+) -> None:
+    file = tmp_path / "promptcache.toml"
+    file.write_text('[serve]\nport = 8400\n[storage]\nkeep_days = 1\n[shared]\nname = "x"\n')
+    with pytest.raises(SettingsError) as caught:
+        settings("--config", str(file), *argv, **environ)
+    assert str(caught.value).startswith(f"{place}: ")
 
 
 def test_a_missing_or_binary_file(tmp_path: Path) -> None:
@@ -204,7 +253,7 @@ def test_allowed_hosts_come_from_both(tmp_path: Path) -> None:
     given = ("--allowed-host", "b.example", "--allowed-host", "c.example")
     assert settings("--config", str(file), *given).allowed_hosts == ("b.example", "c.example")
     for wrong in ("http://a.example", "a.example:80", ""):
-        with pytest.raises(SettingsError, match="allowed_hosts"):
+        with pytest.raises(SettingsError, match="--allowed-host"):
             settings("--allowed-host", wrong)
 
 
@@ -212,7 +261,7 @@ def test_the_grace_is_ten_seconds_and_can_be_set() -> None:
     assert settings().shutdown_grace_s == 10
     assert settings("--shutdown-grace", "0.5").shutdown_grace_s == 0.5
     for wrong in ("-1", "nan", "inf"):
-        with pytest.raises(SettingsError, match="shutdown_grace_s"):
+        with pytest.raises(SettingsError, match="--shutdown-grace"):
             settings("--shutdown-grace", wrong)
 
 

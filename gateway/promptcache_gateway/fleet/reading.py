@@ -73,7 +73,7 @@ def read_fleet(table: Mapping[str, Any], where: str, read_key: ReadKey) -> Fleet
             **knobs,
         )
     except SettingsError as error:
-        raise SettingsError(f"{where}.{error.setting}", _text(error), remedy=error.remedy) from None
+        raise SettingsError(f"{where}.{error.setting}", error.problem, remedy=error.remedy) from None
 
 
 def read_replicas(
@@ -88,7 +88,9 @@ def read_file(path: Path, read_key: ReadKey) -> tuple[ReplicaSettings, ...]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(str(path), f"cannot be read: {error}.") from error
+        raise SettingsError(
+            str(path), f"cannot be read: {error}.", remedy="Mend it, or name another in replicas_file."
+        ) from error
     unknown = [name for name in tables if name != "replicas"]
     if unknown:
         raise SettingsError(
@@ -110,7 +112,11 @@ def read_file(path: Path, read_key: ReadKey) -> tuple[ReplicaSettings, ...]:
 def _replica(value: object, where: str, url: str | None, read_key: ReadKey) -> ReplicaSettings:
     table = {"url": value} if isinstance(value, str) else value
     if not isinstance(table, dict):
-        raise SettingsError(where, "must be an address or a table with url.")
+        raise SettingsError(
+            where,
+            f"must be an address or a table with url, not {value!r:.60}.",
+            remedy='Write "http://HOST:PORT".',
+        )
     known = dict(_checked(table, _TYPES, where))
     if "url" not in known:
         if not url:
@@ -120,21 +126,21 @@ def _replica(value: object, where: str, url: str | None, read_key: ReadKey) -> R
     try:
         return ReplicaSettings(**known, api_key=key)
     except SettingsError as error:
-        raise SettingsError(where, str(error)) from None
+        raise SettingsError(f"{where}.{error.setting}", error.problem, remedy=error.remedy) from None
 
 
 def _checked(table: object, types: Mapping[str, tuple[type, ...]], where: str) -> Mapping[str, Any]:
     if not isinstance(table, dict):
-        raise SettingsError(where, "must be a table.")
+        raise SettingsError(where, "must be a table.", remedy="Write { name = value, … }.")
     for name, value in table.items():
         if name not in types:
             raise SettingsError(
                 f"{where}.{name}", "there is no such setting.", remedy=f"Known: {', '.join(types)}."
             )
         if not isinstance(value, types[name]) or isinstance(value, bool):
-            raise SettingsError(f"{where}.{name}", f"{value!r:.60} has the wrong type.")
+            raise SettingsError(f"{where}.{name}", f"must be {_wanted(types[name])}, not {value!r:.60}.")
     return table
 
 
-def _text(error: SettingsError) -> str:
-    return error.message.removeprefix(f"{error.setting}: ")
+def _wanted(types: tuple[type, ...]) -> str:
+    return "a string" if str in types else "a number" if float in types else "a whole number"

@@ -50,14 +50,13 @@ class ReplicaSettings:
     kv_replay: str = ""
 
     def __post_init__(self) -> None:
-        where = f"replica {self.label}"
-        check_url(self.url, where)
+        check_url(self.url, "url")
         if not 0 < self.weight <= 1000:
-            raise SettingsError(f"{where}: weight", "must be above 0 and at most 1000.")
+            raise SettingsError("weight", "must be above 0 and at most 1000.")
         if self.max_concurrency is not None and self.max_concurrency < 1:
-            raise SettingsError(f"{where}: max_concurrency", "must be at least 1.")
+            raise SettingsError("max_concurrency", "must be at least 1.")
         for name in ("kv_events", "kv_replay"):
-            check_zmq(getattr(self, name), f"{where}: {name}")
+            check_zmq(getattr(self, name), name)
 
     @property
     def label(self) -> str:
@@ -158,17 +157,26 @@ class FleetSettings:
 
 def check_url(url: str, where: str) -> None:
     """Raise `SettingsError` where a text is no base URL."""
+    shown = "the address" if "@" in url else repr(url)  # it may hold a password
+    remedy = "Write http://HOST:PORT or https://HOST/PATH."
     if _UNFIT.search(url):  # `urlsplit` takes some of them out
-        raise SettingsError(where, f"{url!r} holds a space or a character that no address has.")
+        raise SettingsError(
+            where, f"{shown} holds a space or a character that no address has.", remedy=remedy
+        )
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise SettingsError(where, f"{url!r} is no address: {error}.") from None
+        problem = f"{shown} is none" if "@" in url else f"{shown} is no address: {error}"
+        raise SettingsError(where, f"{problem}.", remedy=remedy) from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise SettingsError(where, f"{url!r} is not an http:// or https:// address.")
+        raise SettingsError(where, f"{shown} is not an http:// or https:// address.", remedy=remedy)
     if parts.query or parts.fragment or parts.username:
-        raise SettingsError(where, "the address must not hold a query, a fragment or a password.")
+        raise SettingsError(
+            where,
+            "the address must not hold a query, a fragment or a password.",
+            remedy="Leave that out; a key goes into api_key_env or api_key_file.",
+        )
 
 
 def check_zmq(address: str, where: str, *, for_every_host: bool = False) -> None:

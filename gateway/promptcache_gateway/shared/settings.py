@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.setting_places import VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 KEYS: dict[str, type] = {"url": str, "name": str, "patience_ms": int}
-VARIABLE = "PROMPTCACHE_SHARED_URL"
+VARIABLE = VARIABLES["shared.url"]
 
 _SCHEMES = {"redis", "rediss", "valkey", "valkeys", "unix"}
 _SECURE = {"rediss", "valkeys"}
@@ -61,28 +61,17 @@ class SharedSettings:
         return f"{scheme.replace('valkeys', 'rediss').replace('valkey', 'redis')}://{rest}"
 
 
-def read_shared(
-    table: Mapping[str, Any], environ: Mapping[str, str], file: Path | None = None
-) -> SharedSettings:
+def read_shared(table: Mapping[str, Any], environ: Mapping[str, str]) -> SharedSettings:
     """The settings of a table; the environment's address holds where the table has none.
 
     Args:
         table: ``[shared]``, types of its values checked.
         environ: the environment.
-        file: where the table stands, for messages.
 
     Raises:
-        SettingsError: a value cannot work; it names where the value came from, and never an address.
+        SettingsError: a value cannot work; it never says an address.
     """
-    told = environ.get(VARIABLE, "").strip() or None
-    url = table.get("url") or told
-    try:
-        return SharedSettings(**{**table, "url": url})
-    except SettingsError as error:
-        ours = error.setting == "shared.url" and not table.get("url")
-        where = VARIABLE if ours else f"{file}: {error.setting}" if file is not None else error.setting
-        text = error.message.removeprefix(f"{error.setting}: ")
-        raise SettingsError(where, text, remedy=error.remedy) from None
+    return SharedSettings(**{**table, "url": table.get("url") or environ.get(VARIABLE, "").strip() or None})
 
 
 def _fault(url: str) -> str | None:

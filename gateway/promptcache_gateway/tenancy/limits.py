@@ -11,7 +11,7 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.errors import ApiError, SettingsError
 from promptcache_gateway.shared.base import Take
@@ -43,15 +43,27 @@ class TenantLimits:
         for name in ("requests_per_minute", "tokens_per_minute"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise SettingsError(f"tenants: {name}", "must be at least 1.")
+                raise SettingsError(name, "must be at least 1.", remedy="Leave it out for none.")
         _ = self.budget
 
     @property
     def budget(self) -> Budget | None:
         """The budget in money, None where there is none; raises `SettingsError` where it is none."""
         usd = 1.0 if self.budget_usd is None else self.budget_usd  # a period alone is judged, too
-        budget = Budget.checked("tenants: ", usd, self.budget_period)
+        budget = Budget.checked("", usd, self.budget_period)
         return None if self.budget_usd is None else budget
+
+
+def read_tenants(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, TenantLimits]:
+    """The limits in ``[tenants.NAME]``, keys and types checked; raises `SettingsError`."""
+    return {name: _limits(f"tenants.{name}", table) for name, table in tables.items()}
+
+
+def _limits(where: str, table: Mapping[str, Any]) -> TenantLimits:
+    try:
+        return TenantLimits(**table)
+    except SettingsError as error:
+        raise SettingsError(f"{where}.{error.setting}", error.problem, remedy=error.remedy) from None
 
 
 class _Bucket:

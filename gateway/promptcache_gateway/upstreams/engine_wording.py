@@ -43,15 +43,18 @@ def sentence(error: Exception) -> str:
     return text[:1].upper() + text[1:]
 
 
-def cannot_start(error: Exception) -> StartupError:
-    """Why the engine cannot be loaded."""
+def cannot_start(error: Exception, setting: str | None = None) -> StartupError:
+    """Why the engine cannot be loaded; ``setting``: of ``[engine]``, at fault where the error names none."""
     if isinstance(error, ImportError):
         return StartupError(
             f"The built-in engine needs packages that are not installed ({error.name}).",
             remedy="pip install 'promptcache[engine]', or name a server with --upstream URL.",
         )
-    problem = _ended(f"The built-in engine cannot start: {_problem(error)}")
-    return StartupError(problem, remedy=_ended(_remedy(error)))
+    problem, remedy = _ended(f"he built-in engine cannot start: {_problem(error)}"), _ended(_remedy(error))
+    field = getattr(error, "field", setting)
+    if field is None:
+        return StartupError(f"T{problem}", remedy=remedy)
+    return SettingsError(f"engine.{field}", f"t{problem}", remedy=remedy)
 
 
 def check_room(holds: int, least: int, *, cache_sized: bool) -> None:
@@ -61,11 +64,11 @@ def check_room(holds: int, least: int, *, cache_sized: bool) -> None:
     """
     if least <= holds:
         return
-    setting = "--kv-cache-tokens" if cache_sized else "--max-context"
+    setting = "engine.kv_cache_tokens" if cache_sized else "engine.max_context"
     raise SettingsError(
         setting,
         f"the context holds {holds} tokens, and the shortest chat of this model needs {least}.",
-        remedy=f"Leave {setting} out, or give it thousands.",
+        remedy="Leave it out, or give it thousands.",
     )
 
 

@@ -291,7 +291,7 @@ def check(settings: EngineSettings) -> None:
     try:
         check_model_name(_engine_config(settings).model)
     except Exception as error:
-        raise cannot_start(error) from error
+        raise cannot_start(error, "model") from error
 
 
 def _load(settings: EngineSettings, on_progress: Callable[[str], None] | None) -> Engine:

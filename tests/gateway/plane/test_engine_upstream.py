@@ -462,7 +462,9 @@ def test_a_hopeless_prompt_is_refused_without_tokenizing_it(
 def test_a_cache_that_holds_no_chat_is_refused_at_the_start(loaded, tmp_path) -> None:
     engine = Engine.from_loaded(loaded, EngineConfig(model=MODEL, kv_cache_tokens=5))
     upstream = LocalUpstream(EngineSettings(model=MODEL, kv_cache_tokens=5), engine)
-    with pytest.raises(SettingsError, match=r"--kv-cache-tokens: .* holds 16 tokens.*needs \d+") as caught:
+    with pytest.raises(
+        SettingsError, match=r"engine\.kv_cache_tokens: .* holds 16 tokens.*needs \d+"
+    ) as caught:
         asyncio.run(upstream.start())
     assert "\n" not in str(caught.value)
     assert not engine.healthy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +20,7 @@ from tests.gateway.shared.redis_server import RedisServer, redis_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
 
 
 async def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
@@ -388,10 +388,9 @@ BAD = [
 
 @pytest.mark.parametrize("url", BAD)
 def test_an_address_that_cannot_work_is_refused_where_it_stands(url: str) -> None:
-    with pytest.raises(SettingsError, match=r"^some\.toml: shared\.url: .*redis://HOST:6379/0"):
-        read_shared({"url": url}, {}, Path("some.toml"))
-    with pytest.raises(SettingsError, match=r"^PROMPTCACHE_SHARED_URL: "):
-        read_shared({}, {"PROMPTCACHE_SHARED_URL": url}, Path("some.toml"))
+    for table, environ in (({"url": url}, {}), ({}, {"PROMPTCACHE_SHARED_URL": url})):
+        with pytest.raises(SettingsError, match=r"^shared\.url: .*redis://HOST:6379/0"):
+            read_shared(table, environ)
 
 
 def test_what_is_wrong_with_an_address_is_said_without_it() -> None:
