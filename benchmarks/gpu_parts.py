@@ -6,9 +6,12 @@ A part writes a row as soon as it has it, one line of JSON; what the rows say is
 
 import json
 import math
+import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,13 +25,23 @@ def collect(command: Command, limit: float) -> tuple[list[Row], str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows"
         path.touch()
-        try:
-            status = subprocess.run(command(path), check=False, timeout=limit).returncode
-            fault = f"it ended with status {status}" if status else ""
-        except subprocess.TimeoutExpired:
-            fault = f"it was stopped after {limit:.0f} s"
+        fault = _fault(command(path), limit)
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return [json.loads(line) for line in lines if line.endswith("\n")], fault
+
+
+def _fault(command: list[str], limit: float) -> str:
+    """What went wrong with a process, if something did; what it started ends with it and leaves the device to
+    the next part."""
+    with subprocess.Popen(command, start_new_session=True) as process:
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            return f"it was stopped after {limit:.0f} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return f"it ended with status {status}" if status else ""
 
 
 def text_of(value: object, indent: int | None = None) -> str:

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,22 @@ def test_a_part_that_ends_early_keeps_its_rows(ends: str, fault: str) -> None:
     assert rows == [{"operation": "one", "us": 1.5}]
     assert fault in found
     assert bool(found) == bool(fault)
+
+
+def test_what_a_part_has_started_ends_with_it(tmp_path: Path) -> None:
+    """Compilers of a part that was stopped would hold memory of the device that the next is timed on."""
+    from benchmarks import gpu_parts
+
+    held = tmp_path / "held"
+    os.mkfifo(held)
+    code = "import subprocess, sys; subprocess.Popen(['sleep', '600'], stdout=open(sys.argv[1], 'w'))"
+    reader = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert gpu_parts.collect(lambda _: [sys.executable, "-c", code, str(held)], 60) == ([], "")
+        ended, _, _ = select.select([reader], [], [], 30)  # nobody holds the other end any more
+        assert ended
+    finally:
+        os.close(reader)
 
 
 def test_an_error_is_a_row_among_others() -> None:

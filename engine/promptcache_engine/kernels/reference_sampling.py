@@ -22,7 +22,8 @@ def sample_tokens(
         heats: float32 [R], the temperature; 0 takes the likeliest token, the first of several.
         top_k: int32 [R], keep that many of the likeliest tokens, of equal ones those of lower ids; 0 keeps
             all.
-        top_p: float32 [R], then keep the likeliest that reach this share of what is left; 1 keeps all.
+        top_p: float32 [R], then keep the likeliest that reach this share of what is left; 1 keeps all, 0 the
+            likeliest alone.
         min_p: float32 [R], before both, keep tokens at least this share as likely as the likeliest; 0: all.
         keys: int32 [R, 2], of each row's noise: ``noise.key_halves``.
 
@@ -50,6 +51,7 @@ def _sample(row: Tensor, limits: Sequence[float], halves: tuple[int, int]) -> Te
         if top_k > 0:
             weights[int(top_k) :] = 0.0
         if top_p < 1:
-            weights = torch.where(weights.cumsum(0) - weights < top_p * weights.sum(), weights, 0.0)
+            before = weights.cumsum(0) - weights
+            weights = torch.where((before < top_p * weights.sum()) | (before == 0), weights, 0.0)
         ids = order[weights > 0].sort().values
     return ids[loudest(tempered[ids], ids.to(torch.int32), halves)]

@@ -59,7 +59,7 @@ class Chunks:
 
     Args:
         starts: int32 [B + 1]; the rows of sequence b are ``starts[b]`` to ``starts[b + 1]``, which may be
-            none.
+            none, and are no more than its context has tokens.
         longest: no sequence has more rows. It bounds the launch and changes no result.
     """
 

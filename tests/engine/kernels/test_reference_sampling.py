@@ -53,3 +53,12 @@ def test_a_row_whose_largest_is_not_finite_has_no_token(bad: float) -> None:
     found = sample_tokens(logits, heats=one, top_k=none.int(), top_p=one, min_p=none, keys=halves(1, 2))
     assert found[0] == -1
     assert found[1] >= 0
+
+
+def test_a_share_that_float32_cannot_hold_keeps_the_likeliest() -> None:
+    """The host may send 0 for it; as the engine's own sampler, the first of equal ones."""
+    logits = torch.tensor([[0.0, 2.0, 2.0], [1.0, 0.0, 0.5]])
+    one, none = torch.ones(2), torch.zeros(2)
+    found = sample_tokens(logits, heats=one, top_k=none.int(), top_p=none, min_p=none, keys=halves(1, 2))
+    assert found.tolist() == [1, 0]
+    assert sample(logits, [SamplingParams(top_p=1e-60)] * 2, [1, 2]) == [1, 0]

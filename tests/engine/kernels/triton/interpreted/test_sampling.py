@@ -34,13 +34,17 @@ RULES = [
     pytest.param(1.0, 20, 0.5, 0.02, id="all limits"),
     pytest.param(2.0, 0, 1.0, 0.1, id="min p"),
     pytest.param(1.0, 1, 1.0, 0.0, id="top one"),
+    pytest.param(1.0, 0, 1e-40, 0.0, id="a share next to none"),
+    pytest.param(0.9, VOCAB, 1.0, 1.0, id="as many as there are, as likely as the likeliest"),
 ]
 
 
 @pytest.mark.parametrize(("heat", "top_k", "top_p", "min_p"), RULES)
 def test_a_row_is_drawn_as_the_engine_draws_it(heat: float, top_k: int, top_p: float, min_p: float) -> None:
-    """Random logits, and rounded ones of which many are equal: the same tokens for the same keys."""
-    rows = torch.cat((logits(2), logits(2, seed=1).round()))
+    """Random logits, rounded ones of which many are equal, equal ones of which most are excluded: the same
+    tokens for the same keys."""
+    rows = torch.cat((logits(1), logits(2, seed=1).round(), torch.zeros(1, VOCAB)))
+    rows[3, 30:] = -math.inf
     keys = [3, 2**62 + 11, 77_777, 2**63 - 1]
     limits = {
         "heats": column(*[heat] * 4),
