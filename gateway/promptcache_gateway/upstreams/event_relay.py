@@ -13,6 +13,8 @@ from typing import Any
 import orjson
 
 _BOUNDARY = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_SEAM = 3
+"""What of a boundary may have come before its last byte."""
 _NOTABLE = re.compile(rb'"(?:usage|error)"\s*:\s*\{')
 _ID = re.compile(rb'"id"\s*:\s*"([A-Za-z0-9_.:-]{1,128})"')
 MAX_PARTIAL_EVENT = 256 * 1024
@@ -35,13 +37,20 @@ class EventRelay:
         self.response_id: str | None = None
         self._withhold = withhold_usage
         self._max_partial = max_partial
-        self._partial = b""
+        self._partial = bytearray()
+        self._seam = b""  # the last of them, which may be the beginning of an event's end
 
     def feed(self, data: bytes) -> bytes:
-        """Take bytes from the upstream; return those that may go to the caller now."""
+        """Take bytes from the upstream; return those that may go to the caller now.
+
+        However small the pieces are that an event comes in, each byte is looked at a few times only.
+        """
         if self._partial:
-            data = self._partial + data
-            self._partial = b""
+            seam = self._seam + data
+            if len(self._partial) + len(data) <= self._max_partial and _BOUNDARY.search(seam) is None:
+                self._keep(data, seam)
+                return b""
+            data = self._kept() + data
         if not data.endswith((b"\n\n", b"\r\n\r\n")):
             data = self._hold_partial(data)
         if self.response_id is None:
@@ -52,8 +61,7 @@ class EventRelay:
 
     def finish(self) -> bytes:
         """What is still held when the stream ends without its last blank line, with that line added."""
-        rest, self._partial = self._partial, b""
-        rest = self._sift(rest)
+        rest = self._sift(self._kept())
         if not rest:
             return b""
         return rest + (b"\n" if rest.endswith(b"\n") else b"\n\n")
@@ -67,8 +75,20 @@ class EventRelay:
         )
         if len(data) - end > self._max_partial:
             return data
-        self._partial = data[end:]
+        rest = data[end:]
+        if rest:
+            self._keep(rest, rest)
         return data[:end]
+
+    def _keep(self, data: bytes, seam: bytes) -> None:
+        self._partial += data
+        self._seam = seam[-_SEAM:]
+
+    def _kept(self) -> bytes:
+        """What was held, which is not any more."""
+        held = bytes(self._partial)
+        self._partial.clear()
+        return held
 
     def _note_id(self, data: bytes) -> None:
         match = _ID.search(data)

@@ -1,12 +1,14 @@
 """Events go through byte for byte, in whatever pieces they come; usage is noticed in passing."""
 
 import itertools
+import re
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptcache_gateway.upstreams import event_relay
 from promptcache_gateway.upstreams.event_relay import EventRelay
 
 USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 0}}
@@ -76,6 +78,45 @@ def test_where_the_network_cuts_makes_no_difference(cuts: list[int], withhold: b
     assert out == relay(OPENAI, withhold=withhold)[0]
     assert state.chunks[-1]["usage"] == USAGE
     assert state.response_id == "chatcmpl-7"
+
+
+class Drip(bytes):
+    """A piece that counts the bytes that are copied to put it behind others."""
+
+    copied = 0
+
+    def __radd__(self, before: bytes) -> bytes:
+        Drip.copied += len(before) + len(self)
+        return bytes(before) + bytes(self)
+
+
+class Looking:
+    """A pattern that counts the bytes it looks through."""
+
+    def __init__(self, pattern: re.Pattern[bytes]) -> None:
+        self.pattern, self.bytes = pattern, 0
+
+    def __getattr__(self, name: str) -> object:
+        def look(data: bytes) -> object:
+            self.bytes += len(data)
+            return getattr(self.pattern, name)(data)
+
+        return look
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, 11), (2, 8), (1000, 5)])
+def test_an_event_that_drips_in_costs_no_more_than_its_length(
+    monkeypatch: pytest.MonkeyPatch, size: int, most: int
+) -> None:
+    looking = {name: Looking(getattr(event_relay, name)) for name in ("_BOUNDARY", "_NOTABLE", "_ID")}
+    for name, pattern in looking.items():
+        monkeypatch.setattr(event_relay, name, pattern)
+    monkeypatch.setattr(Drip, "copied", 0)
+    whole = data(chunk("x" * 20_000)) * 3
+    out, _ = relay([Drip(whole[at : at + size]) for at in range(0, len(whole), size)])
+    assert out == whole
+    looked = sum(pattern.bytes for pattern in looking.values())
+    assert Drip.copied + looked < most * len(whole)
 
 
 def test_whole_events_are_not_held_back() -> None:
