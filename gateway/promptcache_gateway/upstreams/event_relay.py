@@ -81,7 +81,7 @@ class EventRelay:
         return data[:end]
 
     def _keep(self, data: bytes, seam: bytes) -> None:
-        self._partial += data
+        self._partial.extend(data)
         self._seam = seam[-_SEAM:]
 
     def _kept(self) -> bytes:
