@@ -1,6 +1,6 @@
-"""``promptcache diagnose LOG.jsonl``: why a log's requests missed the cache, where, and what it cost.
+"""``promptcache diagnose LOG.jsonl …``: why logs' requests missed the cache, where, and what it cost.
 
-Reads a file of any size once, an entry at a time. Progress goes to standard error, the report to standard
+Reads files of any size once, an entry at a time. Progress goes to standard error, the report to standard
 output, and a page for a browser to the file that ``--html`` names.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,47 +16,50 @@ from typing import TYPE_CHECKING, Final
 from promptcache.cli.output import show, show_json
 from promptcache.cli.style import Style
 from promptcache.errors import MalformedRequestError, PromptCacheError
+from promptcache_gateway.diagnose.copies import Copies
 from promptcache_gateway.diagnose.counted import Counted
 from promptcache_gateway.diagnose.exchange import NotUnderstoodError
 from promptcache_gateway.diagnose.formats import FORMATS, LogReader
 from promptcache_gateway.diagnose.lines import UnreadableLogError, read_log
 from promptcache_gateway.diagnose.ordering import TimeOrder
+from promptcache_gateway.diagnose.progress import Progress
 from promptcache_gateway.diagnose.replay import Replay
 from promptcache_gateway.diagnose.report_html import render
 from promptcache_gateway.diagnose.report_text import describe
+from promptcache_gateway.diagnose.sources import STDIN, find_sources
 from promptcache_gateway.diagnose.summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from promptcache_gateway.diagnose.ordering import Placed
     from promptcache_gateway.diagnose.patterns import Pattern
     from promptcache_gateway.diagnose.replay import Judged
+    from promptcache_gateway.diagnose.sources import Source
+    from promptcache_gateway.diagnose.spanning import Line
 
 NOTHING: Final = 0
 FAULTS: Final = 1
 COULD_NOT_RUN: Final = 2
 
-_EVERY_S = 0.5
 _ALLOCATIONS = 100_000
 _ANOTHER_PAGE = "Name another file for the page."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Diagnose a log.
+    """Diagnose logs.
 
-    Returns 0 when nothing in it breaks a prefix, 1 when something its callers do does, 2 when it could not be
-    read or holds no request.
+    Returns 0 when nothing in them breaks a prefix, 1 when something their callers do does, 2 when they could
+    not be read or hold no request.
     """
     options = _parser().parse_args(argv)
-    reader, summary = (
-        LogReader(options.format),
-        Summary("standard input" if options.log == "-" else options.log),
-    )
+    reader = LogReader(options.format)
     try:
-        _check_page(options)
+        sources = find_sources(options.logs)
+        summary = Summary(_name(options.logs), several=len(sources) > 1)
+        _check_page(options.html, sources)
         with _seldom_collected():
-            diagnose_log(options.log, reader, summary, _progress(options))
+            diagnose_logs(sources, reader, summary, Progress(sources, quiet=options.quiet))
         if options.html is not None:
             _write(options.html, render(summary))
     except PromptCacheError as error:
@@ -68,37 +70,79 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         show(describe(summary, Style.for_stream(sys.stdout), templates=options.templates))
     if not summary.total.requests:
-        print("promptcache diagnose: the log holds no request of a known form.", file=sys.stderr)
+        holds = "the log holds" if len(sources) == 1 else "the logs hold"
+        print(f"promptcache diagnose: {holds} no request of a known form.", file=sys.stderr)
         return COULD_NOT_RUN
     return FAULTS if summary.faults else NOTHING
 
 
-def diagnose_log(
-    path: str, reader: LogReader, summary: Summary, on_progress: Callable[[int], None] = lambda _: None
+def diagnose_logs(
+    sources: Sequence[Source], reader: LogReader, summary: Summary, progress: Progress | None = None
 ) -> None:
-    """Read a log and add what it shows to a summary.
+    """Read logs, one after the other, and add what they show to a summary.
 
     Raises:
-        UnreadableLogError: the log cannot be read.
+        UnreadableLogError: one that was named cannot be read.
     """
-    judge, order, number = _Judge(Replay(), summary), TimeOrder(), 0
-    for line in read_log(path, on_progress):
-        number = line.number
-        summary.mended_lines += line.mended
-        if line.problem is not None:
-            summary.add_bad(number, line.problem)
-            continue
+    reading = _Reading(reader, summary)
+    try:
+        for source in sources:
+            reading.read(source, progress)
+            if progress is not None:
+                progress.next_log(source)
+    finally:
+        if progress is not None:
+            progress.end()
+    reading.end()
+
+
+class _Reading:
+    """Hands the requests of logs on to be judged, in the order of their times, each once."""
+
+    def __init__(self, reader: LogReader, summary: Summary) -> None:
+        self._reader = reader
+        self._summary = summary
+        self._judge = _Judge(Replay(), summary)
+        self._order = TimeOrder()
+        self._copies = Copies()
+        self._before = 0  # lines of the logs before this one
+
+    def read(self, source: Source, progress: Progress | None) -> None:
+        """Read one log."""
+        self._summary.begin_log(source.path, self._before)
+        number = 0
         try:
-            size = line.size  # of all that it holds
-            for exchange in reader.read(line.value):
-                judge(order.add(number, exchange, size))
+            for line in read_log(source.path, (lambda _: None) if progress is None else progress.tell):
+                number = line.number
+                self._take(line)
+        except UnreadableLogError as error:
+            if source.named:
+                raise
+            self._summary.add_bad(self._before + number + 1, error.problem)
+        self._before += number + 1
+
+    def end(self) -> None:
+        """All were read."""
+        for exchange in self._reader.end():
+            self._judge(self._order.add(self._before, exchange, 0))
+        self._judge(self._order.rest())
+        self._judge.end()
+
+    def _take(self, line: Line) -> None:
+        number, size = self._before + line.number, line.size  # of all that it holds
+        self._summary.mended_lines += line.mended
+        if line.problem is not None:
+            self._summary.add_bad(number, line.problem)
+            return
+        try:
+            for exchange in self._reader.read(line.value):
+                if exchange.known_by is not None and self._copies.is_one(exchange.known_by):
+                    self._summary.copies += 1
+                    continue
+                self._judge(self._order.add(number, exchange, size))
                 size = 0
         except NotUnderstoodError as error:
-            summary.add_bad(number, str(error))
-    for exchange in reader.end():
-        judge(order.add(number, exchange, 0))
-    judge(order.rest())
-    judge.end()
+            self._summary.add_bad(number, str(error))
 
 
 class _Judge:
@@ -142,36 +186,22 @@ def _seldom_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _progress(options: argparse.Namespace) -> Callable[[int], None]:
-    """Tells a terminal how far the reading is, twice a second."""
-    if options.quiet or not sys.stderr.isatty():
-        return lambda _: None
-    try:
-        size = Path(options.log).stat().st_size if options.log != "-" else 0
-    except OSError:
-        size = 0
-    last = 0.0
-
-    def tell(read: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _EVERY_S:
-            last = now
-            share = f" of {size / 1e6:,.0f} MB ({read / size:.0%})" if size else " MB"
-            print(f"\r  read {read / 1e6:,.0f}{share} ", end="", file=sys.stderr, flush=True)
-
-    return tell
+def _name(logs: Sequence[str]) -> str:
+    """What the report is of."""
+    if len(logs) > 1:
+        return f"{len(logs)} logs"
+    return "standard input" if logs[0] == STDIN else logs[0]
 
 
-def _check_page(options: argparse.Namespace) -> None:
-    """Refuse before a long log is read what cannot be written after it, and the log itself."""
-    page: Path | None = options.html
+def _check_page(page: Path | None, sources: Sequence[Source]) -> None:
+    """Refuse before long logs are read what cannot be written after them, and the logs themselves."""
     if page is None:
         return
     if page.is_dir() or not page.parent.is_dir():
         problem = "is a directory" if page.is_dir() else "cannot be written (its directory does not exist)"
         raise UnreadableLogError(str(page), problem, remedy=_ANOTHER_PAGE)
-    if options.log != "-" and page.exists() and Path(options.log).exists() and page.samefile(options.log):
+    logs = (Path(source.path) for source in sources if source.path != STDIN)
+    if page.exists() and any(log.exists() and page.samefile(log) for log in logs):
         raise UnreadableLogError(str(page), "is the log; the page would replace it", remedy=_ANOTHER_PAGE)
 
 
@@ -186,12 +216,15 @@ def _write(path: Path, text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "promptcache diagnose",
-        description="Say why the requests of a log missed the prompt cache, where, and what it cost. "
+        description="Say why the requests of logs missed the prompt cache, where, and what it cost. "
         "Exit: 0 nothing breaks a prefix, 1 something does, 2 could not run.",
         epilog="Formats: " + "; ".join(f"{known.name} ({known.about})" for known in reversed(FORMATS)) + ".",
     )
     parser.add_argument(
-        "log", metavar="LOG.jsonl", help="JSON lines or a JSON array, also gzipped; - for stdin"
+        "logs",
+        metavar="LOG.jsonl",
+        nargs="+",
+        help="JSON lines or a JSON array, also gzipped; a folder: all of its logs; - for stdin",
     )
     parser.add_argument(
         "--format", choices=[known.name for known in FORMATS], help="default: seen from the log"

@@ -16,6 +16,7 @@ from promptcache_gateway.diagnose.exchange import (
     LoggedExchange,
     NotUnderstoodError,
     first_of,
+    known_by,
     read_time,
     text_of,
 )
@@ -62,6 +63,8 @@ def read_counts(entry: Mapping[str, Any], usage: Usage | None = None, **known: A
         status=_status(entry),
         counts=found,
     )
+    if "known_by" not in known and exchange.id is not None:
+        known["known_by"] = known_by("counters", exchange.id, exchange.time, exchange.usage, exchange.tenant)
     known = {key: value for key, value in known.items() if value is not None}
     return changed(exchange, **known) if known else exchange
 

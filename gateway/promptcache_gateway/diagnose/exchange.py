@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from promptcache.quick_values import quick
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from promptcache.counters import CounterRecord
     from promptcache.usage import Usage
 
@@ -39,6 +41,8 @@ class LoggedExchange:
         counts: what is known where the log holds no prompt at all, but what was counted; else None. The body
             is the model alone then.
         session: the conversation it says that it belongs to.
+        known_by: what no other request has, its id above all; one that has the same is a copy of it. None:
+            the log does not tell it from others.
     """
 
     body: Mapping[str, Any]
@@ -52,6 +56,7 @@ class LoggedExchange:
     whole: bool = True
     counts: CounterRecord | None = None
     session: str | None = None
+    known_by: Hashable | None = None
 
 
 class NotUnderstoodError(ValueError):
@@ -105,3 +110,19 @@ def first_of(entry: Mapping[str, Any], *names: str) -> Any:
 def text_of(value: object) -> str | None:
     """A value that is a text, else None."""
     return value if isinstance(value, str) and value else None
+
+
+def known_by(log: str, name: object, time: float | None, usage: Usage | None, tenant: str) -> Hashable | None:
+    """What tells a request from others where its name alone may not: a label of the log's writer, say.
+
+    Args:
+        log: the format.
+        name: its id, a text or a number.
+        time: Unix time in seconds at which it was sent.
+        usage: what was counted.
+        tenant: whom it belongs to.
+    """
+    if not isinstance(name, str | int) or isinstance(name, bool) or (time is None and usage is None):
+        return None
+    counts = None if usage is None else (usage.total_input, usage.cache_read, usage.cache_write, usage.output)
+    return log, tenant, name, time, counts

@@ -36,13 +36,14 @@ _OPEN = (b"{", b"[", b",")
 
 
 class UnreadableLogError(PromptCacheError):
-    """A log that cannot be opened or read; ``path`` is the file."""
+    """A log that cannot be opened or read; ``path`` is the file, ``problem`` what is wrong with it."""
 
     def __init__(
         self, path: str, problem: str, remedy: str = "Name a file of JSON lines, or - for standard input."
     ) -> None:
         super().__init__(f"{path}: {problem}.", remedy=remedy)
         self.path = path
+        self.problem = problem
 
 
 class _Unpacking(gzip.GzipFile):

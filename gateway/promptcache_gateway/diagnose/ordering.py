@@ -22,7 +22,9 @@ GATHERED = 4096
 GATHERED_BYTES = 64 << 20
 
 Place = Literal["next", "late", "anew"]
-"""Behind all before it; before some of them; first of a stretch that lies before all others."""
+"""Behind all of its tenant's; before some of them; first of a stretch that lies before all that were read."""
+
+_MAX_TENANTS = 65_536
 
 
 @quick
@@ -57,7 +59,7 @@ class TimeOrder:
         self._waiting: list[_Waiting] = []
         self._bytes = 0
         self._last_read = float("-inf")
-        self._latest = float("-inf")
+        self._latest: dict[str, float] = {}  # by tenant: others' requests are no evidence
         self._backwards = False
 
     def add(self, line: int, exchange: LoggedExchange, size: int) -> Iterator[Placed]:
@@ -79,13 +81,19 @@ class TimeOrder:
         turn, self._waiting = ordered[:count], ordered[count:]
         self._bytes = self._bytes * len(self._waiting) // max(1, len(ordered))
         if turn and self._backwards:
-            self._latest = turn[-1].time
             yield Placed(turn[0].line, turn[0].exchange, "anew")
             turn = turn[1:]
         for one in turn:
-            late = one.time < self._latest
-            self._latest = max(self._latest, one.time)
+            late = self._is_late(one)
             yield Placed(one.line, one.exchange, "late" if late and not self._backwards else "next")
+
+    def _is_late(self, one: _Waiting) -> bool:
+        tenant = one.exchange.tenant
+        latest = self._latest.pop(tenant, one.time)
+        self._latest[tenant] = max(latest, one.time)
+        if len(self._latest) > _MAX_TENANTS:
+            del self._latest[next(iter(self._latest))]
+        return one.time < latest
 
 
 def _newest_first(requests: list[_Waiting]) -> bool:

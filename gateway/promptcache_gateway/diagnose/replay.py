@@ -39,6 +39,7 @@ _NEED_TIMES = frozenset({"PC608", "PC802", "PC809"})
 _FAILED = 400
 _FIRST_OUTPUT_S = 10.0  # a long prompt's first output may take so long
 _REMEMBERED = 4096
+_MAX_TENANTS = 65_536
 _MAY_WAIT = (
     "The request before it was sent a moment earlier; whether it had begun to be answered is not logged."
 )
@@ -93,6 +94,7 @@ class Replay:
 
     def __init__(self, money: Money | None = None) -> None:
         self._now = 0.0
+        self._latest: dict[str, float] = {}  # by tenant: each has a clock, files are read one after the other
         # Read once: an export that begins with the newest has a new observer for every stretch.
         self.money = money if money is not None else Money(load_price_list().find)
         self._observer = self._make_observer()
@@ -112,10 +114,10 @@ class Replay:
             promptcache.errors.MalformedRequestError: its body is not one of the known shapes.
         """
         if place == "anew":
-            self._now = 0.0
+            self._latest = {}
             self._observer = self._make_observer(gaps=True)
         segments = cut_request(exchange.body)
-        self._now = self._now + _TICK_S if exchange.time is None else max(self._now, exchange.time)
+        self._now = self._time_of(exchange)
         usage, counted = exchange.usage, True
         if exchange.status >= _FAILED:
             usage = Usage.from_response({}) if usage is None else usage
@@ -135,6 +137,15 @@ class Replay:
         if len(self._sent) > _REMEMBERED:
             self._sent.popitem(last=False)
         return Judged(line, known, counted, exchange)
+
+    def _time_of(self, exchange: LoggedExchange) -> float:
+        """When a request was sent, never before its tenant's last one."""
+        last = self._latest.pop(exchange.tenant, 0.0)
+        now = last + _TICK_S if exchange.time is None else max(last, exchange.time)
+        self._latest[exchange.tenant] = now
+        if len(self._latest) > _MAX_TENANTS:
+            del self._latest[next(iter(self._latest))]
+        return now
 
     def _by_the_clock(self, record: RequestRecord, exchange: LoggedExchange) -> RequestRecord:
         """The record of a request whose cause rests on times, without a verdict where the log lacks them.

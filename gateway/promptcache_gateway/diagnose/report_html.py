@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
-from promptcache_gateway.diagnose.report_text import dollars, moment
+from promptcache_gateway.diagnose.report_text import dollars, line_of, moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +32,7 @@ def render(summary: Summary) -> str:
         f"<title>{title}</title><style>{style}</style></head><body><main>",
         f"<h1>{title}</h1>",
         _facts(summary, report["total"]),
+        _copies(report),
         _mended(report),
         _bad(report),
         *[_template(template, report["patterns"]) for template in report["templates"][:_MAX_TEMPLATES]],
@@ -57,6 +58,12 @@ def _facts(summary: Summary, total: Mapping[str, Any]) -> str:
     return f'{span}<dl class="tiles">{cells}</dl>'
 
 
+def _copies(report: Mapping[str, Any]) -> str:
+    number = report["copies"]
+    again = f"{number:,} request{' stands' if number == 1 else 's stand'} in the log again"
+    return f"<p>{again}, and counted once.</p>" if number else ""
+
+
 def _mended(report: Mapping[str, Any]) -> str:
     lines = report["mended_lines"]
     if not lines:
@@ -67,7 +74,7 @@ def _mended(report: Mapping[str, Any]) -> str:
 def _bad(report: Mapping[str, Any]) -> str:
     if not report["bad_lines"]:
         return ""
-    rows = "".join(f"<li>line {one['line']}: {escape(one['problem'])}</li>" for one in report["bad"])
+    rows = "".join(f"<li>{escape(line_of(one))}: {escape(one['problem'])}</li>" for one in report["bad"])
     return (
         f"<details><summary>{report['bad_lines']:,} lines were passed over</summary><ul>{rows}</ul></details>"
     )
@@ -135,7 +142,7 @@ def _example(example: Mapping[str, Any], *, repeated: bool) -> str:
     sides = ""
     if (before or after) and not repeated:
         sides = f"<pre><del>{escape(before or '')}</del>\n<ins>{escape(after or '')}</ins></pre>"
-    return f"<p>First seen at line {example['line']:,}{place}{offset}.</p>{sides}"
+    return f"<p>First seen at {escape(line_of(example))}{place}{offset}.</p>{sides}"
 
 
 def _left_out(report: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from promptcache.causes import get_cause
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from promptcache.cli.style import Style
     from promptcache_gateway.diagnose.patterns import Pattern
@@ -28,11 +28,14 @@ def describe(summary: Summary, style: Style, *, templates: int = 10) -> str:
         templates: how many templates are shown, the costliest first.
     """
     total = summary.total
-    lines = [style.bold(f"{summary.name}: {_count(total.requests, 'request')}{_span(summary)}")]
+    several = f" in {summary.logs:,} files" if summary.logs > 1 else ""
+    lines = [style.bold(f"{summary.name}: {_count(total.requests, 'request')}{several}{_span(summary)}")]
     if summary.bad_lines:
         lines.append(style.red(f"  {_count(summary.bad_lines, 'line')} passed over{_where(summary.bad)}"))
     if summary.mended_lines:
         lines.append(f"  {_count(summary.mended_lines, 'line')} with bytes that are no UTF-8, read as \ufffd")
+    if summary.copies:
+        lines.append(f"  {_count(summary.copies, 'request')} stood in the log again, and counted once")
     if not total.requests:
         return "\n".join([*lines, "  No requests were found."])
     lines += ["  " + text for text in _rates(total)]
@@ -126,7 +129,7 @@ def _headline(cause: CauseTotal, template: TemplateTotal, style: Style) -> str:
 def _example(example: dict[str, Any], style: Style) -> list[str]:
     place = f" in {example['path']}" if example["path"] else ""
     offset = f", character {example['char_offset']}" if example["char_offset"] is not None else ""
-    lines = [style.dim(f"      line {example['line']}{place}{offset}")]
+    lines = [style.dim(f"      {line_of(example)}{place}{offset}")]
     if not (example["path"] or example["before"] or example["after"]):
         lines.append(f"      {example['summary']}")
     for sign, key, paint in (("-", "before", style.red), ("+", "after", style.green)):
@@ -163,8 +166,17 @@ def moment(time: float) -> str:
         return "?"
 
 
+def line_of(place: Mapping[str, Any]) -> str:
+    """Where something stands: its line, and its log where there are several.
+
+    >>> line_of({"line": 7}), line_of({"log": "a.jsonl", "line": 7})
+    ('line 7', 'a.jsonl, line 7')
+    """
+    return (f"{place['log']}, " if "log" in place else "") + f"line {place['line']:,}"
+
+
 def _where(bad: list[dict[str, Any]]) -> str:
-    named = [f"line {one['line']}: {one['problem']}" for one in bad[:3]]
+    named = [f"{line_of(one)}: {one['problem']}" for one in bad[:3]]
     return ": " + "; ".join(named) + ("; …" if len(bad) > len(named) else "")
 
 

@@ -6,6 +6,7 @@ read are estimates and stay apart from those that were reported. How it is shown
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from promptcache.causes import get_cause
 from promptcache_gateway.observe.templates import MIXED
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from promptcache_gateway.diagnose.patterns import Pattern
     from promptcache_gateway.diagnose.replay import Judged
     from promptcache_gateway.observe.diagnosis import Diagnosis
@@ -74,8 +77,8 @@ class TemplateTotal:
     estimated: bool = False
     causes: dict[str, CauseTotal] = field(default_factory=dict)
 
-    def add(self, judged: Judged) -> None:
-        """Add one request."""
+    def add(self, judged: Judged, place: Mapping[str, Any]) -> None:
+        """Add one request, which stands at a place in the logs."""
         record, diagnosis = judged.record, judged.record.diagnosis
         prompt = record.prompt_tokens or 0
         reported = record.reported and judged.counted
@@ -94,9 +97,9 @@ class TemplateTotal:
         self.lost_usd = _plus(self.lost_usd, diagnosis.lost_usd)
         self.saved_usd = _plus(self.saved_usd, record.saved_usd)
         for code in diagnosis.causes:
-            self._add_cause(code, judged)
+            self._add_cause(code, judged, place)
 
-    def _add_cause(self, code: str, judged: Judged) -> None:
+    def _add_cause(self, code: str, judged: Judged, place: Mapping[str, Any]) -> None:
         diagnosis = judged.record.diagnosis
         total = self.causes.setdefault(code, CauseTotal(code))
         first = code == diagnosis.cause
@@ -110,7 +113,7 @@ class TemplateTotal:
         elif total.attribution == "unknown" and code < _RUN_TIME:
             total.attribution = "caller"  # it stands behind what had ended the prefix anyway
         if total.example is None and (first or diagnosis.path or diagnosis.places):
-            total.example = _example(judged, code)
+            total.example = {**place, **_example(judged, code)}
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON; a rate is null where nothing was reported."""
@@ -139,18 +142,37 @@ class TemplateTotal:
 
 
 class Summary:
-    """Everything a report says."""
+    """Everything a report says.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: what it is of.
+        several: it is of several logs, so that a place in one is told with its name.
+    """
+
+    def __init__(self, name: str, *, several: bool = False) -> None:
         self.name = name
+        self._several = several
         self.total = TemplateTotal("all", learned=False)
         self.first_time: float | None = None
         self.last_time: float | None = None
         self.bad_lines = 0
         self.mended_lines = 0
+        self.copies = 0
         self.bad: list[dict[str, Any]] = []
         self.patterns: list[Pattern] = []
         self._templates: dict[str, TemplateTotal] = {}
+        self._logs: list[str] = []
+        self._begins: list[int] = []
+
+    @property
+    def logs(self) -> int:
+        """How many logs were read."""
+        return len(self._logs)
+
+    def begin_log(self, path: str, before: int) -> None:
+        """From here on lines are of another log; so many stood in those before it."""
+        self._logs.append(path)
+        self._begins.append(before)
 
     def add(self, judged: Judged) -> None:
         """Add one diagnosed request."""
@@ -159,8 +181,9 @@ class Summary:
         if name not in self._templates and len(self._templates) >= _MAX_TEMPLATES:
             name = _OTHERS
         template = self._templates.setdefault(name, TemplateTotal(name, learned=record.learned))
-        template.add(judged)
-        self.total.add(judged)
+        place = self._place(judged.line)
+        template.add(judged, place)
+        self.total.add(judged, place)
         time = judged.exchange.time
         if time is not None:
             self.first_time = time if self.first_time is None else min(self.first_time, time)
@@ -181,7 +204,14 @@ class Summary:
         """Note a line that holds no request; the first few are named."""
         self.bad_lines += 1
         if len(self.bad) < _MAX_BAD:
-            self.bad.append({"line": line, "problem": problem})
+            self.bad.append({**self._place(line), "problem": problem})
+
+    def _place(self, line: int) -> dict[str, Any]:
+        """Where a line stands that was counted through all logs."""
+        if not self._several:
+            return {"line": line}
+        at = max(0, bisect_right(self._begins, line - 1) - 1)
+        return {"log": self._logs[at], "line": line - self._begins[at]}
 
     @property
     def templates(self) -> list[TemplateTotal]:
@@ -200,10 +230,12 @@ class Summary:
         """The JSON report."""
         return {
             "log": self.name,
+            "logs": len(self._logs),
             "formats": dict(formats or {}),
             "first_time": self.first_time,
             "last_time": self.last_time,
             "mended_lines": self.mended_lines,
+            "copies": self.copies,
             "bad_lines": self.bad_lines,
             "bad": list(self.bad),
             "total": {
@@ -231,7 +263,6 @@ def _example(judged: Judged, code: str) -> dict[str, Any]:
     diagnosis = judged.record.diagnosis
     place: Diagnosis | Place = next((each for each in diagnosis.places if each.code == code), diagnosis)
     return {
-        "line": judged.line,
         "request": judged.record.id,
         "compared_with": diagnosis.compared_with,
         "path": place.path,

@@ -11,9 +11,9 @@ import pytest
 
 from promptcache.counters import CounterRecord
 from promptcache_gateway.diagnose import main
-from promptcache_gateway.diagnose.counted import judge_row
 from promptcache_gateway.diagnose.formats import LogReader
 from promptcache_gateway.diagnose.patterns import pattern_of
+from promptcache_gateway.diagnose.rows import judge_row
 from tests.gateway.observe.counted_traffic import COUNTED
 from tests.gateway.observe.traffic import Author
 
@@ -241,3 +241,12 @@ def test_patterns_need_requests() -> None:
     shown = pattern_of(few * 2, "m")
     assert shown is not None
     assert (shown.kind, shown.template) == ("written_never_read", "m")
+
+
+def test_sessions_of_one_request_each_are_no_conversations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = [openai(8_000 + number, 0, number, session_id=f"s{number}") for number in range(20)]
+    _, told = diagnose(tmp_path, capsys, entries)
+    assert causes(told) == {"PC801": 1}
+    assert [pattern["pattern"] for pattern in told["patterns"]] == ["never_read"]

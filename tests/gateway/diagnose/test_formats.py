@@ -13,6 +13,7 @@ from promptcache_gateway.diagnose.formats import LogReader
 Entry = dict[str, Any]
 
 TALK = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello?"}]
+REDACTED = [{"role": "user", "content": "redacted-by-litellm"}]
 OPENAI = {"prompt_tokens": 2_000, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 1_536}}
 
 
@@ -337,6 +338,37 @@ def test_what_litellm_answered_itself_was_never_sent() -> None:
     with pytest.raises(NotUnderstoodError, match="own cache"):
         read(entry)
     assert len(read({**entry, "cache_hit": "False"})) == 1
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"call_type": "aembedding", "messages": ["a"], "model": "text-embedding-3-small"},
+        {"model": "text-embedding-3-small", "input": "a"},
+        {
+            "call_type": "completion",
+            "model": "m",
+            "messages": [{"role": "user", "content": "redacted-by-litellm"}],
+        },
+    ],
+)
+def test_what_holds_no_prompt_is_no_request(entry: Entry) -> None:
+    with pytest.raises(NotUnderstoodError):
+        read(entry)
+
+
+def test_redacted_prompts_leave_their_counters() -> None:
+    (one,) = read({"call_type": "c", "messages": REDACTED, "model": "gpt-4o", "response": {"usage": OPENAI}})
+    assert one.counts is not None
+    assert counts(one) == (2_000, 1_536, 0)
+
+
+def test_an_observation_without_its_input_leaves_its_counters() -> None:
+    entry = generation(1, projectId="p1", usageDetails={"input": 464, "input_cached_tokens": 1_536})
+    del entry["input"]
+    (one,) = read(entry)
+    assert one.counts is not None
+    assert one.tenant == "p1"
 
 
 def generation(number: int, **more: object) -> Entry:

@@ -1,11 +1,12 @@
 """Claude Code's transcripts (``~/.claude/projects/…/SESSION.jsonl``): a conversation, not its requests.
 
-Each line is a message with its session. An answer is written in several lines that share ``message.id``; the
-request it answers is what stands above it. The system prompt and the tools are not in the file, so that a
-request read from it is not whole. A line names the one it follows: subagents begin conversations of their
-own, a prompt that follows an older line takes the conversation up from there, and a line that was read before
-is another file's copy. Source: the transcripts' published descriptions; unknown kinds of lines are passed
-over.
+Each line is a message with its session. An answer is written in several lines that share ``message.id``, with
+results of its first tool calls between them now and then; the request it answers is what stands above it. The
+system prompt and the tools are not in the file, so that a request read from it is not whole. A line names the
+one it follows: subagents begin conversations of their own, and a prompt that follows an older line takes the
+conversation up from there. A session that is resumed is the same conversation, also where its file begins
+with a copy of all lines under the new session's name. Source: the transcripts' published descriptions;
+unknown kinds of lines are passed over.
 """
 
 from __future__ import annotations
@@ -22,43 +23,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _TALK = frozenset({"user", "assistant"})
+_NOTES = {"summary": "leafUuid", "file-history-snapshot": "snapshot"}
+"""Kinds of lines that belong to no session, each with a member that only it has."""
 _MAX_SESSIONS = 256
+_MAX_LINES = 1 << 17
 _REWOUND = 2  # messages behind the line that a prompt follows: an older turn, at least
 
 
 @dataclass(slots=True)
 class _Talk:
-    """A conversation so far; ``answer`` is the id of the message whose lines are coming in."""
+    """A conversation so far.
 
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    answer: str | None = None
-    last_time: float | None = None
-
-
-@dataclass(slots=True)
-class _Session:
-    """A session's conversations: the latest outside and inside of subagents, and by the lines read.
-
-    ``lines``: each line's conversation and how many messages that had behind the line; ``answers``: ids read.
+    ``owner`` is the session in which it began; ``answers`` the ids of the answers in it, and ``latest`` the
+    content of the last one, which may grow by further lines.
     """
 
-    latest: dict[bool, _Talk] = field(default_factory=dict)
-    lines: dict[str, tuple[_Talk, int]] = field(default_factory=dict)
+    owner: str
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    answer: str | None = None
+    latest: list[Any] = field(default_factory=list)
     answers: set[str] = field(default_factory=set)
+    last_time: float | None = None
 
-    def talk_of(self, entry: Mapping[str, Any]) -> _Talk:
-        """The conversation that a line continues."""
-        aside = bool(entry.get("isSidechain"))
-        talk = self.latest.get(aside)
-        parent = entry.get("parentUuid")
-        if talk is None or (parent is None and "parentUuid" in entry):
-            talk = _Talk()
-        elif parent in self.lines:
-            talk, length = self.lines[parent]
-            if _is_prompt(entry) and length <= len(talk.messages) - _REWOUND:
-                talk = _Talk(talk.messages[:length])
-        self.latest[aside] = talk
-        return talk
+    def up_to(self, length: int) -> _Talk:
+        """The same conversation, taken up from an older message."""
+        return _Talk(self.owner, self.messages[:length], answers=set(self.answers))
 
 
 class ClaudeCode:
@@ -68,35 +57,47 @@ class ClaudeCode:
     about = "Claude Code: transcripts of sessions"
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._latest: OrderedDict[tuple[str, bool], _Talk] = OrderedDict()  # outside and inside of subagents
+        self._lines: OrderedDict[str, tuple[_Talk, int]] = OrderedDict()
+        self._owners: OrderedDict[str, str] = OrderedDict()  # of answers, by their ids
 
     def knows(self, entry: Mapping[str, Any]) -> bool:
-        """By the session's id in its spelling, beside the kind of line."""
-        return isinstance(entry.get("sessionId"), str) and isinstance(entry.get("type"), str)
+        """By the session's id in its spelling, beside the kind of line; or it is a note beside sessions."""
+        kind = entry.get("type")
+        if not isinstance(kind, str):
+            return False
+        return isinstance(entry.get("sessionId"), str) or _NOTES.get(kind, "") in entry
 
     def read(self, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
         """The request that the first line of an answer shows to have been sent."""
-        session, name = self._session(entry), text_of(entry.get("uuid"))
-        if name in session.lines:
+        session, name = entry.get("sessionId"), text_of(entry.get("uuid"))
+        if not isinstance(session, str) or (name is not None and name in self._lines):
             return ()
-        talk = session.talk_of(entry)
-        found = self._take(session, talk, entry)
+        talk = self._talk_of(session, entry)
+        found = self._take(talk, entry)
         if name is not None:
-            session.lines[name] = talk, len(talk.messages)
+            _keep(self._lines, name, (talk, len(talk.messages)), _MAX_LINES)
         return found
 
     def end(self) -> Iterable[LoggedExchange]:
         """Nothing: a request is told at its answer's first line."""
         return ()
 
-    def _session(self, entry: Mapping[str, Any]) -> _Session:
-        session = self._sessions.setdefault(entry["sessionId"], _Session())
-        self._sessions.move_to_end(entry["sessionId"])
-        if len(self._sessions) > _MAX_SESSIONS:
-            self._sessions.popitem(last=False)
-        return session
+    def _talk_of(self, session: str, entry: Mapping[str, Any]) -> _Talk:
+        """The conversation that a line continues."""
+        place = session, bool(entry.get("isSidechain"))
+        talk = self._latest.get(place)
+        parent = entry.get("parentUuid")
+        if isinstance(parent, str) and parent in self._lines:
+            talk, length = self._lines[parent]
+            if _is_prompt(entry) and length <= len(talk.messages) - _REWOUND:
+                talk = talk.up_to(length)
+        elif talk is None or (parent is None and "parentUuid" in entry):
+            talk = _Talk(session)
+        _keep(self._latest, place, talk, _MAX_SESSIONS)
+        return talk
 
-    def _take(self, session: _Session, talk: _Talk, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
+    def _take(self, talk: _Talk, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
         if entry.get("type") == "system" and entry.get("subtype") == "compact_boundary":
             talk.messages, talk.answer = [], None
             return ()
@@ -104,40 +105,53 @@ class ClaudeCode:
         if entry.get("type") not in _TALK or not isinstance(message, Mapping):
             return ()
         if entry["type"] == "user":
-            talk.answer = None
             talk.last_time = read_time(entry.get("timestamp"))
             talk.messages.append({"role": "user", "content": message.get("content") or ""})
             return ()
-        answer = text_of(message.get("id"))
-        if answer is not None and answer != talk.answer:
-            if answer in session.answers:
-                return ()  # a copy's
-            session.answers.add(answer)
         return self._answer(talk, entry, message)
 
     def _answer(
         self, talk: _Talk, entry: Mapping[str, Any], message: Mapping[str, Any]
     ) -> Iterable[LoggedExchange]:
-        content = message.get("content")
+        content, name = message.get("content"), text_of(message.get("id"))
         blocks = content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
-        if talk.answer is not None and talk.answer == message.get("id"):
-            talk.messages[-1]["content"].extend(blocks)
+        if name is not None and name in talk.answers:
+            if name == talk.answer:
+                talk.latest.extend(blocks)  # a further line of it; of an older one it is a copy
             return ()
-        usage = message.get("usage")
+        if name is not None and name in self._owners:
+            talk.owner = self._owners[name]  # a copy's: its conversation goes on here
+        elif name is not None:
+            _keep(self._owners, name, talk.owner, _MAX_LINES)
         model = text_of(message.get("model")) or ""
-        exchange = LoggedExchange(
-            body=_body(model, talk.messages, usage),
-            usage=Usage.from_response({"usage": usage}) if isinstance(usage, Mapping) else None,
-            time=talk.last_time if talk.last_time is not None else read_time(entry.get("timestamp")),
-            template="claude-code",
-            tenant=f"session {entry['sessionId']}",
-            id=text_of(entry.get("requestId")) or text_of(message.get("id")),
-            whole=False,
-        )
+        exchange = _exchange(talk, entry, message)
         sent = bool(talk.messages) and not model.startswith("<")  # "<synthetic>": written by the client
-        talk.messages.append({"role": "assistant", "content": list(blocks)})
-        talk.answer = text_of(message.get("id"))
+        talk.answer, talk.latest = name, list(blocks)
+        talk.messages.append({"role": "assistant", "content": talk.latest})
+        talk.answers |= {name} if name is not None else set()
         return [exchange] if sent else ()
+
+
+def _exchange(talk: _Talk, entry: Mapping[str, Any], message: Mapping[str, Any]) -> LoggedExchange:
+    usage, name = message.get("usage"), text_of(message.get("id"))
+    return LoggedExchange(
+        body=_body(text_of(message.get("model")) or "", talk.messages, usage),
+        usage=Usage.from_response({"usage": usage}) if isinstance(usage, Mapping) else None,
+        time=talk.last_time if talk.last_time is not None else read_time(entry.get("timestamp")),
+        template="claude-code",
+        tenant=f"session {talk.owner}",
+        id=text_of(entry.get("requestId")) or name,
+        whole=False,
+        known_by=None if name is None else ("claude-code", name),
+    )
+
+
+def _keep(held: OrderedDict[Any, Any], key: object, value: object, most: int) -> None:
+    """Hold a value, and no more than so many of them."""
+    held[key] = value
+    held.move_to_end(key)
+    if len(held) > most:
+        held.popitem(last=False)
 
 
 def _is_prompt(entry: Mapping[str, Any]) -> bool:

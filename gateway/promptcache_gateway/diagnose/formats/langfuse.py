@@ -30,6 +30,20 @@ from promptcache_gateway.diagnose.exchange import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_KINDS = frozenset(
+    (
+        "GENERATION",
+        "SPAN",
+        "EVENT",
+        "AGENT",
+        "TOOL",
+        "CHAIN",
+        "RETRIEVER",
+        "EVALUATOR",
+        "EMBEDDING",
+        "GUARDRAIL",
+    )
+)
 _READ = ("cache_read_input_tokens", "input_cached_tokens", "input_cache_read", "cache_read", "cached_tokens")
 _USAGE = ("usageDetails", "usage_details", "usage")
 _DIGITS = 18
@@ -67,11 +81,11 @@ class Langfuse:
 
 
 def _is_observation(entry: object) -> bool:
+    """Whether it is one; exports leave out inputs where they were not asked for."""
     return (
         isinstance(entry, Mapping)
         and bool(first_of(entry, "traceId", "trace_id"))
-        and "input" in entry
-        and "type" in entry
+        and str(entry.get("type")).upper() in _KINDS
     )
 
 
@@ -99,8 +113,15 @@ def _generation(entry: Mapping[str, Any]) -> list[LoggedExchange]:
         "ttft_ms": waited,
         "template": text_of(first_of(entry, "promptName", "prompt_name")),
         "id": text_of(entry.get("id")),
+        "tenant": text_of(first_of(entry, "projectId", "project_id")),
         "status": 500 if failed else 200,
     }
+    if known["id"] is not None:
+        known["known_by"] = (
+            "langfuse",
+            known["id"],
+        )  # exported by itself and in its trace, or again when changed
+    known = {key: value for key, value in known.items() if value is not None}
     usage = None if failed else _usage(entry)
     try:
         return [LoggedExchange(body=_body(entry), usage=usage, **known)]

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_NO_PROMPT = ("embedding", "moderation", "image", "transcription", "speech", "rerank")
+"""Parts of the names of calls that no prompt cache serves."""
+_REDACTED = "redacted-by-litellm"
+
+
 class LiteLLM:
     """LiteLLM's callbacks and table of spending."""
 
@@ -44,6 +49,8 @@ class LiteLLM:
         entry = first_of(entry, "standard_logging_object") or entry
         if str(entry.get("cache_hit")).lower() == "true":
             raise NotUnderstoodError("answered from LiteLLM's own cache of answers, nothing was sent")
+        if any(kind in str(entry.get("call_type")) for kind in _NO_PROMPT):
+            raise NotUnderstoodError("no call of a language model")
         started = read_time(entry.get("startTime"))
         first_output = read_time(entry.get("completionStartTime"))
         waited = milliseconds_between(started, first_output)
@@ -55,6 +62,8 @@ class LiteLLM:
             "tenant": _tenant(entry),
             "status": 500 if failed else 200,
         }
+        if known["id"] is not None:
+            known["known_by"] = self.name, known["id"], started
         usage = None if failed else _usage(entry)
         try:
             return [LoggedExchange(body=_body(entry), usage=usage, **known)]
@@ -86,16 +95,23 @@ def _body(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         body["messages"] = messages
     elif isinstance(messages, str) and messages:
         body["prompt"] = messages
-    if not is_request(body) or body.get("messages") == []:
+    if not is_request(body) or body.get("messages") == [] or _is_redacted(body):
         raise NotUnderstoodError("the messages were not logged (LiteLLM redacts or omits them by setting)")
     return body
+
+
+def _is_redacted(body: Mapping[str, Any]) -> bool:
+    """Whether a constant stands in a prompt's place: requests would look all the same."""
+    said = body.get("messages")
+    texts = [one.get("content") for one in said] if isinstance(said, list) else [body.get("prompt")]
+    return _REDACTED in texts
 
 
 def _usage(entry: Mapping[str, Any]) -> Usage | None:
     response = _decoded(entry.get("response"))
     if isinstance(response, Mapping) and isinstance(response.get("usage"), Mapping):
         return Usage.from_response(response)
-    metadata = entry.get("metadata")
+    metadata = _decoded(entry.get("metadata"))
     usage = metadata.get("usage_object") if isinstance(metadata, Mapping) else None
     if isinstance(usage, Mapping):
         return Usage.from_response({"usage": usage})
@@ -106,7 +122,7 @@ def _usage(entry: Mapping[str, Any]) -> Usage | None:
 
 
 def _tenant(entry: Mapping[str, Any]) -> str:
-    metadata = entry.get("metadata")
+    metadata = _decoded(entry.get("metadata"))
     known = metadata if isinstance(metadata, Mapping) else {}
     return text_of(first_of(known, "user_api_key_team_id", "user_api_key_hash")) or "default"
 

@@ -18,6 +18,7 @@ from promptcache_gateway.diagnose.exchange import (
     NotUnderstoodError,
     first_of,
     is_request,
+    known_by,
     read_time,
     text_of,
 )
@@ -57,20 +58,25 @@ class Plain:
         body = inner if inner is not None else entry
         if not is_request(body):
             raise NotUnderstoodError("no request of a known form")
+        if "embed" in str(body.get("model")).lower() and "messages" not in body:
+            raise NotUnderstoodError("an embedding is no prompt that would be cached")
         if inner is None:
             body = {key: value for key, value in entry.items() if key not in _BESIDE}
         metadata = body.get("metadata")
         named = metadata.get("promptcache_template") if isinstance(metadata, Mapping) else None
         status = first_of(entry, "status", "status_code")
+        usage, time = _usage_of(entry), read_time(first_of(entry, *_TIME))
+        tenant = text_of(entry.get("tenant")) or "default"
         return [
             LoggedExchange(
                 body=body,
-                usage=_usage_of(entry),
-                time=read_time(first_of(entry, *_TIME)),
+                usage=usage,
+                time=time,
                 ttft_ms=_number(first_of(entry, "ttft_ms")),
                 template=text_of(entry.get("template")) or text_of(named),
-                tenant=text_of(entry.get("tenant")) or "default",
+                tenant=tenant,
                 id=text_of(entry.get("id")),
+                known_by=known_by(self.name, _name_of(entry), time, usage, tenant),
                 status=status if isinstance(status, int) and not isinstance(status, bool) else 200,
             )
         ]
@@ -98,6 +104,12 @@ def _decoded(value: object) -> Any:
         except orjson.JSONDecodeError:
             return None
     return value
+
+
+def _name_of(entry: Mapping[str, Any]) -> object:
+    """Its own id, else its answer's."""
+    response = first_of(entry, *_RESPONSE)
+    return first_of(entry, "id") or (response.get("id") if isinstance(response, Mapping) else None)
 
 
 def _usage_of(entry: Mapping[str, Any]) -> Usage | None:
