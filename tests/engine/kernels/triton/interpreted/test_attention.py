@@ -1,5 +1,6 @@
 """Both attention kernels against their specification, interpreted."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from promptcache_engine.kernels.tables import Chunks
 from promptcache_engine.kernels.triton import extend_split, tiles
 from promptcache_engine.kernels.triton.launch import Target
 from promptcache_engine.kernels.triton.layer import layer_of
-from tests.engine.kernels.triton.cases import Case, chunks_of, make_case, readable
+from tests.engine.kernels.triton.cases import NOWHERE, Case, chunks_of, make_case, readable
 
 SHAPES = [
     pytest.param(1, 1, 64, 1, [1], [1], id="one token alone, pages of one"),
@@ -126,12 +127,13 @@ def test_attention_past_the_splits_that_are_shipped() -> None:
 
 @pytest.mark.usefixtures("short_splits")
 @pytest.mark.parametrize("dtype", [torch.int8, torch.float8_e4m3fn], ids=str)
-@pytest.mark.parametrize("window", [None, 20])
+@pytest.mark.parametrize("window", [None, 4])
 def test_attention_over_coded_pages(dtype: torch.dtype, window: int | None) -> None:
-    case = make_case([45, 1, 12], kv_heads=2, dim=16, page_size=6, dtype=dtype)
-    for lengths in (None, [20, 1, 12]):
-        rows = 3 if lengths is None else 33
-        found, expected = both(case, queries(rows, 4, 16), lengths, scale=0.3, window=window, softcap=4.0)
+    """Heads and groups that fill no tile, a window that is smaller than a page."""
+    case = make_case([37, 1], kv_heads=2, dim=20, page_size=6, dtype=dtype)
+    for lengths in (None, [9, 1]):
+        rows = 2 if lengths is None else 10
+        found, expected = both(case, queries(rows, 6, 20), lengths, scale=0.3, window=window, softcap=4.0)
         torch.testing.assert_close(found, expected, atol=3e-6, rtol=3e-6)
 
 
@@ -152,6 +154,33 @@ def test_halves_keep_small_weights_over_coded_pages(dtype: torch.dtype) -> None:
     found = triton.decode_attention(query, keys, values, case.table, scale=1.0)
     expected = reference_pages.decode_attention(query.float(), keys, values, case.table, scale=1.0)
     torch.testing.assert_close(found.float(), expected, atol=0.0, rtol=2e-2)
+
+
+def test_places_are_not_counted_in_32_bits() -> None:
+    """Pages behind the first 2 ** 31 values of pools, whose memory is never touched before them."""
+    dim, page_size = 16, 16
+    case = make_case([5, 3], kv_heads=1, dim=dim, page_size=page_size, dtype=torch.int8)
+    size, width = case.keys.shape
+    begin = (2**31 // width // page_size + 1) * page_size
+    keys, values = (torch.empty(begin + size, width, dtype=torch.int8) for _ in "kv")
+    keys[begin:], values[begin:] = case.keys, case.values
+    pages = case.table.pages + torch.where(case.table.pages == NOWHERE, 0, begin // page_size).int()
+    far = replace(case.table, pages=pages)
+    query, chunks, near_by = queries(3, 1, dim), chunks_of([2, 1]), (case.keys, case.values, case.table)
+    decoded = triton.decode_attention(query[:2], keys, values, far, scale=0.3)
+    assert torch.equal(decoded, triton.decode_attention(query[:2], *near_by, scale=0.3))
+    extended = triton.extend_attention(query, keys, values, far, chunks, scale=0.3)
+    assert torch.equal(extended, triton.extend_attention(query, *near_by, chunks, scale=0.3))
+    first = torch.arange(begin, begin + 2)
+    triton.copy_slots(keys[None], first, first + 2)
+    triton.scatter_slots(keys[None], first + 4, triton.gather_slots(keys[None], first))
+    for copied in (first + 2, first + 4):
+        assert torch.equal(keys[copied], keys[first])
+    projected, angles = queries(1, 3, dim).view(1, -1), (torch.ones(1, 8), torch.zeros(1, 8))
+    for pools, slot in (((keys, values), begin + 7), (near_by[:2], 7)):
+        triton.rotary_write(projected, *angles, *pools, slots=torch.tensor([slot]), heads=1, dim=dim)
+    for pool, other in ((keys, case.keys), (values, case.values)):
+        assert torch.equal(pool[begin + 7], other[7])
 
 
 def test_keys_are_divided_where_chunks_are_short_and_contexts_long(monkeypatch: pytest.MonkeyPatch) -> None:
