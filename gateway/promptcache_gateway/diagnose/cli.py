@@ -84,35 +84,35 @@ def diagnose_logs(
     Raises:
         UnreadableLogError: one that was named cannot be read.
     """
-    reading = _Reading(reader, summary)
+    progress = Progress(sources, quiet=True) if progress is None else progress
+    reading = _Reading(reader, summary, progress)
     try:
         for source in sources:
-            reading.read(source, progress)
-            if progress is not None:
-                progress.next_log(source)
+            reading.read(source)
+            progress.next_log(source)
+        reading.end()
     finally:
-        if progress is not None:
-            progress.end()
-    reading.end()
+        progress.end()
 
 
 class _Reading:
     """Hands the requests of logs on to be judged, in the order of their times, each once."""
 
-    def __init__(self, reader: LogReader, summary: Summary) -> None:
+    def __init__(self, reader: LogReader, summary: Summary, progress: Progress) -> None:
         self._reader = reader
+        self._progress = progress
         self._summary = summary
         self._judge = _Judge(Replay(), summary)
         self._order = TimeOrder()
         self._copies = Copies()
         self._before = 0  # lines of the logs before this one
 
-    def read(self, source: Source, progress: Progress | None) -> None:
+    def read(self, source: Source) -> None:
         """Read one log."""
         self._summary.begin_log(source.path, self._before)
         number = 0
         try:
-            for line in read_log(source.path, (lambda _: None) if progress is None else progress.tell):
+            for line in read_log(source.path, self._progress.tell):
                 number = line.number
                 self._take(line)
         except UnreadableLogError as error:
@@ -125,7 +125,10 @@ class _Reading:
         """All were read."""
         for exchange in self._reader.end():
             self._judge(self._order.add(self._before, exchange, 0))
-        self._judge(self._order.rest())
+        rest = list(self._order.rest())
+        for number, placed in enumerate(rest):
+            self._progress.left(len(rest) - number)
+            self._judge([placed])
         self._judge.end()
 
     def _take(self, line: Line) -> None:

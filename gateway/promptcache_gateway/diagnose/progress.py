@@ -27,15 +27,12 @@ class Progress:
         self._tells = not quiet and sys.stderr.isatty()
         self._size = sum(source.size for source in sources)
         self._done = 0  # bytes of the logs before this one
-        self._told_at: float | None = None
+        self._told_at = time.monotonic()
+        self._told = False
 
     def tell(self, read: int) -> None:
         """So many bytes of the log at hand were read."""
-        if not self._tells:
-            return
-        now = time.monotonic()
-        if self._told_at is None or now - self._told_at >= _EVERY_S:
-            self._told_at = now
+        if self._is_time():
             done = self._done + read
             share = (
                 f" of {self._size / 1e6:,.0f} MB ({min(1.0, done / self._size):.0%})" if self._size else " MB"
@@ -46,9 +43,21 @@ class Progress:
         """A log was read to its end."""
         self._done += source.size
 
+    def left(self, requests: int) -> None:
+        """All was read, and so many requests are still to be judged."""
+        if self._is_time():
+            _write(f"{_CLEAR_LINE}  all read; {requests:,} requests to judge ")
+
+    def _is_time(self) -> bool:
+        now = time.monotonic() if self._tells else 0.0
+        if not self._tells or now - self._told_at < _EVERY_S:
+            return False
+        self._told_at, self._told = now, True
+        return True
+
     def end(self) -> None:
         """Leave no half a line before the report."""
-        if self._told_at is not None:
+        if self._told:
             _write(_CLEAR_LINE)
 
 

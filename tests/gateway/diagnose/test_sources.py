@@ -98,9 +98,13 @@ def test_progress_is_of_all_logs_and_leaves_nothing_behind(
     Progress(sources).tell(5)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    moments = iter((0.0, 0.1, 0.6, 0.7))
+    monkeypatch.setattr("promptcache_gateway.diagnose.progress.time.monotonic", lambda: next(moments))
     progress = Progress(sources)
+    progress.tell(5)  # a small log is read before anybody asks
     progress.next_log(sources[0])
     progress.tell(1_000_000)
+    progress.left(7)  # too soon after the last word
     progress.end()
     told = capsys.readouterr().err
     assert "read 2 of 4 MB (50%)" in told
