@@ -1,4 +1,4 @@
-"""Which files stand beside the product: tests, examples, evaluations, scripts.
+"""Which files stand beside the product: tests, examples, evaluations, scripts, notebooks.
 
 What they send costs little, however it is written.
 """
@@ -14,12 +14,12 @@ _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|fixtures?|examples?|demos?|samples?|scripts?|benchmarks?|bench|evals?"
     r"|evaluations?|notebooks?|tutorials?|docs?|cookbooks?|playground|experiments?|quickstarts?|e2e)/"
     r"|(?:^|/)(?:test_|example|demo|bench|conftest|quickstart|try_)[^/]*$"
-    r"|(?:_test|_demo|_example|\.test|\.spec)\.\w+$",
+    r"|(?:_test|_demo|_example|\.test|\.spec)\.\w+$|\.ipynb$",
     re.IGNORECASE,
 )
 
 
 @lru_cache(maxsize=8192)
 def is_beside_the_product(path: str) -> bool:
-    """Whether a file is a test, an example, an evaluation or a script, by where it lies or its name."""
+    """Whether a file is a test, an example, an evaluation, a script or a notebook, by its name or folder."""
     return _ASIDE.search(path) is not None

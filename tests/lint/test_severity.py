@@ -480,6 +480,21 @@ def test_a_cut_to_half_is_made_rarely(kept, severity):
     assert [(finding.code, str(finding.severity)) for finding in found] == [("PC501", severity)]
 
 
+@pytest.mark.parametrize(("most", "severity"), [(50, "info"), (20, "error")])
+def test_a_window_of_a_long_conversation_is_filled_rarely(most, severity):
+    text = f"""
+    from openai import OpenAI
+    def ask(question, talk):
+        talk.append({{"role": "user", "content": question}})
+        MOST = {most}
+        if len(talk) > MOST:
+            talk = [RULES] + talk[-(MOST - 1):]
+        return OpenAI().chat.completions.create(model="m", messages=talk)
+    """
+    found = lint_text(dedent(text), "chat.py", Settings(severity=Severity.INFO)).findings
+    assert [(finding.code, str(finding.severity)) for finding in found] == [("PC501", severity)]
+
+
 @pytest.mark.parametrize(
     ("made_in", "severity"), [("async def initialize", "warning"), ("def renew", "error")]
 )

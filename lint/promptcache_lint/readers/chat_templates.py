@@ -30,6 +30,7 @@ __all__ = ["clocks_in_chat_template", "is_chat_template", "judge_chat_template"]
 
 _CHAT_TEMPLATE = re.compile(r"add_generation_prompt|\bbos_token\b|\{%[-+]?\s*for\s+\w+\s+in\s+messages\b")
 _LOOP = re.compile(r"\bmessages\b")
+_FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
 _LARGEST = 100_000
 _PATIENCE = 10
 """Times the processor time that a busy machine may take for it."""
@@ -38,8 +39,10 @@ _STOPPED = "The chat template was not checked: it takes more steps or memory tha
 
 
 def is_chat_template(text: str) -> bool:
-    """Whether a template renders lists of messages, as tokenizers carry them."""
-    return _CHAT_TEMPLATE.search(text) is not None and _LOOP.search(text) is not None
+    """Whether a template renders lists of messages, as tokenizers carry them; a document may show one."""
+    if _CHAT_TEMPLATE.search(text) is None or _LOOP.search(text) is None:
+        return False
+    return _FENCE.search(text[: text.find("{%")]) is None
 
 
 def judge_chat_template(text: str, place: Place) -> tuple[Practice, ...]:

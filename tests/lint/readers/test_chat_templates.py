@@ -86,6 +86,11 @@ def test_a_prompt_is_no_chat_template():
     assert not is_chat_template("You are a clerk. {% for rule in rules %}{{ rule }}{% endfor %}")
 
 
+def test_a_document_that_shows_a_chat_template_is_none():
+    assert not is_chat_template(f"# Messages\n\n```jinja\n{PLAIN}\n```\n")
+    assert is_chat_template(PLAIN + "{% if tools %}\n```\n{{ tools }}\n```\n{% endif %}")
+
+
 CLOCKED = (
     "{%- set today = strftime_now(FORMAT) -%}"
     "<|system|>Today: {{ today }}\n"

@@ -88,3 +88,15 @@ def test_what_is_no_notebook_is_said_once():
 def test_lines_stay_where_they_are_beside_empty_cells_and_magics(before):
     findings = found(notebook(before, CELL, indent=None))
     assert [finding.code for finding in findings] == ["PC101"]
+
+
+def test_a_notebook_is_no_product_and_holds_no_error():
+    lines = [
+        "import openai, time\n",
+        "def ask(talk):\n",
+        '    rules = f"It is {time.time()}. " + "Answer as a clerk would, and be kind to all. " * 20\n',
+        '    return openai.OpenAI().chat.completions.create(model="m", messages=[{"role": "system", "content": rules}, *talk])\n',
+    ]
+    program = lint_text("".join(lines), "agent.py").findings
+    assert [str(finding.severity) for finding in program] == ["error"]
+    assert [str(finding.severity) for finding in found(notebook(lines))] == ["warning"]

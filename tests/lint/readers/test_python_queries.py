@@ -25,6 +25,7 @@ JOINED = "rules = ' '.join(str(row) for row in ROWS)"
 UNORDERED = {
     "a cursor": ("cur.execute('SELECT body FROM rules WHERE active = 1')", "cur.fetchall()"),
     "a cursor gone through": ("cur.execute('select body from rules')", "cur"),
+    "sums of groups": ("cur.execute('SELECT sum(a), max(b) FROM rules GROUP BY c')", "cur.fetchall()"),
     "a text": ("", "conn.execute(text('SELECT body FROM rules'))"),
     "a select": ("", "session.execute(select(Rule).where(Rule.active)).scalars().all()"),
     "scalars of a select": ("query = select(Rule).join(Desk)", "session.scalars(query)"),
@@ -36,6 +37,12 @@ UNORDERED = {
 ORDERED = {
     "a cursor": ("cur.execute('SELECT body FROM rules ORDER BY id')", "cur.fetchall()"),
     "one row": ("cur.execute('SELECT body FROM rules')", "cur.fetchone()"),
+    "one row of a result": ("found = session.execute(select(Rule))", "found.scalar_one_or_none().lines"),
+    "sums": ("cur.execute('SELECT COALESCE(SUM(CASE WHEN a THEN 1 END), 0), max(b) FROM rules')", "cur"),
+    "asked again": (
+        "cur.execute('SELECT body FROM rules'); cur.execute('SELECT body FROM rules ORDER BY id')",
+        "cur.fetchall()",
+    ),
     "another cursor's": ("cur.execute('SELECT body FROM rules')", "conn.fetchall()"),
     "a select": ("", "session.scalars(select(Rule).where(Rule.active).order_by(Rule.id))"),
     "ordered later": ("query = session.query(Rule)\n    query = query.order_by(Rule.id)", "query.all()"),

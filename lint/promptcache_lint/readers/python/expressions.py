@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache_lint.prompts import Hole, Text, Trait
 from promptcache_lint.readers.placeholders import date_only
-from promptcache_lint.readers.python import calls, containers, strings, templates
+from promptcache_lint.readers.python import calls, choosing, containers, strings, templates
 from promptcache_lint.readers.python.ages import as_age
 from promptcache_lint.readers.python.jinja_templates import Environment
-from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.objects import with_attributes
 from promptcache_lint.readers.python.program import Class, Function, Module
 from promptcache_lint.readers.python.prompt_templates import piped
@@ -60,17 +59,6 @@ def spelling(node: ast.expr) -> str:
     if not isinstance(node, ast.Name):
         return ""
     return ".".join([node.id, *reversed(names)])
-
-
-def _any_of(machine: Interpreter, node: ast.BoolOp, frame: Frame) -> Value:
-    values = [machine.evaluate(value, frame) for value in node.values]
-    return _either(values, node, frame)
-
-
-def _choice(machine: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
-    machine.run_for_effect(node.test, frame)
-    first, second = machine.evaluate(node.body, frame), machine.evaluate(node.orelse, frame)
-    return merge(first, second, frame.module.place(node), frame.module.label(node.test))
 
 
 def _inner(machine: Interpreter, node: ast.Await | ast.YieldFrom | ast.Starred, frame: Frame) -> Value:
@@ -282,13 +270,6 @@ def _is_settled(value: Value) -> bool:
     return isinstance(value, Thing) and value.settled
 
 
-def _either(values: list[Value], node: ast.expr, frame: Frame) -> Value:
-    merged = values[0]
-    for value in values[1:]:
-        merged = merge(merged, value, frame.module.place(node))
-    return merged
-
-
 KINDS: dict[type[ast.AST], Callable[[Interpreter, Any, Frame], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
@@ -296,8 +277,8 @@ KINDS: dict[type[ast.AST], Callable[[Interpreter, Any, Frame], Value]] = {
     ast.JoinedStr: strings.joined,
     ast.Call: calls.call,
     ast.BinOp: _operation,
-    ast.BoolOp: _any_of,
-    ast.IfExp: _choice,
+    ast.BoolOp: choosing.any_of,
+    ast.IfExp: choosing.choice,
     ast.Dict: containers.dict_display,
     ast.List: containers.display,
     ast.Tuple: containers.display,

@@ -24,7 +24,8 @@ __all__ = ["queried"]
 
 _CURSOR = re.compile(r"cur(?:sor|s)?\d?$|^c$", re.IGNORECASE)
 _ASKS = {"execute", "read_sql", "read_sql_query", "fetch", "fetch_all", "fetchall", "query", "sql"}
-_ONE = {"fetchone", "fetch_one", "fetchval", "scalar", "scalar_one", "one", "first", "one_or_none"}
+_ONE = {"fetchone", "fetch_one", "fetchval", "fetchrow", "scalar", "scalar_one", "scalar_one_or_none", "one"}
+_ONE |= {"first", "one_or_none"}
 _ROWS = re.compile(
     r"\s*(?:with\b.*?\)\s*)?select\b(?P<what>.*?)\bfrom\b(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
@@ -32,7 +33,8 @@ _ALONE = re.compile(
     r"\border\s+by\b|\blimit\s+1\b|\bwhere\s+(?:\w+\.)?(?:id|uuid|key|name|rowid)\s*=|\bjson_group|\bstring_agg",
     re.IGNORECASE,
 )
-_SUMS = re.compile(r"\s*(?:count|sum|max|min|avg|exists)\s*\([^)]*\)\s*(?:as\s+\w+\s*)?", re.IGNORECASE)
+_SUMS = re.compile(r"\b(?:count|sum|max|min|avg|exists|total|stddev|bool_(?:and|or))\s*\(", re.IGNORECASE)
+_GROUPED = re.compile(r"\bgroup\s+by\b|\bover\s*\(", re.IGNORECASE)
 _SENT_BY_RANK = re.compile(r"<->|<=>|\bmatch\b", re.IGNORECASE)
 
 
@@ -48,15 +50,16 @@ def queried(
     built = built_query(machine, made, receiver, mark, frame) if mark is not None else None
     if built is not None:
         return built
-    if last not in _ASKS or mark is None or not made.arguments or not _is_unordered(made.arguments[0][0]):
+    if last not in _ASKS or mark is None or not made.arguments:
         return None
     label = frame.module.label(made.node)
-    rows = Thing(label, (Trait(mark, place, label),))
+    unordered = _is_unordered(made.arguments[0][0])
+    rows = Thing(label, (Trait(mark, place, label),) if unordered else ())
     if last == "execute" and isinstance(made.node.func, ast.Attribute):
         owner = machine.spelling(made.node.func.value)
-        if owner and _CURSOR.search(owner):
+        if owner and _CURSOR.search(owner) and (unordered or isinstance(receiver, Thing)):
             frame.set(owner, rows)  # ``cursor.execute(…)``, and then ``cursor.fetchall()``
-    return rows
+    return rows if unordered else None
 
 
 def _is_unordered(query: Value) -> bool:
@@ -67,4 +70,17 @@ def _is_unordered(query: Value) -> bool:
     match = _ROWS.fullmatch(said)
     if match is None or _ALONE.search(match["rest"]) or _SENT_BY_RANK.search(match["rest"]):
         return False
-    return _SUMS.fullmatch(match["what"]) is None
+    return _GROUPED.search(said) is not None or not all(map(_SUMS.search, _columns(match["what"])))
+
+
+def _columns(listed: str) -> list[str]:
+    """The columns that a query asks for: what commas outside of brackets part."""
+    columns = [""]
+    deep = 0
+    for char in listed:
+        deep += {"(": 1, ")": -1}.get(char, 0)
+        if char == "," and not deep:
+            columns.append("")
+        else:
+            columns[-1] += char
+    return columns

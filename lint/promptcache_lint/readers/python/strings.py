@@ -119,6 +119,8 @@ def naming(node: ast.expr) -> str:
             return naming(inner)
         case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as key), *_]):
             return key
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as key), *_]):
+            return key
         case ast.Call(args=[], keywords=[]):
             return naming(node.func).rpartition(".")[2].removeprefix("get_")
         case _:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.fallbacks import as_fallback
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.values import (
     Instance,
@@ -16,6 +17,7 @@ from promptcache_lint.readers.python.values import (
 from promptcache_lint.readers.typescript import binding, calls, literals, members, texts
 from promptcache_lint.readers.typescript.counters import counted
 from promptcache_lint.readers.typescript.module import FUNCTIONS, Closure
+from promptcache_lint.readers.typescript.naming import naming
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -152,6 +154,8 @@ def _binary(machine: Machine, node: Node, frame: Frame) -> Value:
         return Thing()
     first, second = machine.evaluate(left, frame), machine.evaluate(right, frame)
     if kind in _LOGICAL:
+        if kind != "&&" and left.type in {"member_expression", "subscript_expression"}:
+            second = as_fallback(second, naming(left, frame.module))
         return _either(first, second, kind, node, frame)
     if kind in _COMPARING:
         return Thing(frame.module.label(node), settled=True)

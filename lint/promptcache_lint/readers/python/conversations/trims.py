@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.amounts import amount
 from promptcache_lint.readers.python.conversations.batches import how_rare, is_summed_up
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
@@ -98,7 +99,7 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         return
     severity = use_of(node, sure, facts)
     if severity is not None:
-        severity = Severity.INFO if _is_long(lower) else severity
+        severity = Severity.INFO if _is_long(lower, facts) else severity
         if not (facts.calls or facts.handed) and _is_given(lower, facts):
             if _LOOK.fullmatch(facts.name.lower()):
                 return  # a look at the history, as long as its caller wants
@@ -113,10 +114,13 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
 
 
-def _is_long(lower: ast.expr) -> bool:
-    """Whether a window is so long that few conversations ever reach its end."""
-    length = constant(lower.right if isinstance(lower, ast.BinOp) else lower)
-    return isinstance(length, int) and abs(length) >= MANY_RUNS
+def _is_long(lower: ast.expr, facts: Facts) -> bool:
+    """Whether a window, and the system prompt beside it, is so long that few conversations ever fill it."""
+    if _is_given(lower, facts):
+        return False
+    counted = lower.right if isinstance(lower, ast.BinOp) else getattr(lower, "operand", lower)
+    length = amount(counted, facts)
+    return length is not None and length + 1 >= MANY_RUNS
 
 
 def _is_last_resort(node: ast.AST, facts: Facts) -> bool:
