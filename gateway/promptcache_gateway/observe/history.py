@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
 from promptcache_gateway.observe.deploys import Deploy, deploy_of
+from promptcache_gateway.observe.glance import repeated
 from promptcache_gateway.observe.lookup import best_predecessor, longest_living, others_of, telling_keys
 from promptcache_gateway.observe.row import (
     Entry,
@@ -147,19 +148,28 @@ class History:
                 first = not self._has_forgotten(tenant, row)
                 match = Match(None, None, 0, alive=False, pending=False, first=first)
             else:
-                living, depth = longest_living(row, prompt, route, not_before, at)
-                best = best_predecessor(row, prompt, route, not_before, at)
+                near = repeated(row, prompt, route, not_before, at)
+                if near is None:
+                    living, depth = longest_living(row, prompt, route, not_before, at)
+                    best = best_predecessor(row, prompt, route, not_before, at)
+                else:
+                    living, depth, best = near, prompt.turn, near
                 match = Match(
                     predecessor=best,
                     living=living,
                     living_segments=depth,
-                    alive=best.lives(not_before, at),
+                    alive=near is not None or best.lives(not_before, at),
                     pending=_is_pending(living if living is not None else best, at),
                     first=False,
                     lengths=known_lengths(row, prompt, route[1]),
-                    others=others_of(row, prompt, best, route, not_before=not_before, at=at),
-                    shuffled=are_shuffled(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
-                    deploy=deploy_of(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
+                    others=()
+                    if near is not None
+                    else others_of(row, prompt, best, route, not_before=not_before, at=at),
+                    shuffled=near is None
+                    and are_shuffled(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
+                    deploy="none"
+                    if near is not None
+                    else deploy_of(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
                     gaps=self._has_forgotten(tenant, row)
                     or any(
                         entry.lives(not_before, at)
@@ -269,6 +279,8 @@ class History:
         """Another family's request with the latest messages of a history that is unknown in this one."""
         owner = self._tenants.get(tenant)
         if owner is None or len(owner.rows) < 1 + (family in owner.rows):
+            return None
+        if prompt.turn - prompt.head < _TELLING:
             return None
         told = telling_keys(prompt)
         if len(told) < _TELLING:

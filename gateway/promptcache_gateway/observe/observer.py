@@ -22,7 +22,8 @@ from promptcache_gateway.observe.money import Money
 from promptcache_gateway.observe.observation import Observation, Sight
 from promptcache_gateway.observe.plausible import believed
 from promptcache_gateway.observe.preparing import prepare
-from promptcache_gateway.observe.prompt import Prompt, PromptReader, share_texts
+from promptcache_gateway.observe.prompt import Prompt, share_texts
+from promptcache_gateway.observe.reading import PromptReader
 from promptcache_gateway.observe.recording import make_record
 from promptcache_gateway.observe.refused import refused
 from promptcache_gateway.observe.renames import Renames, family_of

@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from promptcache.known_messages import KnownMessages
 from promptcache.quick_values import quick
 from promptcache.segments import Segment, cut_request, newest_turn_start
 from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET, UNMASKED
-from promptcache_gateway.observe.pieces import MARKUP_BYTES, Piece, Pieces
+from promptcache_gateway.observe.pieces import MARKUP_BYTES, Piece
 from promptcache_gateway.observe.read_alike import read_alike
 
 if TYPE_CHECKING:
@@ -65,42 +64,20 @@ class Prompt:
         return self.offsets[-1] + MARKUP_BYTES
 
 
-class PromptReader:
-    """Reads requests, and remembers what of them may come again. Safe to share between threads.
-
-    Args:
-        masker: makes the keys that volatile values do not change.
-    """
-
-    def __init__(self, masker: Masker) -> None:
-        self._masker = masker
-        self._known: KnownMessages[Segment] = KnownMessages()
-        self._pieces = Pieces()
-
-    def read(self, body: Mapping[str, Any]) -> Prompt:
-        """Cut a request's body and key it; what has come before is neither cut nor keyed again.
-
-        Raises:
-            promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
-        """
-        segments = read_alike(body, cut_request(body, self._known))
-        piece_of = self._pieces.of
-        return _put_together(body, segments, tuple([piece_of(segment) for segment in segments]), self._masker)
-
-
 def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
-    """Cut a request's body and key it; the same as `PromptReader` makes of it, and nothing is remembered.
+    """Cut a request's body and key it; the same as `reading` makes of it, and nothing is remembered.
 
     Raises:
         promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
     """
     segments = read_alike(body, cut_request(body))
-    return _put_together(body, segments, tuple([Piece(segment) for segment in segments]), masker)
+    return put_together(body, segments, tuple([Piece(segment) for segment in segments]), masker)
 
 
-def _put_together(
+def put_together(
     body: Mapping[str, Any], segments: tuple[Segment, ...], pieces: tuple[Piece, ...], masker: Masker
 ) -> Prompt:
+    """The prompt of a request that has been cut; ``pieces`` are of its segments."""
     head, turn = _head_length(segments), _turn_start(segments)
     exact, masked, keys, messages, offsets = [0], [0], [], [], [0]
     for index, piece in enumerate(pieces):
@@ -120,9 +97,14 @@ def _put_together(
         tuple(offsets),
         head,
         turn,
-        {key: value for key, value in body.items() if key not in _CONTENT_KEYS},
+        parameters_of(body),
         pieces,
     )
+
+
+def parameters_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A request's body without its contents."""
+    return {key: value for key, value in body.items() if key not in _CONTENT_KEYS}
 
 
 def share_texts(prompt: Prompt, known: Prompt) -> Prompt:

@@ -10,11 +10,11 @@ from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.pieces import Pieces
 from promptcache_gateway.observe.prompt import (
     TRIVIAL_CHARS,
-    PromptReader,
     pieces_of,
     read_prompt,
     share_texts,
 )
+from promptcache_gateway.observe.reading import PromptReader
 from tests.gateway.observe.edited_traffic import EDITS, Edit, edited, first
 from tests.gateway.observe.scenes import chat, rules_text
 

@@ -8,7 +8,7 @@ import pytest
 
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.preamble import is_preamble_again
-from promptcache_gateway.observe.prompt import PromptReader
+from promptcache_gateway.observe.reading import PromptReader
 from tests.gateway.observe.scenes import chat, rules_text
 
 KNOWN = rules_text(12)

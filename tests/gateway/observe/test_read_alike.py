@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from promptcache.segments import Segment, cut_request
 from promptcache_gateway.observe.masking import Masker
-from promptcache_gateway.observe.prompt import Prompt, PromptReader, read_prompt
+from promptcache_gateway.observe.prompt import Prompt, read_prompt
 from promptcache_gateway.observe.read_alike import read_alike
+from promptcache_gateway.observe.reading import PromptReader
 
 MODEL = "anthropic/claude-sonnet-4.5"
 

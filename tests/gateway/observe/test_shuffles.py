@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.observe.masking import Masker
-from promptcache_gateway.observe.prompt import Prompt, PromptReader
+from promptcache_gateway.observe.reading import PromptReader
 from promptcache_gateway.observe.shuffles import are_shuffled
 from tests.gateway.observe.scenes import chat
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe.prompt import Prompt
 
 READER = PromptReader(Masker())
 
