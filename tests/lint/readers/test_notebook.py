@@ -95,7 +95,8 @@ def test_a_notebook_is_no_product_and_holds_no_error():
         "import openai, time\n",
         "def ask(talk):\n",
         '    rules = f"It is {time.time()}. " + "Answer as a clerk would, and be kind to all. " * 20\n',
-        '    return openai.OpenAI().chat.completions.create(model="m", messages=[{"role": "system", "content": rules}, *talk])\n',
+        '    messages = [{"role": "system", "content": rules}, *talk]\n',
+        '    return openai.OpenAI().chat.completions.create(model="m", messages=messages)\n',
     ]
     program = lint_text("".join(lines), "agent.py").findings
     assert [str(finding.severity) for finding in program] == ["error"]
