@@ -21,7 +21,7 @@ from promptcache_lint.readers.tree import Entries, Items, Node, Scalar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from promptcache_lint.prompts import Part, Prompt, Trait
+    from promptcache_lint.prompts import Part, Prompt, Segment, Trait
     from promptcache_lint.readers.reading import InputFile, Workspace
 
 __all__ = ["NotebookReader"]
@@ -87,10 +87,16 @@ class _Notebook:
 
     def translated(self, prompt: Prompt) -> Prompt:
         """The prompt with all its places told in the file."""
-        segments = tuple(
-            replace(segment, parts=tuple(map(self._part, segment.parts))) for segment in prompt.segments
+        segments = tuple(map(self._segment, prompt.segments))
+        practices = tuple(
+            replace(each, place=self.place(each.place), source=each.source and self.place(each.source))
+            for each in prompt.practices
         )
-        return replace(prompt, place=self.place(prompt.place), segments=segments)
+        return replace(prompt, place=self.place(prompt.place), segments=segments, practices=practices)
+
+    def _segment(self, segment: Segment) -> Segment:
+        marked = segment.marked and self.place(segment.marked)
+        return replace(segment, parts=tuple(map(self._part, segment.parts)), marked=marked)
 
     def _part(self, part: Part) -> Part:
         match part:

@@ -36,6 +36,19 @@ def test_the_place_is_where_the_file_spells_it(ascii_only, indent):
     assert "datetime.now()" in spelled or spelled.startswith("datetime")
 
 
+def test_the_place_of_what_is_done_to_a_conversation_is_where_the_file_spells_it():
+    lines = [
+        "import openai\n",
+        "def ask(history):\n",
+        '    return openai.OpenAI().chat.completions.create(model="m", messages=history[-8:])\n',
+    ]
+    text = notebook("x = 1", lines)
+    (finding,) = found(text)
+    assert finding.code == "PC501"
+    line = text.split("\n")[finding.place.row - 1]
+    assert line[finding.place.column - 1 : finding.place.end_column - 1] == "history[-8:]"
+
+
 def test_a_cell_may_be_one_string():
     text = notebook("".join(CELL))
     (finding,) = found(text)

@@ -54,6 +54,7 @@ CASES = {
         "    url = 'data:' + base64.b64encode(buf.getvalue()).decode()\n    " + FRONT.replace("MADE", "url"),
         [("PC701", "warning")],
     ),
+    "a record's": ("page = {'page': 0, 'image_url': link(path)}\n    messages = [*history, new]", []),
     "read": (ALL.replace("MADE", "read(h.path)"), []),
     "remembered": (ALL.replace("MADE", "once(h.path)"), []),
     "added once": (ADDED.replace("MADE", "encode(path)") + "\n    messages = history", []),

@@ -93,8 +93,12 @@ def _in_image(node: ast.AST, facts: Facts) -> bool:
 
 
 def _is_image_part(node: ast.Dict) -> bool:
-    said = {constant(value) for value in node.values} | {constant(key) for key in node.keys}
-    return bool(said & {"image_url", "input_image", "image"})
+    """Whether a dict says that it is a part of a message; a record may have an ``image_url`` as well."""
+    members = {constant(key): value for key, value in zip(node.keys, node.values, strict=True)}
+    if constant(members.get("type")) in {"image_url", "input_image", "image"}:
+        return True
+    within = members.get("image_url")
+    return isinstance(within, ast.Dict) and any(constant(key) == "url" for key in within.keys)
 
 
 def _through_helper(node: ast.Call, facts: Facts) -> Iterator[Practice]:
