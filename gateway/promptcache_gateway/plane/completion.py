@@ -27,7 +27,7 @@ from promptcache_gateway.plane.heartbeat import Heartbeat
 from promptcache_gateway.plane.responses import send_error, send_start, send_whole
 from promptcache_gateway.plane.summary import as_comment, as_headers, into_body
 from promptcache_gateway.tenancy.caller import ANYONE
-from promptcache_gateway.upstreams.base import GivenUpError, Inbound, WholeReply
+from promptcache_gateway.upstreams.base import GivenUpError, Inbound, NotGivenError, WholeReply
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -181,6 +181,8 @@ class CompletionEndpoint:
                 else:
                     await _answer_stream(flight, flight.reply, watch, send, self._keep_alive_s)
         except ApiError as error:
+            if isinstance(error, NotGivenError):
+                flight.reply = error.reply
             await _fail(flight, error, watch, send)
         except asyncio.CancelledError as error:
             uncancel()

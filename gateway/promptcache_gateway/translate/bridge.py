@@ -24,7 +24,8 @@ from promptcache_gateway.translate.messages_to_chat import message_path, message
 from promptcache_gateway.translate.places import own_place
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
-from promptcache_gateway.upstreams.base import WholeReply
+from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
+from promptcache_gateway.upstreams.unheld import UnheldStream
 from promptcache_gateway.upstreams.whole_bodies import json_object, weighed
 
 if TYPE_CHECKING:
@@ -59,15 +60,23 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
         if reply.events:
             hold = None if inbound.answers is None else inbound.answers.hold(call.tenant)
             return TranslatedStream(reply, _translator(upstream, call, reply), hold)
-        await reply.close()
-        raise _unreadable(upstream)
+        raise await _not_held(upstream, reply)
     weighed(reply)
     try:
         return _whole(upstream, call, reply)
-    except ApiError:
+    except ApiError as error:
         if reply.hold is not None:
             reply.hold.end()
-        raise
+        raise NotGivenError(error, reply) from error.__cause__
+
+
+async def _not_held(upstream: Upstream, reply: StreamReply) -> ApiError:
+    """What to say of an answer that is neither held nor made of events, once it has told what it cost."""
+    if isinstance(reply, UnheldStream):
+        await reply.drain()
+        return NotGivenError(reply.why, reply)
+    await reply.close()
+    return NotGivenError(_unreadable(upstream), reply)
 
 
 def across(upstream: Upstream, call: Call) -> Call:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from promptcache.quick_values import quick
+from promptcache_gateway.errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -78,6 +79,27 @@ class GivenUpError(asyncio.CancelledError):
     def __init__(self, reply: WholeReply) -> None:
         super().__init__()
         self.reply = reply
+
+
+class NotGivenError(ApiError):
+    """An upstream's answer that the caller does not get; it is paid for all the same.
+
+    Attributes:
+        reply: what is known of it, for the record: its usage, and no body.
+    """
+
+    def __init__(self, error: ApiError, reply: WholeReply | StreamReply) -> None:
+        """``error`` is what the caller is told."""
+        super().__init__(
+            error.status,
+            error.message,
+            kind=error.kind,
+            param=error.param,
+            code=error.code,
+            retry_after=error.retry_after,
+            unanswered=error.unanswered,
+        )
+        self.reply = WholeReply(reply.status, [], b"", reply.usage, response_id=reply.response_id)
 
 
 class StreamReply(Protocol):

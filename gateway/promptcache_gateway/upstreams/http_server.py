@@ -14,15 +14,17 @@ from urllib.parse import quote
 from yarl import URL
 
 from promptcache_gateway.errors import ApiError, invalid_request, out_of_files
+from promptcache_gateway.upstreams.base import NotGivenError
 from promptcache_gateway.upstreams.headers import to_caller
 from promptcache_gateway.upstreams.http_connection import BrokenAnswerError
 from promptcache_gateway.upstreams.http_pool import ConnectTimeoutError, HttpPool, UnreachableError
 from promptcache_gateway.upstreams.json_weight import FREE
 from promptcache_gateway.upstreams.reachability import Reachability
 from promptcache_gateway.upstreams.relayed import RelayedStream, streams_events
+from promptcache_gateway.upstreams.unheld import UnheldStream
 from promptcache_gateway.upstreams.whole_bodies import (
     HELD_COST,
-    MAX_WHOLE_BODY,
+    NotHeldError,
     decompressed,
     noted,
     read_whole,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.settings import UpstreamSettings
     from promptcache_gateway.under_way import Hold, UnderWay
-    from promptcache_gateway.upstreams.base import Inbound, WholeReply
+    from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
     from promptcache_gateway.upstreams.http_answer import HttpAnswer
 
 _MAX_KNOWN_TARGETS = 64
@@ -135,30 +137,37 @@ class HttpServer:
         answers: UnderWay | None,
         *,
         withhold_usage: bool = False,
-    ) -> WholeReply | RelayedStream:
-        """The answer: relayed where it is a stream of events or too large to hold, else read to its end.
+    ) -> WholeReply | StreamReply:
+        """The answer: relayed where it is a stream of events or cannot be held, else read to its end.
 
         ``answers`` is the memory for those that are held. Raises `ApiError`.
         """
         if streams_events(answer):
             return RelayedStream(answer, call.dialect, withhold_usage=withhold_usage)
-        if (answer.content_length or 0) > MAX_WHOLE_BODY:
-            return RelayedStream(answer, call.dialect, withhold_usage=False)
-        return await self.whole(answer, answers, call.tenant)
+        try:
+            return await self._whole(answer, answers, call.tenant)
+        except NotHeldError as met:
+            return UnheldStream(answer, met)
 
     async def ask(
         self, method: str, path: str, inbound: Inbound, headers: dict[str, str], body: bytes | None = None
     ) -> WholeReply:
         """The whole answer to a question that changes nothing there; raises `ApiError`."""
         answer = await self.request(method, path, inbound.query, headers, body, harmless=True)
-        return await self.whole(answer, inbound.answers, harmless=True)
+        try:
+            return await self._whole(answer, inbound.answers, harmless=True)
+        except NotHeldError as met:
+            answer.close()
+            if met.hold is not None:
+                met.hold.end()
+            raise met.why from None
 
     async def models(self, inbound: Inbound, headers: dict[str, str], model: str | None) -> WholeReply:
         """The server's own list of models, or its own answer about one; raises `ApiError`."""
         path = "/v1/models" if model is None else f"/v1/models/{quote(model, safe=_IN_PATHS)}"
         return await self.ask("GET", path, inbound, headers)
 
-    async def whole(
+    async def _whole(
         self,
         answer: HttpAnswer,
         answers: UnderWay | None = None,
@@ -166,13 +175,15 @@ class HttpServer:
         *,
         harmless: bool = False,
     ) -> WholeReply:
-        """Read the answer to its end; raises `ApiError`, also where it is too large to hold."""
+        """Read the answer to its end; raises `ApiError`, and `NotHeldError` where it cannot be held."""
         encoding = answer.header(b"content-encoding")
         if answer.complete and answer.buffered <= FREE and not encoding:  # most often it came with its head
             headers = to_caller(answer.headers, decoded=True)
             return noted(answer.status, headers, await answer.read(), readable=True)
         try:
             body, hold = await self._read(answer, answers, tenant, harmless=harmless)
+        except NotHeldError:
+            raise
         except BaseException:
             answer.close()  # what is left of it must not be taken for another's answer
             raise
@@ -180,9 +191,11 @@ class HttpServer:
         decoded = plain is not None
         if plain is not None and len(plain) > FREE and answers is not None:
             hold = hold or answers.hold(tenant)
-            taken_for(hold, HELD_COST * len(plain))
         headers = to_caller(answer.headers, decoded=decoded)
-        return noted(answer.status, headers, body if plain is None else plain, readable=decoded, hold=hold)
+        reply = noted(answer.status, headers, body if plain is None else plain, readable=decoded, hold=hold)
+        if hold is not None and decoded:
+            taken_for(hold, HELD_COST * len(reply.body), reply)
+        return reply
 
     async def _read(
         self, answer: HttpAnswer, answers: UnderWay | None, tenant: str, *, harmless: bool
@@ -195,7 +208,8 @@ class HttpServer:
             else:
                 status, what, code = 502, "died", "upstream_disconnected"
             what = f"{what} in the middle of its answer"
-            raise self._no_answer(status, what, code, unanswered=harmless) from error
+            failure = self._no_answer(status, what, code, unanswered=harmless)
+            raise NotGivenError(failure, noted(answer.status, [], b"", readable=False)) from error
 
     def _head(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> bytes:
         """The request's head. What would begin a line of its own, and so another header, is refused."""

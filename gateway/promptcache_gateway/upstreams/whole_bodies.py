@@ -15,7 +15,7 @@ import orjson
 from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.under_way import UnderWay
-from promptcache_gateway.upstreams.base import WholeReply
+from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
 from promptcache_gateway.upstreams.json_weight import FREE, holds_too_many, weight
 from promptcache_gateway.upstreams.splice import some_members
 
@@ -41,31 +41,47 @@ def answers_under_way(most: int) -> UnderWay:
     return UnderWay(most, "The answers of upstreams that are held whole", "[serve] answers_mib")
 
 
+class NotHeldError(Exception):
+    """An answer is not held whole; what of it has not been read is still to come.
+
+    Attributes:
+        why: 502 where it is larger than ``MAX_WHOLE_BODY``, 503 where other answers leave no room for it.
+        parts: what has been read.
+        hold: what that takes of the memory for answers.
+    """
+
+    def __init__(self, why: ApiError, parts: list[bytes], hold: Hold | None) -> None:
+        super().__init__()
+        self.why, self.parts, self.hold = why, parts, hold
+
+
 async def read_whole(answer: HttpAnswer, answers: UnderWay | None, tenant: str) -> tuple[bytes, Hold | None]:
     """The whole body, and what it takes of the memory for answers; a small one takes nothing.
 
     Raises:
-        ApiError: 502 where it is larger than ``MAX_WHOLE_BODY``, announced or not, 503 where other answers
-            leave no room for it.
+        NotHeldError: it is larger than ``MAX_WHOLE_BODY``, announced or not, or there is no room for it.
     """
     length = answer.content_length
     if length is not None and length > MAX_WHOLE_BODY:
-        raise too_large()
+        raise NotHeldError(too_large(), [], None)
     if length is not None and (length <= FREE or answers is None):
         return await answer.read(), None
     hold = None if answers is None else answers.hold(tenant)
+    parts: list[bytes] = []
     try:
-        return await _read_pieces(answer, hold), hold
+        await _read_pieces(answer, hold, parts)
+    except ApiError as error:
+        raise NotHeldError(error, parts, hold) from None
     except BaseException:
         if hold is not None:
             hold.end()  # the error's traceback would keep it
         raise
+    return b"".join(parts), hold
 
 
-async def _read_pieces(answer: HttpAnswer, hold: Hold | None) -> bytes:
+async def _read_pieces(answer: HttpAnswer, hold: Hold | None, parts: list[bytes]) -> None:
     if hold is not None and answer.content_length is not None:
         hold.expect(HELD_COST * answer.content_length)
-    parts: list[bytes] = []
     size = 0
     async for part in answer.pieces():
         parts.append(part)
@@ -74,22 +90,21 @@ async def _read_pieces(answer: HttpAnswer, hold: Hold | None) -> bytes:
             raise too_large()
         if hold is not None and size > FREE:
             hold.take(HELD_COST * size - hold.size)
-    return b"".join(parts)
 
 
-def taken_for(hold: Hold, size: int) -> None:
+def taken_for(hold: Hold, size: int, reply: WholeReply) -> None:
     """Take so many bytes in all for an answer that has been read; raises `ApiError` 503."""
     try:
         hold.take(max(0, size - hold.size))
-    except ApiError:
+    except ApiError as error:
         hold.end()  # the error's traceback would keep it
-        raise
+        raise NotGivenError(error, reply) from None
 
 
 def weighed(reply: WholeReply) -> None:
-    """Take what an answer takes that is to be translated; raises `ApiError` 503."""
+    """Take what an answer takes that is to be translated; raises `ApiError` 503, which holds what it cost."""
     if reply.hold is not None:
-        taken_for(reply.hold, weight(reply.body))
+        taken_for(reply.hold, weight(reply.body), reply)
 
 
 def too_large() -> ApiError:

@@ -13,7 +13,7 @@ import pytest
 
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.translate import events
-from promptcache_gateway.upstreams import json_weight
+from promptcache_gateway.upstreams import json_weight, whole_bodies
 from promptcache_gateway.upstreams.whole_bodies import HELD_COST
 from tests.gateway.mock_upstream import CHAT, DONE, MockUpstream, Wire, chunk, sse, wait_until
 from tests.gateway.serving import Served, serve
@@ -82,10 +82,24 @@ def crowded(served: Served, mock: MockUpstream) -> Iterator[tuple[Served, Answer
 
 
 @pytest.mark.parametrize("announced", [True, False])
+def test_one_that_finds_no_room_is_relayed_unheld_to_who_speaks_its_api(
+    crowded: tuple[Served, Answering], announced: bool
+) -> None:
+    served, other = crowded
+    if not announced:
+        other.go_on.clear()
+        threading.Timer(0.2, other.go_on.set).start()
+    held = served.gateway.room.answers.bytes
+    answer = served.post(ASK)
+    assert (answer.status_code, answer.content) == (200, other.body)
+    assert served.record(answer)["usage"]["prompt_tokens"] == 2006
+    assert served.gateway.room.answers.bytes == held
+
+
+@pytest.mark.parametrize("announced", [True, False])
 @pytest.mark.parametrize(
     ("path", "asked"),
     [
-        ("/v1/chat/completions", ASK),
         ("/v1/messages", ASK),
         ("/v1/responses", {"model": "m", "input": "hi"}),
         ("/v1/models", None),
@@ -94,11 +108,16 @@ def crowded(served: Served, mock: MockUpstream) -> Iterator[tuple[Served, Answer
 def test_one_that_finds_no_room_is_a_503_in_the_caller_s_shape(
     crowded: tuple[Served, Answering], path: str, asked: Any, announced: bool
 ) -> None:
+    """It is paid for all the same: what it cost is recorded."""
     served, other = crowded
     if not announced:
         other.go_on.clear()
+        threading.Timer(0.2, other.go_on.set).start()
     answer = served.get(path) if asked is None else served.post(asked, path=path)
     assert answer.status_code == 503
+    if asked is not None:
+        record = served.record(answer)
+        assert (record["error"], record["usage"]["prompt_tokens"]) == ("overloaded", 2006)
     assert answer.headers["retry-after"] == "1"
     assert "[serve] answers_mib" in answer.json()["error"]["message"]
     assert (answer.json().get("type") == "error") == (path == "/v1/messages")
@@ -117,14 +136,38 @@ def test_one_that_is_larger_than_all_goes_alone(served: Served, mock: MockUpstre
 def test_what_compression_hides_is_counted(crowded: tuple[Served, Answering]) -> None:
     served, other = crowded
     other.body, other.headers = gzip.compress(chat(1_000_000)), ("content-encoding: gzip",)
-    assert served.post(ASK).status_code == 503
+    answer = served.post(ASK)
+    assert (answer.status_code, served.record(answer)["usage"]["prompt_tokens"]) == (503, 2006)
 
 
 def test_one_that_is_translated_takes_more(crowded: tuple[Served, Answering]) -> None:
     served, other = crowded
     other.body = chat(150_000)
     assert served.post(ASK).status_code == 200
-    assert served.post(ASK, path="/v1/messages").status_code == 503
+    answer = served.post(ASK, path="/v1/messages")
+    assert (answer.status_code, served.record(answer)["usage"]["prompt_tokens"]) == (503, 2006)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_one_that_is_too_large_is_relayed_with_its_usage_or_paid_for(
+    served: Served, mock: MockUpstream, monkeypatch: pytest.MonkeyPatch, announced: bool
+) -> None:
+    monkeypatch.setattr(whole_bodies, "MAX_WHOLE_BODY", 100_000)
+    usage = {"prompt_tokens": 7, "total_tokens": 7}
+    rows = [{"object": "embedding", "index": at, "embedding": [0.25] * 30_000} for at in range(4)]
+    mock.script = script = Answering(json.dumps({"object": "list", "data": rows, "usage": usage}).encode())
+    if not announced:
+        script.go_on.clear()
+        threading.Timer(0.2, script.go_on.set).start()
+    answer = served.post({"model": "m", "input": ["x"] * 4}, path="/v1/embeddings")
+    assert answer.content == script.body
+    assert served.record(answer)["usage"]["prompt_tokens"] == 7
+    script.body = chat(150_000)
+    answer = served.post(ASK, path="/v1/messages")
+    assert answer.status_code == 502
+    assert "is larger than" in answer.json()["error"]["message"]
+    record = served.record(answer)
+    assert (record["error"], record["usage"]["prompt_tokens"]) == ("upstream_answer_too_large", 2006)
 
 
 def test_it_is_held_until_the_caller_has_taken_it(served: Served, mock: MockUpstream) -> None:
@@ -147,7 +190,8 @@ def test_one_that_dies_on_the_way_gives_its_part_back(served: Served, mock: Mock
         wire.reset()
 
     mock.script = dies
-    assert served.post(ASK).status_code == 502
+    answer = served.post(ASK)
+    assert (answer.status_code, served.record(answer)["usage"]["reported"]) == (502, False)
 
 
 # --- streams of which something is gathered ---

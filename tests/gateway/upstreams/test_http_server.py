@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.exchange import Call
 from promptcache_gateway.settings import UpstreamSettings
 from promptcache_gateway.upstreams.base import Inbound
 from promptcache_gateway.upstreams.http_pool import ConnectTimeoutError, HttpPool
@@ -31,6 +32,21 @@ async def server_at(mock: MockUpstream, **more: Any) -> AsyncIterator[HttpServer
         await server.close()
 
 
+CALL = Call(
+    id="pcr_1",
+    received_at=0.0,
+    dialect="anthropic.messages",
+    path="/v1/messages",
+    body=b"{}",
+    payload={},
+    model="m",
+    stream=False,
+    tenant="t",
+    template=None,
+    upstream="theirs",
+    use_cache=True,
+    want_body=False,
+)
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"
 
 
@@ -43,7 +59,7 @@ async def test_when_it_is_safe_to_ask_again(mock: MockUpstream, said: bytes, aga
     mock.script = breaks_off
     async with server_at(mock) as server:
         with pytest.raises(ApiError, match="The upstream theirs") as caught:
-            await server.whole(await server.request("POST", "/v1/messages", b"", {}, b"{}"))
+            await server.reply(await server.request("POST", "/v1/messages", b"", {}, b"{}"), CALL, None)
         assert (caught.value.status, caught.value.unanswered) == (502, again)
         for method in ("GET", "POST"):
             with pytest.raises(ApiError, match="The upstream theirs") as caught:
@@ -60,7 +76,7 @@ async def test_what_is_not_answered_in_time_may_be_worked_on(mock: MockUpstream,
     mock.script = stops
     async with server_at(mock, read_timeout_s=0.1) as server:
         with pytest.raises(ApiError) as caught:
-            await server.whole(await server.request("POST", "/v1/messages", b"", {}, b"{}"))
+            await server.reply(await server.request("POST", "/v1/messages", b"", {}, b"{}"), CALL, None)
         assert (caught.value.status, caught.value.unanswered) == (504, False)
         with pytest.raises(ApiError) as caught:
             await server.ask("POST", "/v1/messages/count_tokens", ASKED, {}, b"{}")
