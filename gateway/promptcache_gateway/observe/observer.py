@@ -210,8 +210,8 @@ class Observer:
             if call.dialect not in _UNSTRUCTURED_DIALECTS:
                 observation.see(self._observe(call))
                 return
-        except PromptCacheError:
-            pass  # no known shape: the route says so to the caller
+        except (PromptCacheError, RecursionError):
+            pass  # no known shape: the route says so to the caller; or it is nested as deep as can be read
         except Exception as error:  # noqa: BLE001 - observing must never cost a request
             _report("open", call, error)
         observation.see(Sight(self._unread_name(call), self._rules(call)))

@@ -81,7 +81,10 @@ def weigh(
     if not evidence.use_cache:
         return Diagnosis(summary="The caller opted this request out of the cache.", attribution="expected")
     if evidence.prompt is None:
-        return Diagnosis(summary="The request has no known shape, so nothing can be said of its prefix.")
+        return Diagnosis(
+            summary="The request has no known shape, or is nested too deeply to be looked at, "
+            "so nothing can be said of its prefix."
+        )
     reported = tokens.cached is not None
     answered = usage is not None or engine is not None
     if evidence.comparison is None:
