@@ -31,9 +31,9 @@ class AttentionTiles:
     options: Options
 
 
-_WIDE_CODED = AttentionTiles(32, 32, Options(8, 2, 255))
-"""For heads of more than 128 over coded pages, where 64 rows of queries and sums, and what is decoded, take
-more registers than there are."""
+_WIDE = AttentionTiles(32, 32, Options(8, 2, 255))
+"""For heads of more than 128 where 64 rows of queries and sums, and what is decoded of coded pages, take more
+registers than there are."""
 
 
 def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> AttentionTiles:
@@ -53,15 +53,16 @@ def extend_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
         return AttentionTiles(
             128 if padded <= 128 and not coded else 64, 64 if padded <= 128 else 32, Options(4)
         )
+    arch = _products_of(target)
     if padded > 128:
         if coded:
-            return _WIDE_CODED if target.arch < 90 else AttentionTiles(64, 16, Options(8, 2))
+            return _WIDE if arch < 90 else AttentionTiles(64, 16, Options(8, 2))
         return AttentionTiles(64, 32, Options(8, 2))
-    if padded <= 64 and target.arch >= 100 and not coded:
+    if padded <= 64 and arch >= 100 and not coded:
         return AttentionTiles(128, 32, Options(8, 3))
-    if coded and padded <= 64 and target.arch < 90:
+    if coded and padded <= 64 and arch < 90:
         return AttentionTiles(128, 32, Options(8, 2))
-    if padded <= 64 or target.arch >= 90:
+    if padded <= 64 or arch >= 90:
         return AttentionTiles(128, 64, Options(8, 2 if coded else 3))
     return AttentionTiles(64, 32, Options(8, 2)) if coded else AttentionTiles(128, 16, Options(8, 3, 255))
 
@@ -77,12 +78,13 @@ def divided_tiles(
     chosen = choose(target, padded, item_size, coded)
     if target.kind != "cuda" or item_size == 4 or (deterministic and chosen.options.registers):
         return chosen
-    if not deterministic and target.arch < 90 and 64 < padded <= 128:
+    arch = _products_of(target)
+    if not deterministic and arch < 90 and 64 < padded <= 128:
         return AttentionTiles(64, 32, Options(8, chosen.options.stages, 255))
-    if not deterministic and target.arch < 100 and coded and padded <= 64:
+    if not deterministic and padded > 128 and (arch < 90 or (arch < 100 and coded)):
+        return _WIDE
+    if not deterministic and arch < 100 and coded:
         return AttentionTiles(128, 32, Options(8, 2, 255))
-    if not deterministic and target.arch < 100 and coded and padded > 128:
-        return _WIDE_CODED
     return replace(chosen, options=replace(chosen.options, registers=255))
 
 
@@ -114,9 +116,14 @@ def deterministic_tiles(target: Target, padded: int, item_size: int, coded: int)
         return AttentionTiles(rows, keys, Options(4, 1 if coded or padded <= 128 else 2))
     if padded > 128:
         return AttentionTiles(32, 16, Options(8, 1 if coded else 2, 224))
-    if coded and target.arch < 90:
+    if coded and _products_of(target) < 90:
         return AttentionTiles(64, 32, Options(8, 1, 255))
     return AttentionTiles(64, 32, Options(8, 2, 224 if coded else None))
+
+
+def _products_of(target: Target) -> int:
+    """The architecture whose matrix products an NVIDIA device computes: those of 12.x are 8.0's."""
+    return 80 if target.arch >= 120 else target.arch
 
 
 def _exact_tiles(target: Target, padded: int) -> AttentionTiles:

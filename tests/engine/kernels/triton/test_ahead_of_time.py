@@ -66,13 +66,30 @@ def test_options_together_do_not_spill(
         check(each, target)
 
 
-def test_divided_keys_do_not_spill_where_each_head_has_its_own_and_pages_hold_one() -> None:
-    target = Target("cuda", 80)
+@pytest.mark.parametrize(
+    ("target", "dim", "coding", "asked", "exact", "group", "page_size"),
+    [
+        (Target("cuda", 80), 128, torch.bfloat16, torch.bfloat16, True, 1, 1),
+        (Target("cuda", 80), 256, torch.bfloat16, torch.bfloat16, False, 3, 3),
+        (Target("cuda", 90), 128, torch.int8, torch.float16, False, 3, 3),
+    ],
+    ids=str,
+)
+def test_divided_keys_do_not_spill_in_odd_groups_and_pages(
+    target: Target, dim: int, coding: torch.dtype, asked: torch.dtype, exact: bool, group: int, page_size: int
+) -> None:
     launches = shipped.attention_launches(
-        target, 128, torch.bfloat16, deterministic=True, group=1, page_size=1
+        target,
+        dim,
+        coding,
+        asked=asked,
+        gemma=not exact,
+        deterministic=exact,
+        group=group,
+        page_size=page_size,
     )
     (divided,) = (each for each in launches if each.operation == "extend_attention, keys divided")
-    assert divided.variant == "bfloat16, heads of 128, deterministic, groups of 1, pages of 1"
+    assert divided.variant.endswith(f", groups of {group}, pages of {page_size}")
     check(divided, target)
 
 
