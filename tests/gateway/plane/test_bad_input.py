@@ -330,21 +330,25 @@ def test_others_are_answered_while_a_large_request_is_looked_at(
     assert answers == [CHAT_BYTES]
 
 
-@pytest.mark.parametrize("depth", [300, 900])
+@pytest.mark.parametrize("depth", [300, 900, 1010])
 @pytest.mark.parametrize(
     "path", ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses"]
 )
 def test_what_is_nested_too_deeply_is_relayed_or_refused(
-    mock: MockUpstream, tmp_path: Path, path: str, depth: int
+    mock: MockUpstream, tmp_path: Path, path: str, depth: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """JSON is read a thousand levels deep, and written not so deep: what cannot be translated is said so."""
     tools = b'"tools":[{"type":"function","name":"f","function":{"name":"f","parameters":%s}}]'
     text = "input" if path == "/v1/responses" else "messages"
     said = f'{{"model":"m","max_tokens":5,"{text}":[{{"role":"user","content":"x"}}],'.encode()
-    body = said + tools % (b"[" * depth + b"]" * depth) + b"}"
+    deep = b"[" * depth + b"]" * depth
+    body = said + tools % deep + b',"metadata":{"x":%s}}' % deep
+    mock.script = lambda wire: wire.respond(CHAT_BYTES)
     settings = Settings(upstream=UpstreamSettings(url=mock.url, apis=("chat",)), data_dir=tmp_path)
     with serve(settings) as served:
-        answer = served.post(body, path=path)
+        answer, again = [served.post(body, path=path) for _ in range(2)]
+    assert again.status_code == answer.status_code
+    assert not [said for said in caplog.records if said.levelname == "ERROR"]
     if path == "/v1/chat/completions":
         assert (answer.status_code, mock.last.body) == (200, body)
     else:
