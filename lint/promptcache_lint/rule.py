@@ -51,6 +51,8 @@ _OF_THE_ORDER = {"PC104", "PC201", "PC401", "PC402"}
 """Faults of the order in which a text is put together, whatever stands in front."""
 _OF_A_TALK = {"PC101", "PC102", "PC103", "PC107"}
 """Faults of values that may be kept with a conversation, or be its own."""
+_LITTLE = 60
+"""Fewer static words than this between a value and what the turn is about are no loss worth a word."""
 _ENOUGH_TOKENS = 100
 """Fewer static tokens behind a value than this are no certain cost."""
 
@@ -157,6 +159,8 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
         return min(trait.mark.severity, Severity.INFO)
     if _lasts_for_a_talk(trait) and role in {"system", "prompt"} and not exposed.words_behind:
         return min(trait.mark.severity, Severity.INFO)  # all that stands behind it is the talk itself
+    if role == "system" and not prompt.proven and not prompt.written and _is_of_the_turn(exposed, trait):
+        return min(trait.mark.severity, Severity.INFO)
     first = exposed.segment.path.startswith("messages[0]")
     run = exposed.segment.path.endswith(":]")  # messages that are chosen for this request, and never stored
     if role in {"user", "assistant"} and not (first or run) and not exposed.words_behind:
@@ -175,6 +179,12 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
 def _lasts_for_a_talk(trait: Trait) -> bool:
     """Whether a value is the same through a conversation; a date is not, it changes at midnight."""
     return trait.mark.stability == Stability.CONVERSATION and trait.mark.code in _OF_A_TALK
+
+
+def _is_of_the_turn(exposed: Exposed, trait: Trait) -> bool:
+    """Whether the turn's own text follows soon behind a value: it stands in a message of that turn."""
+    kept = exposed.words_kept
+    return trait.mark.code not in _OF_THE_ORDER and kept < _LITTLE and kept < exposed.words_behind
 
 
 def _costs_enough(prompt: Prompt, exposed: Exposed) -> bool:

@@ -62,6 +62,8 @@ _NOT_PROMPT = re.compile(
     r"(?:_\w+)?|prompts?_(?:id|ids|name|names|file|files|path|paths|dir|tokens?|len|length|hash|key|cache\w*|"
     r"version|toolkit|session|user|for_\w*(?:input|confirmation))|system_(?:info|status|time|path|name|id|type)"
     r"|is_\w+|has_\w+|prompt_user\w*|(?:\w+_)?(?:file|operating|sub|eco)_?system"
+    r"|(?:\w+_)?(?:setup|deploy(?:ment)?|install(?:ation)?|login|payment|shipping|delivery|activation|registration)"
+    r"_instructions?(?:_\w+)?"
 )
 
 _NOTICE = (

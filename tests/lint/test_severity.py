@@ -480,6 +480,33 @@ def test_a_cut_to_half_is_made_rarely(kept, severity):
     assert [(finding.code, str(finding.severity)) for finding in found] == [("PC501", severity)]
 
 
+@pytest.mark.parametrize(
+    ("name", "between", "severity"),
+    [
+        ("prompt.py", "", "info"),
+        ("prompt.py", RULES + RULES, "warning"),
+        ("prompt.ts", "", "info"),
+        ("prompt.ts", RULES + RULES, "warning"),
+    ],
+)
+def test_a_clock_in_the_message_of_the_turn_is_new_with_it(name, between, severity):
+    text = {
+        "prompt.py": f"""
+            import datetime, openai
+            def build_agent_prompt(message):
+                return f"<time>{{datetime.datetime.now()}}</time> {between} <of>{{message}}</of> Be kind."
+            """,
+        "prompt.ts": f"""
+            import OpenAI from "openai";
+            export function buildAgentPrompt(message: string) {{
+              return `<time>${{new Date().toISOString()}}</time> {between} <of>${{message}}</of> Be kind.`;
+            }}
+            """,
+    }[name]
+    found = lint_text(dedent(text), name, Settings(severity=Severity.INFO)).findings
+    assert [str(finding.severity) for finding in found if finding.code == "PC101"] == [severity]
+
+
 @pytest.mark.parametrize(("most", "severity"), [(50, "info"), (20, "error")])
 def test_a_window_of_a_long_conversation_is_filled_rarely(most, severity):
     text = f"""

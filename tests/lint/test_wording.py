@@ -26,6 +26,8 @@ from promptcache_lint.wording import opens_like_prompt, role_of_file_name, role_
         ("prompt_path", None),
         ("shell_prompt", None),
         ("save_prompt", None),
+        ("getWindowsSetupInstructions", None),
+        ("INSTALL_INSTRUCTIONS", None),
         ("number", None),
     ],
 )

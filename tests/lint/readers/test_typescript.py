@@ -120,6 +120,15 @@ FOUND = {
         """,
         [("PC101", 3)],
     ),
+    "the hour of a record": (
+        """
+        export function systemPrompt(entry: Entry) {
+          const time = new Date(entry.timestamp).toLocaleTimeString();
+          return `You are a clerk. The log says ${time}, which never changes. Be brief and polite.`;
+        }
+        """,
+        [],
+    ),
     "Intl formatter": (
         """
         const clock = new Intl.DateTimeFormat("en", { timeStyle: "short" });

@@ -27,7 +27,7 @@ __all__ = ["dumped"]
 _WRITTEN_IN_CODE = re.compile(
     r"schema|propert|field|model_description|signature|param|(?:^|[._])tools?(?:_?(?:info|def\w*|list|spec\w*))?(?:$|\.)"
     r"|function|example|demo|template|definition|manifest|grammar|arguments|(?:^|[._])args$|rubric|criteria|labels"
-    r"|(?:^|[._])default$",
+    r"|(?:^|[._])(?:default|expected|expectation)$|contract|columns?$|few_?shots?",
     re.IGNORECASE,
 )
 _OF_THE_TURN = re.compile(

@@ -17,7 +17,7 @@ from promptcache_lint.readers.python.values import (
 from promptcache_lint.readers.typescript import binding, calls, literals, members, texts
 from promptcache_lint.readers.typescript.counters import counted
 from promptcache_lint.readers.typescript.module import FUNCTIONS, Closure
-from promptcache_lint.readers.typescript.naming import naming
+from promptcache_lint.readers.typescript.naming import is_field, naming
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -154,7 +154,7 @@ def _binary(machine: Machine, node: Node, frame: Frame) -> Value:
         return Thing()
     first, second = machine.evaluate(left, frame), machine.evaluate(right, frame)
     if kind in _LOGICAL:
-        if kind != "&&" and left.type in {"member_expression", "subscript_expression"}:
+        if kind != "&&" and is_field(left):
             second = as_fallback(second, naming(left, frame.module))
         return _either(first, second, kind, node, frame)
     if kind in _COMPARING:

@@ -22,6 +22,7 @@ from promptcache_lint.readers.python.values import (
 from promptcache_lint.readers.typescript import texts
 from promptcache_lint.readers.typescript.clocks import literal, with_pattern
 from promptcache_lint.readers.typescript.module import Import
+from promptcache_lint.readers.typescript.naming import is_field
 from promptcache_lint.readers.typescript.shapes import entries_of, keys_of, values_of
 from promptcache_lint.readers.typescript.signs import call_mark, normal
 
@@ -126,7 +127,7 @@ def constructed(made: Call, frame: Frame) -> Value | None:
     match made.dotted:
         case "Date" if made.arguments:
             traits = tuple(t for value in made.values for t in traits_of(value))
-            return Thing(label, traits, "Date")
+            return Thing(label, traits, "Date", settled=not traits and is_field(made.arguments[0][1]))
         case "Set" | "WeakSet":
             return _as_set(first)
         case "Map" | "WeakMap":

@@ -182,6 +182,8 @@ def _of_thing(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Va
     if receiver.traits or receiver.type == "Date":
         written = date_method(name, receiver, made.values, label, machine.vocabulary)
         if written is not None:
+            if receiver.settled and not receiver.traits and isinstance(written, Thing):
+                return replace(written, settled=True)
             return written
     if name in _ADDING and made.arguments:
         return _added(machine, made, receiver, frame)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.typescript.module import Module
 
-__all__ = ["naming"]
+__all__ = ["is_field", "naming"]
 
 _CONTAINERS = frozenset(
     [
@@ -71,6 +71,11 @@ def naming(node: Node, module: Module) -> str:
     while len(words) > 1 and in_words(words[0]) in _CONTAINERS:
         words.pop(0)
     return ".".join(words)
+
+
+def is_field(node: Node) -> bool:
+    """Whether a value is a field of something that is at hand: ``entry.timestamp``, ``note["sent"]``."""
+    return node.type in {"member_expression", "subscript_expression"} and bool(node.named_children)
 
 
 def _chain(node: Node, module: Module) -> list[str]:
