@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.declared import DeclaredVocabulary
 from promptcache_lint.errors import UnreadableFileError
+from promptcache_lint.readers.python.hinting import is_about_prompts
 from promptcache_lint.readers.python.interpreter import Interpreter
 from promptcache_lint.readers.python.program import Program, parse_module
-from promptcache_lint.readers.python.relevance import Relevance, may_hold_prompt
+from promptcache_lint.readers.python.relevance import Relevance
 from promptcache_lint.readers.python.sinks import Sinks
 from promptcache_lint.readers.python.values import Seq, Str
 
@@ -46,7 +47,7 @@ def prepare_python(file: InputFile, workspace: Workspace) -> None:
         sinks.machine = machine
         workspace.shared[_MACHINE] = machine
     text = file.source.text
-    if not may_hold_prompt(text) and any(word in text for word in vocabulary.sink_words):
+    if not is_about_prompts(text) and any(word in text for word in vocabulary.sink_words):
         try:
             machine.program.add(parse_module(file.path, file.source))
         except UnreadableFileError:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.data import DataReader
 from promptcache_lint.readers.jinja import JinjaReader
+from promptcache_lint.readers.python.hinting import is_about_prompts, may_hold_prompt
 from promptcache_lint.readers.python.reader import PythonReader
-from promptcache_lint.readers.python.relevance import may_hold_prompt
 from promptcache_lint.readers.text import TextReader
 from promptcache_lint.readers.typescript.grammar import grammar_version, is_installed
 from promptcache_lint.readers.typescript.imported import ImportedFiles
@@ -51,7 +51,7 @@ def dependencies_of(file: InputFile, reader: Reader, workspace: Workspace) -> st
     """A digest of the other files; None where the file is not worth keeping results of."""
     text = file.source.text
     if isinstance(reader, PythonReader):
-        if not may_hold_prompt(text):
+        if not (may_hold_prompt(text) if file.asked else is_about_prompts(text)):
             return None  # ruled out about as fast as it is looked up
         return _graph("python", workspace, lambda: _PythonImports(workspace.roots)).digest(
             str(file.path), text

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["imports_client", "sends_to_model"]
+__all__ = ["imports_client", "python_imports_client", "sends_to_model"]
+
+_PYTHON_NAMES = (
+    *("openai", "anthropic", "litellm", "langchain", "langgraph", "llama_index", "pydantic_ai", "cohere"),
+    *("google.gen", "mistralai", "groq", "ollama", "instructor", "dspy", "agents"),
+)
+"""The names below, without their form: none is in most files."""
 
 _PYTHON = re.compile(
     r"^[ \t]*(?:from|import)[ \t]+(?:openai|anthropic|litellm|langchain\w*|langgraph|llama_index|pydantic_ai|"
@@ -35,4 +41,9 @@ def sends_to_model(text: str) -> bool:
 
 def imports_client(text: str) -> bool:
     """Whether a Python or TypeScript file imports a library that sends requests to a model."""
-    return _PYTHON.search(text) is not None or _TYPESCRIPT.search(text) is not None
+    return python_imports_client(text) or _TYPESCRIPT.search(text) is not None
+
+
+def python_imports_client(text: str) -> bool:
+    """Whether a Python file imports a library that sends requests to a model."""
+    return any(name in text for name in _PYTHON_NAMES) and _PYTHON.search(text) is not None

@@ -145,12 +145,9 @@ class _Uses:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._stores = [
-            node for node in ast.walk(module.tree) if isinstance(node, ast.Assign | ast.AnnAssign)
-        ]
-        self._functions = [
-            node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
+        nodes = [*ast.walk(module.tree)]
+        self._stores = [node for node in nodes if isinstance(node, ast.Assign | ast.AnnAssign)]
+        self._functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
     def all_in(self, literal: Place, uses: list[Place]) -> bool:
         """Whether the template in ``literal`` goes nowhere but into ``uses``, as far as its names show."""

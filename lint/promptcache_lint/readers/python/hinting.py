@@ -17,6 +17,7 @@ __all__ = [
     "gives_text",
     "hands_itself_on",
     "has_source",
+    "is_about_prompts",
     "keeps_text",
     "may_hold_prompt",
     "puts_text_together",
@@ -152,8 +153,45 @@ _PUTS_TOGETHER = re.compile(
 )
 
 
+_COMMON = frozenset(
+    {"instructions", "persona", "preamble", "_section", "you are ", "system", "developer", "function"}
+)
+"""Hints that programs which know no models are full of: bytecode has instructions, and physics systems."""
+_ABOUT_MODELS = (
+    *("assistant", "openai", "anthropic", "claude", "gpt", "gemini", "langchain", "chat", "ollama"),
+    *("conversation", "generativeai", "generative_ai", "generative ai", "mistral", "copilot", "bedrock"),
+    *("language model", "tool_", "groq", "deepseek", "huggingface", "rag_", "persona "),
+)
+_MODELS = re.compile(r"(?<!user)(?<!user[-_ ])agent|(?<![a-z])llm|\bmcp|cohere(?!n)")
+_ADDRESSED = re.compile(
+    r"LLM|You are|YOU ARE|You're|Your (?:task|job|role|goal)|Act as an?\b|# Role"
+    r"|(?:[=(,\[+]\s*|:[ \t]*|\breturn\s+\(?\s*)[fFrR]{0,2}[\"']{1,3}\s*(?:As an?|Answer|Respond|Reply|Be"
+    r"|Never|Summari[sz]e|Translate|Classify|Rewrite|Extract|Write|Always|Given (?:the|an?)|Today)\b"
+)
+"""How a model is spoken to."""
+
+
+def is_about_prompts(text: str) -> bool:
+    """Whether a file may hold prompts; most files of a tree are ruled out here, unparsed.
+
+    A hint that is common elsewhere counts where something else in the file has to do with models.
+    """
+    lowered = text.lower()
+    common = False
+    for word, forms in _PROMPT_HINTS.items():
+        if word in lowered and (not forms or any(form in lowered for form in forms)):
+            if word not in _COMMON:
+                return True
+            common = True
+    if not common:
+        return False
+    if any(word in lowered for word in _ABOUT_MODELS):
+        return True
+    return _MODELS.search(lowered) is not None or _ADDRESSED.search(text) is not None
+
+
 def may_hold_prompt(text: str) -> bool:
-    """Whether anything in a file hints at prompts; most files of a tree are ruled out here, unparsed."""
+    """Whether anything in a part of a file hints at prompts."""
     lowered = text.lower()
     for word, forms in _PROMPT_HINTS.items():
         if word in lowered and (not forms or any(form in lowered for form in forms)):

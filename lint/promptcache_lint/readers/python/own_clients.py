@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.readers.python.callees import kind_of_call, path_of
 from promptcache_lint.readers.python.program import Class
 from promptcache_lint.readers.python.values import Instance, Thing
+from promptcache_lint.readers.python.walking import nodes_of
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["OwnClients"]
 
+_OBJECTS = ("ompletion", "messages", "responses", "models", "converse")
+_VERBS = (
+    *("create", "stream", "parse", "generate_content", "count_tokens", "completion", "responses", "converse"),
+)
+"""Of these each request to a model has one (see `kind_of_call`): what is asked, and how."""
+
 
 class OwnClients:
     """The classes of a program whose methods ask a model."""
@@ -27,15 +34,22 @@ class OwnClients:
     def __init__(self, machine: Interpreter) -> None:
         self._machine = machine
         self._known: dict[Class, bool] = {}
+        self._meant: dict[ast.expr, Instance | None] = {}
 
     def forget(self) -> None:
         """Let go of all classes."""
         self._known.clear()
+        self._meant.clear()
 
     def instead(self, value: Value, annotation: ast.expr | None, module: Module) -> Value:
         """A value, or an object of the client that ``annotation`` names where nothing is known of it."""
         unknown = isinstance(value, Thing) and not value.traits and value.constant in {None, "None"}
-        return (self._named(annotation, module) if unknown else None) or value
+        if not unknown or annotation is None:
+            return value
+        if annotation not in self._meant:
+            self._meant[annotation] = None  # what an annotation finds whose meaning is being looked up
+            self._meant[annotation] = self._named(annotation, module)
+        return self._meant[annotation] or value
 
     def returned(self, value: Value, function: Function) -> Value:
         """The result of a call, or an object of the client that the function's signature names."""
@@ -76,9 +90,15 @@ class OwnClients:
         """Whether a method of the class, or of its bases in the tree, makes a request to a model."""
         if cls not in self._known:
             self._known[cls] = False  # what a class that derives from itself finds
-            own = any(map(_is_request, ast.walk(cls.node)))
+            text = cls.module.segment(cls.node)
+            own = _may_ask(text) and any(map(_is_request, nodes_of(cls.node)))
             self._known[cls] = own or any(map(self._asks, self._machine.objects.bases(cls)))
         return self._known[cls]
+
+
+def _may_ask(text: str) -> bool:
+    """Whether the words of a request stand in a class at all."""
+    return any(word in text for word in _OBJECTS) and any(word in text for word in _VERBS)
 
 
 def _is_request(node: ast.AST) -> bool:

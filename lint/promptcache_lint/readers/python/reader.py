@@ -7,12 +7,12 @@ import tokenize
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.clients import imports_client
+from promptcache_lint.readers.clients import python_imports_client
 from promptcache_lint.readers.python.conversations.finder import find_practices, may_handle_conversation
+from promptcache_lint.readers.python.hinting import is_about_prompts, may_hold_prompt
 from promptcache_lint.readers.python.interpreter import Interpreter
 from promptcache_lint.readers.python.program import Program, parse_module
 from promptcache_lint.readers.python.prompt_templates import has_open_fields
-from promptcache_lint.readers.python.relevance import may_hold_prompt
 from promptcache_lint.readers.python.sinks import Sinks
 from promptcache_lint.readers.python.tables import lambdas_of
 
@@ -39,8 +39,9 @@ class PythonReader:
             machine.forget()  # imports stay in a package, mostly
         if module is None:
             text = file.source.text
-            hinted = may_hold_prompt(text) or may_handle_conversation(text)
-            if not hinted and not file.asked and not imports_client(text):
+            hinted = may_hold_prompt(text) if file.asked else is_about_prompts(text)
+            hinted = hinted or may_handle_conversation(text)
+            if not hinted and not file.asked and not python_imports_client(text):
                 return []  # in a large tree most files end here, unparsed
             module = parse_module(file.path, file.source)
             if not hinted:

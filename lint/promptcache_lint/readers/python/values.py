@@ -93,8 +93,10 @@ class Map:
 
     def set(self, key: str | None, value: Value) -> Map:
         """The map with ``key`` stored."""
-        kept = tuple(pair for pair in self.pairs if key is None or pair[0] != key)
-        return replace(self, pairs=(*kept[:MOST_ITEMS], (key, value)))
+        kept: Iterable[tuple[str | None, Value]] = self.pairs[:MOST_ITEMS]
+        if key is not None:
+            kept = [pair for pair in self.pairs if pair[0] != key][:MOST_ITEMS]
+        return Map((*kept, (key, value)), self.traits, self.partial)
 
 
 @quick_value
@@ -220,11 +222,11 @@ def map_traits(value: Value, change: Callable[[Trait], Trait | None]) -> Value:
         case Thing():
             return replace(value, traits=changed(value.traits)) if value.traits else value
         case Seq():
-            items = tuple(map_traits(item, change) for item in value.items)
-            return replace(value, items=items, traits=changed(value.traits))
+            items = tuple([map_traits(item, change) for item in value.items])
+            return Seq(items, changed(value.traits), value.kind, value.partial)
         case Map():
-            pairs = tuple((key, map_traits(item, change)) for key, item in value.pairs)
-            return replace(value, pairs=pairs, traits=changed(value.traits))
+            pairs = tuple([(key, map_traits(item, change)) for key, item in value.pairs])
+            return Map(pairs, changed(value.traits), value.partial)
         case _:
             return value
 
@@ -296,10 +298,11 @@ def moved(value: Value, place: Place) -> Value:
         case Str(parts):
             return Str(tuple(map(in_part, parts)))
         case Seq():
-            items = tuple(moved(item, place) for item in value.items)
-            return replace(value, items=items, traits=tuple(t.through(place) for t in value.traits))
+            items = tuple([moved(item, place) for item in value.items])
+            traits = tuple([t.through(place) for t in value.traits])
+            return Seq(items, traits, value.kind, value.partial)
         case Map():
-            pairs = tuple((key, moved(item, place)) for key, item in value.pairs)
-            return replace(value, pairs=pairs, traits=tuple(t.through(place) for t in value.traits))
+            pairs = tuple([(key, moved(item, place)) for key, item in value.pairs])
+            return Map(pairs, tuple([t.through(place) for t in value.traits]), value.partial)
         case _:
             return map_traits(value, lambda trait: trait.through(place))

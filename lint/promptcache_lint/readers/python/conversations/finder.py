@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 __all__ = ["find_practices", "may_handle_conversation"]
 
 _LIBRARIES = re.compile(
-    r"^\s*(?:from|import)\s+(?:openai|anthropic|litellm|langchain\w*|langgraph|llama_index|pydantic_ai|google\.genai|"
-    r"google\.generativeai|boto3|cohere|mistralai|groq|ollama|transformers|vllm|agno|crewai|autogen\w*|dspy|haystack|"
+    r"^[ \t]*(?:from|import)\s+(?:openai|anthropic|litellm|langchain\w*|langgraph|llama_index|pydantic_ai|"
+    r"google\.genai|google\.generativeai|boto3|cohere|mistralai|groq|ollama|transformers|vllm|agno|crewai|autogen\w*|dspy|haystack|"
     r"semantic_kernel|smolagents|instructor|agents)\b|[\"']role[\"']\s*:",
     re.MULTILINE,
 )
 _ABOUT_MODELS = re.compile(
     r"openai|anthropic|litellm|langchain|langgraph|llama_index|pydantic_ai|genai|bedrock|cohere|mistralai|groq|"
-    r"ollama|autogen|agno|dspy|crewai|smolagents|[\"']role[\"']|completions|\.messages\.create|messages=|llm|LLM|"
+    r"ollama|autogen|agno|dspy|crewai|smolagents|[\"']role[\"']|completions|\.messages\.create|messages=|llm(?!atch)|LLM|"
     r"image_url|tool_call|list_tools"
 )
 _CONVERSATION = (
@@ -61,61 +61,17 @@ _HANDLES = (
     *("response_format", "text_format", "input=", "input_image", "transcript", "msgs"),
 )
 _HINTS = (
-    *("[-", "[len(", ".pop(", "popleft(", "deque(", "trim_messages", "RemoveMessage", "del ", ".remove("),
-    *(
-        "essages[",
-        "istory[",
-        "onversation[",
-        'content"]',
-        "content']",
-        ".content =",
-        ".content +=",
-        ".parts =",
-    ),
-    *(".insert(", "Memory", "Buffer", "Window", "Reducer", "Limiter", "num_history", "truncation", "system"),
-    *(
-        "tools=",
-        "model=",
-        "tool_choice",
-        "thinking",
-        "reasoning",
-        "response_format",
-        "effort",
-        "as_completed",
-    ),
-    *(
-        "asyncio.wait(",
-        "gather(",
-        "create_task(",
-        "submit(",
-        "start_soon(",
-        "list_tools",
-        "mcp",
-        "MCP",
-        "get_tools",
-        "bind_tools",
-        "<think",
-        "arguments",
-        "ummar",
-        "ompact",
-    ),
-    *(
-        "_history(",
-        "_messages(",
-        "_turns(",
-        "ondens",
-        "sign",
-        ".save(",
-        "image_url",
-        "input_image",
-        "detail",
-        "cache_control",
-        "cachePoint",
-        "sort",
-        "canonical",
-        "assistant",
-    ),
+    *("sign", "system", "model=", "sort", "detail", "arguments", "assistant", "del ", "[-", "[len("),
+    *(".pop(", "popleft(", "deque(", "trim_messages", "RemoveMessage", ".remove("),
+    *("essages[", "istory[", "onversation[", 'content"]', "content']", ".content =", ".content +="),
+    *(".parts =", ".insert(", "Memory", "Buffer", "Window", "Reducer", "Limiter", "num_history"),
+    *("truncation", "tools=", "tool_choice", "thinking", "reasoning", "response_format", "effort"),
+    *("as_completed", "asyncio.wait(", "gather(", "create_task(", "submit(", "start_soon(", "list_tools"),
+    *("mcp", "MCP", "get_tools", "bind_tools", "<think", "ummar", "ompact", "_history(", "_messages("),
+    *("_turns(", "ondens", ".save(", "image_url", "input_image", "cache_control", "cachePoint"),
+    "canonical",
 )
+"""One of these is in each function in which something is found; the most common ones come first."""
 _RECOGNISERS = (
     (trims, ()),
     (edits, ()),
@@ -146,20 +102,17 @@ def find_practices(module: Module) -> Iterator[Prompt]:
     for practice in (*unmarked_twins(module), *fan_outs(module)):
         yield Prompt("request", practice.place, (), practices=(practice,))
     text = module.source.text
-    words, hints = _held(text, _CONVERSATION), _held(text, _HINTS)
-    if not words or not hints:
+    words = _held(text, _CONVERSATION)
+    if not words:
         return
-    about_models = _LIBRARIES.search(text) is not None
     told: set[str] = set()
     found: list[tuple[str, Facts, str]] = []
     others: dict[tuple[str, str], Function] = {}
-    for group in _groups(module):
-        parts: list[Function | _Body] = []
-        for part in group:
-            if _holds(part.text, words) and _holds(part.text, hints):
-                parts.append(part)
-            elif isinstance(part, Function):
-                others[_owner(part), part.name] = part
+    groups = [_told_apart(group, words, others) for group in _groups(module)]
+    if not any(groups):
+        return
+    about_models = _LIBRARIES.search(text) is not None
+    for parts in groups:
         facts = [_facts(module, part, about_models) for part in parts]
         # What one method shows of an attribute, all methods of its class know.
         shared = {name for known in facts for name in known.sure if name.startswith("self.")}
@@ -172,6 +125,19 @@ def find_practices(module: Module) -> Iterator[Prompt]:
     hand_over([(owner, known) for owner, known, _ in found])
     for _, known, written in found:
         yield from _run(known, written)
+
+
+def _told_apart(
+    group: list[Function | _Body], words: tuple[str, ...], others: dict[tuple[str, str], Function]
+) -> list[Function | _Body]:
+    """Those of a group in which something may be found; the other functions are kept in ``others``."""
+    parts: list[Function | _Body] = []
+    for part in group:
+        if _holds(part.text, words) and _holds(part.text, _HINTS):
+            parts.append(part)
+        elif isinstance(part, Function):
+            others[_owner(part), part.name] = part
+    return parts
 
 
 def _facts(module: Module, part: Function | _Body, about_models: bool) -> Facts:  # noqa: FBT001

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
@@ -28,9 +29,9 @@ def keeps_some_kinds(node: ast.ListComp | ast.GeneratorExp, facts: Facts) -> boo
     """Whether only text and calls are taken over: ``[b for b in r.content if b.type == "text"]``."""
     generator = node.generators[0]
     block = spell(generator.target)
-    if not block or not _is_itself(node.elt, block) or not _thinks(facts):
+    if not block or not _is_itself(node.elt, block) or not _is_content(generator.iter):
         return False
-    return any(_names_kinds(test, block) for test in generator.ifs) and _is_content(generator.iter)
+    return any(_names_kinds(test, block) for test in generator.ifs) and _thinks(facts)
 
 
 def loop_keeps_some_kinds(loop: ast.For, facts: Facts, sent_back: Callable[[str], bool]) -> bool:
@@ -64,7 +65,13 @@ def _takes_the_rest(loop: ast.For, block: str) -> bool:
 
 
 def _thinks(facts: Facts) -> bool:
-    return _THINKS.search(facts.module.source.text) is not None
+    text = facts.module.source.text
+    return ("thinking" in text or "reasoning" in text or "budget_tokens" in text) and _says_think(text)
+
+
+@lru_cache(maxsize=4)  # asked for each loop of a module, one module after another
+def _says_think(text: str) -> bool:
+    return _THINKS.search(text) is not None
 
 
 def _is_content(node: ast.expr) -> bool:

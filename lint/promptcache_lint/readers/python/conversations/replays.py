@@ -24,6 +24,7 @@ __all__ = ["replays"]
 _REASONING = re.compile(
     r"['\"](?:thinking|redacted_thinking|reasoning|reasoning_content|reasoning_details)['\"]"
 )
+_THOUGHT = re.compile(r"thinking|reasoning")
 _FIELDS = {"thinking", "reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"}
 _SPACES = re.compile(r"(?:\\[snrt]|[ +*?{},\d()\[\]|])+")
 _THINK_TAG = re.compile(r"</?think", re.IGNORECASE)
@@ -64,6 +65,8 @@ def replays(facts: Facts) -> Iterator[Practice]:
 def _filtered(node: ast.ListComp | ast.GeneratorExp, facts: Facts) -> Iterator[Practice]:
     """``[b for b in response.content if b.type != "thinking"]``, sent back."""
     for test in node.generators[0].ifs:
+        if not _THOUGHT.search(facts.module.segment(test)):
+            continue
         said = ast.unparse(test)
         if _REASONING.search(said) and ("!=" in said or "not in" in said) and _sent_back(node, facts):
             yield facts.practice("PC505", Severity.WARNING, node, _DROPPED.format(facts.label(node)))
@@ -130,8 +133,7 @@ def _popped(node: ast.Call, facts: Facts) -> Iterator[Practice]:
 
 def _tags(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     """``re.sub(r"<think>.*?</think>", "", answer)``, kept as the assistant's message."""
-    name = called_name(node)
-    if name not in {"re.sub", "?.sub"} and not name.endswith((".sub", ".split")):
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in {"sub", "split"}:
         return
     pattern = next((str(constant(a)) for a in node.args if isinstance(constant(a), str)), "")
     if _THINK_TAG.search(pattern) and _sent_back(node, facts):
@@ -140,7 +142,7 @@ def _tags(node: ast.Call, facts: Facts) -> Iterator[Practice]:
 
 def _reserialized(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     """``json.dumps(json.loads(call.function.arguments))``, also over a name in between."""
-    if not called_name(node).endswith("dumps") or not node.args:
+    if not node.args or not _last_name(node).endswith("dumps"):
         return
     parsed = node.args[0]
     if not isinstance(parsed, ast.Call):
@@ -149,6 +151,13 @@ def _reserialized(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     changed = _is_changed(spell(node.args[0]), facts)  # then it is another text on purpose
     if loads and "arguments" in ast.unparse(parsed) and not changed and _under_arguments(node, facts):
         yield facts.practice("PC507", Severity.WARNING, node, _WRITTEN.format(facts.label(node)))
+
+
+def _last_name(node: ast.Call) -> str:
+    func = node.func
+    if isinstance(func, ast.Attribute):
+        return func.attr
+    return func.id if isinstance(func, ast.Name) else ""
 
 
 def _is_changed(name: str, facts: Facts) -> bool:
@@ -209,7 +218,7 @@ def _assistant(node: ast.Dict, facts: Facts) -> Iterator[Practice]:
 
 def _handed_on(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     """``add_assistant_message(messages, text, calls)``: the calls of a message that a helper writes."""
-    if _ADDS_ANSWER.fullmatch(called_name(node).rpartition(".")[2]) is None:
+    if _ADDS_ANSWER.fullmatch(_last_name(node)) is None:
         return
     for value in [*node.args, *(keyword.value for keyword in node.keywords)]:
         named = _assigned(value.id, facts) if isinstance(value, ast.Name) else None
