@@ -108,7 +108,7 @@ class TemplateTotal:
         total.lost_tokens += lost
         if diagnosis.lost_usd is not None and diagnosis.lost_tokens:
             total.lost_usd = _plus(total.lost_usd, diagnosis.lost_usd * lost / diagnosis.lost_tokens)
-        if first:
+        if first and total.attribution != "caller":  # what was to be expected once hides no fault
             total.attribution = diagnosis.attribution
         elif total.attribution == "unknown" and code < _RUN_TIME:
             total.attribution = "caller"  # it stands behind what had ended the prefix anyway

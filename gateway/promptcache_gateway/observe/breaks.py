@@ -37,7 +37,12 @@ _UNSTEADY = frozenset({_DYNAMIC, "PC404"})
 """What is said of instructions that are dynamic or come and go; those of a new version do neither."""
 _UNORDERED = "PC204"
 """Said of sections in another order: an order that is left to chance is another one again before long."""
-_TOOLS_MOVED = "PC301"
+_DRAWN = "PC103"
+"""Said of examples that come in another order each time, which no collection does."""
+_OF_A_VERSION = frozenset({"PC301", "PC302"})
+"""Said of tools in another order and of other tools; a new version's are as expected as its instructions."""
+_FILLED_IN = "PC303"
+_OTHER_TOOL = "PC302"
 _IN_TURN = "The prefix comes in two forms in turn, and each is written to the cache by itself."
 
 
@@ -71,9 +76,13 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     deploy = "none" if evidence.match is None else evidence.match.deploy
     causes = causes_of(comparison)
     paid_once = deploy == "known" or (deploy == "new" and not comparison.same_conversation)
+    if evidence.match is not None and evidence.match.shuffled:
+        causes = tuple(_DRAWN if code == _UNORDERED else code for code in causes)
     if deploy != "none":
         steady = {_DYNAMIC} if deploy == "switched" else _UNSTEADY | ({_UNORDERED} if paid_once else set())
         causes = tuple(dict.fromkeys(_EDITED if code in steady else code for code in causes))
+    if paid_once:  # a definition that stood still was not filled in
+        causes = tuple(dict.fromkeys(_OTHER_TOOL if code == _FILLED_IN else code for code in causes))
     weights = weigh_causes(comparison, tuple(reasons), causes)
     losses = split_loss(lost or 0, weights)
     codes = tuple(sorted(weights, key=lambda code: -weights[code]))
@@ -84,7 +93,7 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     if first is None and evidence.match is not None and evidence.match.in_turn:
         summary = f"{summary} {_IN_TURN}"
     attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
-    if paid_once and codes[0] in {_EDITED, _TOOLS_MOVED}:
+    if paid_once and codes[0] in _OF_A_VERSION | {_EDITED}:
         attribution = "expected"
     elsewhere = first is None and spot_of(comparison, codes[0]).start != comparison.shared_bytes
     return Break(

@@ -80,6 +80,8 @@ def _block_findings(first: Segment, second: Segment, behind: int) -> list[Findin
     change = Change.between(first.body, second.body)
     findings = text_findings(change)
     stranded = behind + change.stranded
+    if not findings and behind >= _STRANDED:  # another text took its place, what stands behind is the same
+        findings, stranded = [Finding("PC403")], behind
     if not findings or stranded < _STRANDED or findings[0].code in _SHAPE_ONLY:
         return findings
     layout = Finding("PC401", {"stranded_chars": stranded})

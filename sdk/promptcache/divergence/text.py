@@ -7,6 +7,7 @@ another order, volatile values, retrieved material, a section that comes and goe
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from promptcache.detectors import classify_change, find_volatile, mask_volatile
@@ -46,6 +47,8 @@ _RETRIEVED = re.compile(
     r"|snippets|excerpts|chunks)[ \t]{0,4}(?=\n)",
     re.IGNORECASE,
 )
+_CITED = re.compile(r"(?:^|\n)\[\d{1,2}\][ \t]")
+_PASSAGES = 2
 _HEADING = re.compile(r"\n#{1,6} ")
 _HEADED = re.compile(r"\s*(?:#{1,6} |<[A-Za-z_][\w-]*>|\[[A-Z]|[A-Z][\w ,'-]{2,40}:)")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
@@ -65,7 +68,7 @@ def text_findings(change: Change) -> list[Finding]:
     if sure:
         return [sure]
     volatile = volatile_findings(change)
-    if _retrieved(change) and mask_volatile(change.old) != mask_volatile(change.new):
+    if (_retrieved(change) or _cited(change)) and mask_volatile(change.old) != mask_volatile(change.new):
         return [Finding("PC402"), *volatile]
     if volatile and volatile[0].offset == change.offset:
         return volatile
@@ -200,6 +203,20 @@ def _retrieved(change: Change) -> bool:
     return "\n\n\n" not in rest and not (
         headed and _HEADING.search(labels[0][: change.offset - start], found[-1].end())
     )
+
+
+def _cited(change: Change) -> bool:
+    """Whether other passages stand under the same numbers, as answers cite them: rules are edited instead."""
+    held = [[*_CITED.finditer(text), None] for text in (change.before, change.after)]
+    if min(map(len, held)) <= _PASSAGES:
+        return False
+    passages = []
+    for text, marks in zip((change.before, change.after), held, strict=True):
+        for mark, following in pairwise(marks):
+            end = len(text) if following is None else following.start()
+            if mark is not None and mark.end() <= change.offset <= end:
+                passages.append(text[mark.end() : end].partition("\n\n")[0])
+    return len(passages) == len(held) and not alike(*passages)
 
 
 def _section_finding(change: Change) -> Finding | None:

@@ -132,3 +132,49 @@ def test_a_talk_that_goes_to_and_fro_between_two_orders_is_changed_by_its_caller
         found = stage.send(make(order, *talk[: 2 * turn + 1])).diagnosis
         if turn >= 3:
             assert found.hit or (found.cause, found.attribution) == (code, "caller"), (turn, found)
+
+
+def tool(name: str, about: str = "an order", *more: str) -> dict[str, Any]:
+    texts = {one: {"type": "string"} for one in ("number", *more)}
+    schema = {"type": "object", "properties": texts}
+    described = f"Looks up {about} for whoever asks, and says so where there is none of that number."
+    return {"type": "function", "function": {"name": name, "description": described, "parameters": schema}}
+
+
+EDITS = pytest.mark.parametrize(
+    "edited",
+    [
+        [tool("a"), tool("b", "an order", "reason"), tool("c")],
+        [tool("a"), tool("b", "a parcel"), tool("c")],
+        [tool("a"), tool("b"), tool("c"), tool("d")],
+        [tool("a"), tool("c")],
+    ],
+    ids=["a parameter", "a word", "one more", "one less"],
+)
+TOOLS = [tool("a"), tool("b"), tool("c")]
+
+
+@EDITS
+def test_tools_that_a_new_version_changed_once_are_nobodys_fault(edited: list[dict[str, Any]]) -> None:
+    stage = Stage()
+    third = [tool("x"), *TOOLS[1:]]
+    for number, tools in enumerate((TOOLS, TOOLS, TOOLS, edited, edited, edited, third)):
+        stage.send({**chat(OLD, f"What of number {number}?"), "tools": tools})
+    found = [record.diagnosis for record in stage.records]
+    assert (found[3].cause, found[3].attribution, found[3].hit) == ("PC302", "expected", False)
+    assert found[3].lost_tokens
+    assert found[3].path is not None
+    assert found[3].path.startswith("tools")
+    assert all(one.hit for one in found[4:6])
+    assert (found[6].cause, found[6].attribution) == ("PC302", "caller")
+
+
+@EDITS
+def test_tools_that_change_within_a_talk_are_its_callers(edited: list[dict[str, Any]]) -> None:
+    stage, talk = Stage(), talk_of("Ann", 6)
+    for turn in range(5):
+        stage.send({**chat(OLD, *talk[: 2 * turn + 1]), "tools": edited if turn == 4 else TOOLS})
+    found = stage.records[-1].diagnosis
+    assert found.cause is not None
+    assert found.cause in {"PC302", "PC303"}
+    assert found.attribution == "caller"

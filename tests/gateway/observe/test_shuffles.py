@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.reading import PromptReader
 from promptcache_gateway.observe.shuffles import are_shuffled
-from tests.gateway.observe.scenes import chat
+from tests.gateway.observe.scenes import Stage, chat, rules_text
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
 
+RULES = rules_text(90)
 READER = PromptReader(Masker())
 
 
@@ -60,3 +61,32 @@ def test_messages_that_are_no_pairs_are_documents() -> None:
 
     orders = [found(order) for order in ("abcdef", "bcdefa", "fedcba", "cabfed")]
     assert not are_shuffled(orders[-1], orders[-2], reversed(orders[:-1]))
+
+
+def lines(order: str, of: str = "Q: what of {0}?\nA: class {0}") -> str:
+    """Instructions with an example for each letter."""
+    shown = "\n".join(of.format(letter) for letter in order)
+    return f"You sort tickets.\n\nExamples:\n{shown}\n\n{RULES}"
+
+
+def causes_of(*texts: str) -> list[str | None]:
+    stage = Stage()
+    return [
+        stage.send(chat(text, f"What of number {number}?")).diagnosis.cause
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_examples_within_the_instructions_are_shuffled_too() -> None:
+    orders = ("abcd", "bcda", "dacb", "cabd", "bdca")
+    assert causes_of(*map(lines, orders))[3:] == ["PC103", "PC103"]
+
+
+def test_lines_that_are_no_examples_may_come_from_any_collection() -> None:
+    orders = ("abcd", "bcda", "dacb", "cabd", "bdca")
+    assert causes_of(*(lines(order, "- the rule {0}") for order in orders))[3:] == ["PC204", "PC204"]
+
+
+def test_examples_that_others_take_the_place_of_are_chosen() -> None:
+    orders = ("abcd", "abce", "bcda", "dacb", "cabd")
+    assert "PC103" not in causes_of(*map(lines, orders))

@@ -314,3 +314,29 @@ def test_documents_behind_a_heading_are_retrieved(heading: str, code: str) -> No
     found = compare_requests(body(70), body(71)).causes
     assert (code in found) is True
     assert ("PC402" in found) is (code == "PC402")
+
+
+def cited(*seeds: int, word: str = "") -> str:
+    passages = (f"[{number}] {prose(400, seed)}" for number, seed in enumerate(seeds, 1))
+    return "Answer from these:\n" + "\n".join(passages).replace("always", word or "always", 1)
+
+
+def asked(*texts: str) -> dict[str, object]:
+    systems = [{"role": "system", "content": text} for text in texts]
+    return {"model": "m", "messages": [*systems, {"role": "user", "content": "Hi?"}]}
+
+
+def test_other_passages_under_the_numbers_that_answers_cite_are_retrieved() -> None:
+    rules = f"\n\n# Rules\n{prose(2_500, 1)}"
+    first, other = (asked(cited(*seeds) + rules) for seeds in ((70, 71, 72), (70, 73, 71)))
+    assert compare_requests(first, other).causes == ("PC402", "PC401")
+    edited = asked(cited(70, 71, 72, word="mostly") + rules)
+    assert "PC402" not in compare_requests(first, edited).causes
+
+
+def test_static_texts_stand_behind_others_in_texts_of_their_own_too() -> None:
+    rules = prose(2_500, 1)
+    first, other = (asked(prose(900, seed), prose(700, seed + 1), rules) for seed in (70, 80))
+    found = compare_requests(first, other)
+    assert found.causes == ("PC403", "PC401")
+    assert found.details["stranded_chars"] >= len(rules)
