@@ -70,7 +70,9 @@ def _parameters(payload: Mapping[str, Any]) -> dict[str, Any]:
         fields["metadata"] = {"user_id": payload["user"]}
     if payload.get("stream"):
         fields["stream"] = True
-    return fields | {name: value for name, value in payload.items() if name not in _KNOWN}
+    # OpenAI takes null for what is not said, Anthropic does not.
+    others = {name: value for name, value in payload.items() if name not in _KNOWN and value is not None}
+    return fields | others
 
 
 def _output_config(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import RawHeaders, StreamReply
 
 DONE = b"data: [DONE]\n\n"
+_LAST = b"[DONE]"
 UNREADABLE = "upstream_unreadable"
 _STEP = 64 * 1024
 MALFORMED = (TypeError, AttributeError, KeyError, ValueError, IndexError)
@@ -111,6 +112,7 @@ class TranslatedStream:
         self._inner = inner
         self._translator = translator
         self._error: str | None = None
+        self._over = inner.engine is not None  # the built-in engine's always come to their end
         self.status = inner.status
         self.headers: RawHeaders = inner.headers
         self.engine: EngineFacts | None = inner.engine
@@ -148,11 +150,15 @@ class TranslatedStream:
                         yield b"".join(out) + self._translator.fail(failure)
                         return
                     out.append(self._translator.take(event))
+                    self._over = self._over or _is_last(event)
                 if self._translator.held > self._next_look:
                     self._look(self._translator.held)
                 translated = b"".join(out)
                 if translated:
                     yield translated
+                self._over = self._over or _LAST in piece
+            if not self._over:
+                raise _cut_short()
             yield self._translator.end(self._inner.usage)
         except MALFORMED:
             self._error = UNREADABLE
@@ -174,6 +180,20 @@ class TranslatedStream:
         if self._hold is not None:
             self._hold.take(BYTE_COST * held - self._hold.size)
         self._next_look = held + _STEP
+
+
+def _is_last(event: dict[str, Any]) -> bool:
+    """Whether an event says why the answer ended: a choice's, or Anthropic's message's."""
+    choices, delta = event.get("choices"), event.get("delta")
+    return bool(
+        (isinstance(choices, list) and any(choice.get("finish_reason") for choice in choices))
+        or (isinstance(delta, dict) and delta.get("stop_reason"))
+    )
+
+
+def _cut_short() -> ApiError:
+    message = "The upstream ended its stream before its answer was complete."
+    return ApiError(502, message, kind="upstream_error", code="upstream_disconnected")
 
 
 def _unreadable() -> ApiError:

@@ -215,7 +215,7 @@ def test_what_is_no_answer_is_an_error_or_an_empty_message(
         assert answer.json()["content"] == []
 
 
-@pytest.mark.parametrize("way", ["dies", "stalls", "says so", "is odd"])
+@pytest.mark.parametrize("way", ["dies", "stalls", "ends", "says so", "is odd"])
 def test_a_stream_that_fails_ends_with_anthropic_s_error_event(
     claude: anthropic.Anthropic, over_chat: Served, chat: MockUpstream, way: str
 ) -> None:
@@ -227,13 +227,16 @@ def test_a_stream_that_fails_ends_with_anthropic_s_error_event(
             wire.reset()
         elif way == "stalls":
             await wire.gone()
+        elif way == "ends":  # in good order, and without a word of why
+            await wire.end()
         else:
             error = {"error": {"message": "busy", "type": "t", "code": "busy"}}
             await wire.part(sse(error if way == "says so" else {"choices": 3}))
             await wire.end()
 
     chat.script = script
-    code = {"dies": "upstream_disconnected", "stalls": "upstream_timeout", "says so": "busy"}
+    lost = "upstream_disconnected"
+    code = {"dies": lost, "ends": lost, "stalls": "upstream_timeout", "says so": "busy"}
     answer = over_chat.post({**ASK, "stream": True}, path="/v1/messages")
     events, _, _ = answer.content.rpartition(b": promptcache ")
     assert b"event: error\ndata: " in events
