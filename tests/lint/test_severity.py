@@ -556,3 +556,35 @@ def test_one_fault_of_two_callers_is_one_error_where_only_errors_are_wanted(tmp_
         )
     found = lint_paths([tmp_path], Settings(severity=Severity.ERROR)).findings
     assert [(Path(finding.place.path).name, finding.place.row) for finding in found] == [("base.py", 4)]
+
+
+@pytest.mark.parametrize(
+    ("address", "error"),
+    [
+        ("https://api.openai.com/v1/responses", True),
+        ("https://api.openai.com/v1/realtime/sessions", False),
+        ("/v1/realtime/client_secrets", False),
+    ],
+)
+@pytest.mark.parametrize("name", ["voice.py", "voice.ts"])
+def test_what_opens_a_spoken_conversation_holds_for_its_turns(name, address, error):
+    text = {
+        "voice.py": f"""
+        import httpx
+        from datetime import datetime
+        def speak(talk):
+            rules = f"It is {{datetime.now()}}. {RULES * 3}"
+            return httpx.post("{address}", json={{"model": "m", "instructions": rules, "input": talk}})
+        """,
+        "voice.ts": f"""
+        export async function speak(request: Request) {{
+          const rules = `It is ${{new Date().toISOString()}}. {RULES * 3}`;
+          return fetch("{address}", {{
+            method: "POST",
+            body: JSON.stringify({{ model: "m", instructions: rules }}),
+          }});
+        }}
+        """,
+    }[name]
+    found = lint_text(dedent(text), name, Settings(severity=Severity.ERROR)).findings
+    assert bool(found) is error

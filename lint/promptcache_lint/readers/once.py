@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from promptcache_lint.rulebook import in_words
 
-__all__ = ["sets_up"]
+__all__ = ["opens_session", "says_session", "sets_up"]
 
 _KEPT_THING = (
     r"(?:agents?|chains?|graphs?|bots?|chatbots?|sessions?|conversations?|history|assistants?|threads?|apps?|servers?|"
@@ -24,6 +24,13 @@ _SETS_UP = re.compile(
     rf"(?:_from_\w+|_async)?"
 )
 
+_SPOKEN = re.compile(r"\brealtime\.(?:\w+\.)*(?:create|connect)$|\blive\.connect$")
+_SPOKEN_AT = re.compile(
+    r"""^\W*(?:(?:https?|wss?)://|[\w$./{}-]*/)[^"'`\s]*realtime/(?:sessions|client_secrets)|realtime\?model="""
+)
+_SESSION_EVENT = re.compile(r"""\{\s*["']?type["']?\s*:\s*["']session\.update["']""")
+_LONGEST_ADDRESS = 300
+
 
 @lru_cache(maxsize=8192)
 def sets_up(function: str) -> bool:
@@ -31,3 +38,16 @@ def sets_up(function: str) -> bool:
     return function in {"__init__", "__post_init__", "__new__", "__enter__", "__aenter__"} or (
         _SETS_UP.fullmatch(in_words(function)) is not None
     )
+
+
+def opens_session(function: str, target: str) -> bool:
+    """Whether a call, of ``function`` and as a rule of an address, opens a spoken conversation.
+
+    What it is given holds for all turns of that: ``fetch(".../v1/realtime/sessions", …)``.
+    """
+    return _SPOKEN.search(function) is not None or _SPOKEN_AT.search(target[:_LONGEST_ADDRESS]) is not None
+
+
+def says_session(event: str) -> bool:
+    """Whether an event, as it is written, sets up a spoken conversation (``session.update``)."""
+    return _SESSION_EVENT.match(event) is not None

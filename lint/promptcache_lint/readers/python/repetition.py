@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.aside import is_beside_the_product
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Hole, Stability, Text
-from promptcache_lint.readers.once import sets_up
+from promptcache_lint.readers.once import opens_session, sets_up
 from promptcache_lint.readers.python.values import Str, map_traits
 
 if TYPE_CHECKING:
@@ -165,10 +165,25 @@ def _keeps(outer: ast.AST, function: ast.AST) -> bool:
             return True
         case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _ADDS:
             return not _is_local(owner, function)
+        case ast.Call(func=ast.Attribute() as called, args=[target, *_]) if opens_session(
+            "", _address(target)
+        ):
+            return True
+        case ast.Call(func=ast.Attribute() as called) if opens_session(ast.unparse(called), ""):
+            return True
+        case ast.Dict(
+            keys=[ast.Constant(value="type"), *_], values=[ast.Constant(value="session.update"), *_]
+        ):
+            return True
         case ast.If(test=test):
             return _EMPTY.fullmatch(ast.unparse(test)) is not None
         case _:
             return False
+
+
+def _address(node: ast.expr) -> str:
+    """A text that is written out, with whatever is filled into it."""
+    return ast.unparse(node) if isinstance(node, ast.Constant | ast.JoinedStr) else ""
 
 
 def _is_local(owner: ast.expr, function: ast.AST) -> bool:

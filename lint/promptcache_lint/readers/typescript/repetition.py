@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.aside import is_beside_the_product
-from promptcache_lint.readers.once import sets_up
+from promptcache_lint.readers.once import opens_session, says_session, sets_up
 from promptcache_lint.readers.typescript.conversations.names import around
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
@@ -50,14 +50,22 @@ def _keeps(outer: Node, module: Module) -> bool:
         case "call_expression":
             called = _said(outer.child_by_field_name("function"), module)
             adds = _ADDS.fullmatch(called) is not None and called.startswith("this.")
-            return adds or sets_up(called.rpartition(".")[2])
+            return adds or sets_up(called.rpartition(".")[2]) or opens_session(called, _first(outer, module))
         case "if_statement":
             test = re.sub(r"\s+", "", _said(outer.child_by_field_name("condition"), module))
             return _EMPTY.fullmatch(test) is not None
+        case "object":
+            return says_session(module.text(outer))
         case kind if kind in FUNCTIONS:
             return sets_up(_name(outer, module))
         case _:
             return False
+
+
+def _first(call: Node, module: Module) -> str:
+    """The first argument of a call, as it is written."""
+    given = call.child_by_field_name("arguments")
+    return module.text(given.named_children[0]) if given is not None and given.named_children else ""
 
 
 def _name(function: Node, module: Module) -> str:
