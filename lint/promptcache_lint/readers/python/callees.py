@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
-__all__ = ["kind_of_call", "path_of"]
+__all__ = ["is_request", "kind_of_call", "path_of"]
 
 _API = re.compile(
     r".*\.(?:chat\.completions|messages|responses|completions|ChatCompletion|Completion|models)"
@@ -33,6 +33,22 @@ def kind_of_call(path: str) -> Literal["template", "tool", "request", ""]:
     if _TOOL_CLASS.fullmatch(path):
         return "tool"
     return "request" if _API.fullmatch(path) else ""
+
+
+_VERBS = frozenset(
+    {
+        *("create", "acreate", "stream", "parse", "count_tokens", "converse", "converse_stream"),
+        *("completion", "acompletion", "responses", "aresponses", "text_completion", "atext_completion"),
+    }
+)
+
+
+def is_request(node: ast.Call) -> bool:
+    """Whether a call sends a request to a model; most are told by their last name, without the whole path."""
+    func = node.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    likely = last in _VERBS or last.startswith("generate_content")
+    return likely and kind_of_call(path_of(func)) == "request"
 
 
 def path_of(node: ast.expr) -> str:

@@ -109,8 +109,10 @@ def comprehension(
         else:
             result = Seq(items, traits, partial=True)
     inner = frame.names
-    frame.names = saved | {
-        name: value for name, value in inner.items() if name in saved and _mutated(saved[name], value)
+    frame.names = saved | {  # what is the same object has not grown
+        name: value
+        for name, value in inner.items()
+        if value is not (old := saved.get(name)) and old is not None and _mutated(old, value)
     }
     return result
 

@@ -268,13 +268,7 @@ class Interpreter:
         self, function: Function, bindings: dict[str, Value], frame: Frame, *, called: bool
     ) -> None:
         parameters = function.node.args
-        positional = [*parameters.posonlyargs, *parameters.args]
-        defaults = [*[None] * (len(positional) - len(parameters.defaults)), *parameters.defaults]
-        pairs = [
-            *zip(positional, defaults, strict=True),
-            *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True),
-        ]
-        for index, (parameter, default) in enumerate(pairs):
+        for index, (parameter, default) in enumerate(function.parameters):
             name = parameter.arg
             if name in bindings:
                 frame.names[name] = bindings[name]
@@ -286,8 +280,9 @@ class Interpreter:
                 frame.names[name] = Thing(name)
             else:
                 frame.names[name] = unbound_parameter(parameter, function, self.vocabulary)
-            value = frame.names[name]
-            frame.names[name] = self.clients.instead(value, parameter.annotation, function.module)
+            if parameter.annotation is not None:
+                value = frame.names[name]
+                frame.names[name] = self.clients.instead(value, parameter.annotation, function.module)
         if parameters.vararg:
             name = parameters.vararg.arg
             frame.names[name] = bindings.get(name, Thing(name))

@@ -43,11 +43,8 @@ def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
                 items = (*longer.items, *(item for item in shorter.items if item not in longer.items))
             return Seq(items[:MOST_ITEMS], union_of((first.traits, second.traits)), longer.kind, partial=True)
         case Map(), Map():
-            merged = first
-            for key, value in second.pairs:
-                mine = merged.get(key) if key is not None else None
-                merged = merged.set(key, value if mine is None else merge(mine, value, place, test))
-            return replace(merged, traits=union_of((first.traits, second.traits)), partial=True)
+            traits = union_of((first.traits, second.traits))
+            return Map(_merge_pairs(first, second, place, test), traits, partial=True)
         case Thing(), Thing():
             known = first if first.traits or not second.traits else second
             return replace(known, traits=union_of((first.traits, second.traits)), constant=None)
@@ -57,6 +54,18 @@ def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
             return with_traits(text, thing.traits, thing.label or "…")
         case _:
             return first if has_traits(first) or not has_traits(second) else second
+
+
+def _merge_pairs(first: Map, second: Map, place: Place, test: str) -> tuple[tuple[str | None, Value], ...]:
+    """The pairs of two dicts: those of the first alone, then those of the second, merged."""
+    mine = {key: value for key, value in first.pairs if key is not None}
+    theirs = {key for key, _ in second.pairs if key is not None}
+    kept = [pair for pair in first.pairs if pair[0] not in theirs]
+    kept += [
+        (key, value if key not in mine else merge(mine[key], value, place, test))
+        for key, value in second.pairs
+    ]
+    return tuple(kept[:MOST_ITEMS])
 
 
 def _merge_texts(first: tuple[Part, ...], second: tuple[Part, ...], place: Place, test: str) -> Str:

@@ -60,6 +60,17 @@ class Function:
         return self.text[:before] + self.text[after:]
 
     @cached_property
+    def parameters(self) -> tuple[tuple[ast.arg, ast.expr | None], ...]:
+        """Its parameters but for the starred ones, each with its default."""
+        given = self.node.args
+        positional = [*given.posonlyargs, *given.args]
+        defaults = [*[None] * (len(positional) - len(given.defaults)), *given.defaults]
+        return (
+            *zip(positional, defaults, strict=True),
+            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+        )
+
+    @cached_property
     def attributes(self) -> frozenset[str]:
         """The attributes of ``self`` that it assigns, or annotates."""
         return frozenset(_ASSIGNED.findall(self.text))
@@ -121,6 +132,11 @@ class Module:
 
     def __post_init__(self) -> None:
         self.folder = str(self.path.parent)
+
+    @cached_property
+    def inner_imports(self) -> tuple[tuple[str, str], ...]:
+        """The imports of modules inside others, under their whole name, each with its first part."""
+        return tuple((name, name.partition(".")[0]) for name in self.imports if "." in name)
 
     def take_apart(self) -> None:
         """Let go of what refers back to the module, so that it is freed without the garbage collector."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.callees import kind_of_call, path_of
+from promptcache_lint.readers.python.callees import is_request
 from promptcache_lint.readers.python.program import Class
 from promptcache_lint.readers.python.values import Instance, Thing
 from promptcache_lint.readers.python.walking import nodes_of
@@ -25,7 +25,7 @@ _OBJECTS = ("ompletion", "messages", "responses", "models", "converse")
 _VERBS = (
     *("create", "stream", "parse", "generate_content", "count_tokens", "completion", "responses", "converse"),
 )
-"""Of these each request to a model has one (see `kind_of_call`): what is asked, and how."""
+"""Of these each request to a model has one (see `is_request`): what is asked, and how."""
 
 
 class OwnClients:
@@ -102,7 +102,7 @@ def _may_ask(text: str) -> bool:
 
 
 def _is_request(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and kind_of_call(path_of(node.func)) == "request"
+    return isinstance(node, ast.Call) and is_request(node)
 
 
 def _parsed(text: str) -> ast.expr | None:

@@ -280,7 +280,7 @@ class Relevance:
             found += [function.owner.methods[name] for name in sorted(words & function.owner.methods.keys())]
         for name in sorted(words & module.classes.keys()):
             found += self._of_class(module.classes[name])
-        inner = (name for name in module.imports if "." in name and name.partition(".")[0] in words)
+        inner = (name for name, first in module.inner_imports if first in words)
         for name in sorted({*inner, *(words & module.imports.keys())}):
             found += self._imported(module.imports[name], name, module, words, is_called)
         return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.readers.python.values import Instance, Map, Seq, Str, has_traits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.program import Function
@@ -25,7 +25,6 @@ __all__ = ["Traces"]
 _GROWING = frozenset(
     {"append", "appendleft", "add", "insert", "extend", "update", "sort", "write", "writelines"}
 )
-_CHANGING = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _DEEPEST = 3
 _EMPTY = (Str(()), Seq(()), Map(()))
 
@@ -127,10 +126,7 @@ def _own_trace(function: Function, relevance: Relevance) -> _Trace:
     for node in function.kinds.get(ast.Assign, ()):
         if isinstance(node, ast.Assign) and type(node.value) is ast.Constant:
             plain.update(node.targets if not isinstance(node.value.value, str | bytes) else ())
-    for node in (node for kind in _CHANGING for node in function.kinds.get(kind, ())):
-        target = _changed(node)
-        if target is None or node in plain:
-            continue
+    for target in _changed(function, plain):
         if isinstance(target, ast.Name):
             arguments = arguments or target.id in names
         elif isinstance(target, ast.Attribute):
@@ -138,17 +134,21 @@ def _own_trace(function: Function, relevance: Relevance) -> _Trace:
     return _Trace(frozenset(attributes), arguments, relevance.mentions_prompt(function))
 
 
-def _changed(node: ast.AST) -> ast.expr | None:
-    """The name or attribute that a node binds, or whose list or dict it changes."""
-    if type(node) is ast.Name or type(node) is ast.Attribute:
-        return node if type(node.ctx) is ast.Store else None
-    if type(node) is ast.Subscript:
-        return node.value if type(node.ctx) is ast.Store else None
-    if type(node) is ast.Call and type(node.func) is ast.Attribute and node.func.attr in _GROWING:
-        return node.func.value
-    if type(node) is ast.Call and type(node.func) is ast.Name and node.func.id == "print":
-        return next((keyword.value for keyword in node.keywords if keyword.arg == "file"), None)
-    return None
+def _changed(function: Function, plain: set[ast.AST]) -> Iterator[ast.AST]:
+    """The names and attributes that a function binds, but for ``plain`` ones, or whose lists it changes."""
+    for node in (*function.kinds.get(ast.Name, ()), *function.kinds.get(ast.Attribute, ())):
+        if isinstance(node, ast.Name | ast.Attribute) and type(node.ctx) is ast.Store and node not in plain:
+            yield node
+    for node in function.kinds.get(ast.Subscript, ()):
+        if isinstance(node, ast.Subscript) and type(node.ctx) is ast.Store and node not in plain:
+            yield node.value
+    for node in function.kinds.get(ast.Call, ()):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
+            yield node.func.value
+        elif isinstance(node.func, ast.Name) and node.func.id == "print":
+            yield from (keyword.value for keyword in node.keywords if keyword.arg == "file")
 
 
 def _first_attribute(node: ast.Attribute) -> str:

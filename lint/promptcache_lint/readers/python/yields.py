@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.callees import kind_of_call, path_of
+from promptcache_lint.readers.python.callees import is_request
 from promptcache_lint.readers.python.walking import nodes_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _flow(moves: _Slice) -> Flow:
 
 def _is_answer(call: ast.Call) -> bool:
     """Whether a call asks a model: what it answers has nothing of what it was asked, or of its client."""
-    return isinstance(call.func, ast.Attribute) and kind_of_call(path_of(call.func)) == "request"
+    return isinstance(call.func, ast.Attribute) and is_request(call)
 
 
 class _Slice:
