@@ -92,10 +92,10 @@ def _origins(payload: Mapping[str, Any], flavor: Flavor) -> list[dict[str, str]]
     items = payload["input"]
     if isinstance(items, str):
         return [*origins, {"": "input"}]
-    before, messages = len(origins), list[dict[str, Any]]()
+    before, messages, media = len(origins), list[dict[str, Any]](), list[dict[str, Any]]()
     for item, place in _placed(items, "input"):
-        _add(messages, item, place, flavor)
-        if before + len(messages) > len(origins):
+        _add(messages, item, place, flavor, media)
+        while before + len(messages) > len(origins):
             origins.append({"": place})
         if origins[before:]:
             origins[-1].update(_fields(item, place, messages[-1]))
@@ -166,16 +166,34 @@ def _messages(payload: Mapping[str, Any], flavor: Flavor) -> list[dict[str, Any]
     items = payload.get("input")
     if isinstance(items, str):
         return [*messages, {"role": "user", "content": items}]
+    media: list[dict[str, Any]] = []
     for index, item in enumerate(a_list(items, "input")):
-        _add(messages, an_object(item, f"input[{index}]"), f"input[{index}]", flavor)
+        _add(messages, an_object(item, f"input[{index}]"), f"input[{index}]", flavor, media)
+    _put_behind(messages, media)
     for message in messages:
         if message["content"] is None and "tool_calls" not in message:
             message["content"] = ""  # a thought that nothing came of
     return messages
 
 
-def _add(messages: list[dict[str, Any]], item: Mapping[str, Any], path: str, flavor: Flavor) -> None:
+def _put_behind(messages: list[dict[str, Any]], media: list[dict[str, Any]]) -> None:
+    """What the results of tools hold besides text, as the user's, behind the last of them."""
+    if media:
+        messages.append({"role": "user", "content": media.copy()})
+        media.clear()
+
+
+def _add(
+    messages: list[dict[str, Any]],
+    item: Mapping[str, Any],
+    path: str,
+    flavor: Flavor,
+    media: list[dict[str, Any]],
+) -> None:
+    """Add an item; what of a tool's result its message cannot hold waits in ``media`` until all have come."""
     kind = item.get("type", "message")
+    if kind != "function_call_output":
+        _put_behind(messages, media)
     if kind == "message":
         role = item.get("role")
         if role not in ("user", "assistant", "system", "developer"):
@@ -200,6 +218,9 @@ def _add(messages: list[dict[str, Any]], item: Mapping[str, Any], path: str, fla
         messages[-1].setdefault("tool_calls", []).append(call)
     elif kind == "function_call_output":
         content = _content(item.get("output"), f"{path}.output", flavor)
+        if not (isinstance(content, str) or flavor.shows_tools_media):
+            media.extend(part for part in content if part["type"] != "text")
+            content = [part for part in content if part["type"] == "text"] or ""
         name = a_text(item.get("call_id"), f"{path}.call_id")
         messages.append({"role": "tool", "tool_call_id": name, "content": content})
     elif kind != "reasoning":

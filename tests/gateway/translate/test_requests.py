@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
-from promptcache_gateway.translate.flavor import ENGINE, LENIENT, STRICT, flavor_of
+from promptcache_gateway.translate.flavor import BY_BLOCKS, ENGINE, LENIENT, STRICT, flavor_of
 from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -131,6 +131,7 @@ def test_a_strict_server_gets_no_marks_and_its_own_limit() -> None:
 def test_what_this_api_does_not_know_is_the_upstream_s() -> None:
     assert messages_to_chat({**ANTHROPIC, "cache_salt": "s"}, "m", LENIENT)["cache_salt"] == "s"
     assert chat_to_messages({"messages": [], "top_k": 2, "thinking": {"type": "x"}}, "m")["top_k"] == 2
+    assert "temperature" not in chat_to_messages({"messages": [], "temperature": None}, "m")
 
 
 @pytest.mark.parametrize(
@@ -141,6 +142,7 @@ def test_what_this_api_does_not_know_is_the_upstream_s() -> None:
         ("openai", "https://x.openai.azure.com/v1", STRICT),
         ("openai", "http://127.0.0.1:8000/v1", LENIENT),
         ("openai", "https://notopenai.com/v1", LENIENT),
+        ("anthropic", "https://api.anthropic.com", BY_BLOCKS),
     ],
 )
 def test_flavors(kind: str, url: str, flavor: object) -> None:

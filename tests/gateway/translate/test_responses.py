@@ -10,7 +10,7 @@ from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.exchange import Call
 from promptcache_gateway.translate.events import read_events
-from promptcache_gateway.translate.flavor import ENGINE, LENIENT, STRICT
+from promptcache_gateway.translate.flavor import BY_BLOCKS, ENGINE, LENIENT, STRICT, Flavor
 from promptcache_gateway.translate.places import own_place
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
@@ -270,6 +270,34 @@ def test_a_fault_is_named_by_its_place_in_what_the_caller_sent(there: str, here:
     assert response_path(there, payload, LENIENT) == here
     for whole in ({"input": "text"}, {"input": items[1:2]}):
         assert response_path("messages[0]", whole, LENIENT).startswith("input")
+
+
+@pytest.mark.parametrize("flavor", [LENIENT, BY_BLOCKS])
+def test_what_tools_show_is_the_user_s_in_chat_behind_all_results(flavor: Flavor) -> None:
+    """A chat's tool speaks text only, and nothing stands between results. Anthropic's shows images."""
+    seen = {"type": "input_image", "image_url": "https://x/y"}
+    items = [
+        CALL,
+        {**CALL, "call_id": "c2"},
+        {"type": "function_call_output", "call_id": "c1", "output": [seen]},
+        {
+            "type": "function_call_output",
+            "call_id": "c2",
+            "output": [{"type": "input_text", "text": "r"}, seen],
+        },
+        {"role": "user", "content": "And?"},
+    ]
+    payload = {"input": items}
+    image = {"type": "image_url", "image_url": {"url": "https://x/y"}}
+    text = {"type": "text", "text": "r"}
+    told = responses_to_chat(payload, "m", flavor)["messages"][1:]
+    contents = [(message["role"], message["content"]) for message in told]
+    if flavor is BY_BLOCKS:
+        assert contents == [("tool", [image]), ("tool", [text, image]), ("user", "And?")]
+    else:
+        assert contents == [("tool", ""), ("tool", [text]), ("user", [image, image]), ("user", "And?")]
+    assert response_path(f"messages[{len(told)}].content", payload, flavor) == "input[4].content"
+    assert responses_to_chat({"input": items[:-1]}, "m", flavor)["messages"][1:] == told[:-1]
 
 
 def test_a_place_in_a_conversation_is_one_in_the_turn_or_in_what_it_goes_on_from() -> None:
