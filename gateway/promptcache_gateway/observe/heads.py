@@ -1,8 +1,8 @@
 """The heads that a tenant's requests came with, and how one of them is found again.
 
-At a glance by its text or its key; by its likeness where it is new; by a beginning or an end where it is only
-akin. What is known of a name goes when its head is dropped: texts that led to it are known anew when they
-come again. Which head is a template is `templates`' business.
+At a glance by its key in this process; by its key in all; by its likeness where it is new; by a beginning or
+an end where it is only akin. What is known of a name goes when its head is dropped: texts that led to it are
+known anew when they come again. Which head is a template is `templates`' business.
 """
 
 from __future__ import annotations
@@ -14,15 +14,51 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.lodgers import Lodgers
 from promptcache_gateway.observe.prompt import TRIVIAL_CHARS
-from promptcache_gateway.observe.signatures import AKIN, ALIKE, SHORT, tools_of
+from promptcache_gateway.observe.renames import LEARNED
+from promptcache_gateway.observe.signatures import AKIN, ALIKE, NEAR, SHORT, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from promptcache_gateway.observe.faces import Face
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.signatures import Signature
 
 _KEYS = 8_192  # heads whose name is known at a glance, and conversations
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A head that has not come before.
+
+    Attributes:
+        signature: what it looks like from afar.
+        face: what it says of itself.
+        prompt: the request that it came with.
+    """
+
+    signature: Signature
+    face: Face
+    prompt: Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a new head belongs.
+
+    Attributes:
+        known: it is this one with another value; None: it is none that is known.
+        host: it may be this template with other documents, or another agent's; None: it is like none.
+        alike: it says mostly what its host says.
+        one: it says mostly what its host says, and presents itself in the same way.
+        another: it is another agent's by its own words or tools.
+    """
+
+    known: str | None = None
+    host: str | None = None
+    alike: bool = False
+    one: bool = False
+    another: bool = False
 
 
 @dataclass(slots=True)
@@ -36,16 +72,19 @@ class Heads:
 
     signatures: dict[str, Signature] = field(default_factory=dict)
     lodgers: Lodgers = field(default_factory=Lodgers)
-    _by_exact: OrderedDict[int, str] = field(default_factory=OrderedDict)
+    _by_masked: OrderedDict[int, str] = field(default_factory=OrderedDict)
     _by_key: OrderedDict[int, str] = field(default_factory=OrderedDict)
     _talks: OrderedDict[int, str] = field(default_factory=OrderedDict)
     _openings: dict[int, set[str]] = field(default_factory=dict)
     _chunks: dict[int, set[str]] = field(default_factory=dict)
     _tools: dict[str, frozenset[int]] = field(default_factory=dict)
+    _faces: dict[str, Face] = field(default_factory=dict)
 
-    def add(self, name: str, signature: Signature) -> None:
-        """Remember a head under a name."""
+    def add(self, name: str, signature: Signature, face: Face | None = None) -> None:
+        """Remember a head under a name; ``face``: what it says of itself, where that is known."""
         self.signatures[name] = signature
+        if face is not None:
+            self._faces[name] = face
         self._tools[name] = tools_of(signature)
         _put(self._by_key, signature.key, name)
         for digest in signature.openings:
@@ -57,6 +96,7 @@ class Heads:
         """Forget a head and what leads to it."""
         signature = self.signatures.pop(name)
         del self._tools[name]
+        self._faces.pop(name, None)
         self.lodgers.close(name)
         for index, digests in ((self._openings, signature.openings), (self._chunks, signature.chunks)):
             for digest in digests:
@@ -64,39 +104,95 @@ class Heads:
                 if not index[digest]:
                     del index[digest]
 
-    def by_exact(self, exact: int) -> str | None:
-        """The name of a head by its text's own key in this process."""
-        return self._known(self._by_exact, exact)
+    def free_name(self, key: int) -> str | None:
+        """A name for a new template, made of its key; None where all such are taken."""
+        names = (f"{LEARNED}{key:016x}"[: len(LEARNED) + digits] for digits in (4, 6, 8, 12, 16))
+        return next((name for name in names if name not in self.signatures), None)
+
+    def at_a_glance(self, prompt: Prompt) -> str | None:
+        """The name of a request's head by its key in this process, which volatile values do not change."""
+        return self._known(self._by_masked, prompt.masked[prompt.head])
 
     def by_key(self, key: int) -> str | None:
         """The name of a head by its key with volatile values masked."""
         return self._known(self._by_key, key)
 
-    def note_exact(self, exact: int, name: str) -> None:
-        """Remember the name of a text."""
-        _put(self._by_exact, exact, name)
+    def note(self, prompt: Prompt, name: str) -> None:
+        """Remember the name of a request's head."""
+        _put(self._by_masked, prompt.masked[prompt.head], name)
 
     def note_key(self, key: int, name: str) -> None:
         """Remember the name of a masked text."""
         _put(self._by_key, key, name)
 
-    def note_talk(self, prompt: Prompt, name: str) -> None:
-        """Remember which head a conversation has, by its first message."""
+    def note_talk(self, prompt: Prompt, name: str) -> bool:
+        """Remember which head a conversation has, by its first message; whether it was known to have it."""
         talk = _talk_of(prompt)
-        if talk and self._talks.get(talk) != name:
+        if not talk:
+            return False
+        known = self._talks.get(talk) == name
+        if not known:
             _put(self._talks, talk, name)
+        return known
 
-    def most_alike(self, signature: Signature) -> str | None:
-        """The head that mostly says the same; a lodger only where it all but says the same."""
+    def knows_face(self, name: str) -> bool:
+        """Whether it is known what a head says of itself."""
+        return name in self._faces
+
+    def note_face(self, name: str, face: Face) -> None:
+        """Remember what a head says of itself."""
+        self._faces[name] = face
+
+    def most_alike(self, signature: Signature, face: Face | None = None) -> str | None:
+        """The head that says mostly the same, one agent's before others; a lodger only if it all but does."""
         alike = {
             name: other
             for name, other in self._near(signature, ALIKE).items()
             if (signature.is_near(other) if name in self.lodgers else signature.is_like(other))
         }
-        if alike:
-            return max(alike, key=lambda name: (signature.likeness(alike[name]), name))
-        end = signature.long_end
-        return None if end is None else self._host_by(end, signature)
+        if not alike:
+            end = signature.long_end
+            return None if end is None else self._host_by(end, signature)
+        like = {name: signature.likeness(other) for name, other in alike.items()}
+        best = max(like, key=lambda name: (like[name], name))
+        if face is None or not face.persona or like[best] >= NEAR:
+            return best
+        own = [name for name, known in self._faces.items() if known.persona == face.persona]
+        return max(like, key=lambda name: (name in own, like[name], name))
+
+    def place(self, new: Newcomer) -> Place:
+        """Where a head belongs that has not come before."""
+        known = self.most_alike(new.signature, new.face)
+        if known is not None and (
+            known in self.lodgers or not new.signature.says_other(self.signatures[known])
+        ):
+            return Place(known=known)
+        host = known or self.most_akin(new.signature)
+        if host is None:
+            return Place()
+        if self._is_another(host, new):
+            return Place(host=host, alike=known is not None, another=True)
+        if (before := self.of_talk(new.prompt, host)) is not None:
+            return Place(known=before)
+        if known is not None and self.lodgers.changes_each_time(host):
+            return Place(known=host)
+        one = known is not None and self._faces.get(host, new.face).is_of(new.face)
+        return Place(host=host, alike=known is not None, one=one)
+
+    def _is_another(self, host: str, new: Newcomer) -> bool:
+        """Whether a head that says much else is another agent's by its own words or by its tools."""
+        if self._faces.get(host, new.face).persona != new.face.persona:
+            return True
+        own, theirs = tools_of(new.signature), self._tools[host]
+        return bool(own - theirs and theirs - own)
+
+    def agents_like(self, signature: Signature) -> list[str]:
+        """The templates that say mostly what a head says, each of which is no lodger."""
+        near = self._near(signature, ALIKE).items()
+        found = {name for name, other in near if signature.is_like(other)}
+        if (end := signature.long_end) is not None:
+            found |= self._openings.get(end, set())
+        return [name for name in found if name not in self.lodgers]
 
     def most_akin(self, signature: Signature) -> str | None:
         """The template that shares a beginning or an end with a head, or some of the little that it says."""
@@ -118,8 +214,8 @@ class Heads:
 
     def __len__(self) -> int:
         """How many things are remembered, in every structure there is."""
-        known = len(self.signatures) + len(self.lodgers) + len(self._tools)
-        glances = len(self._by_exact) + len(self._by_key) + len(self._talks)
+        known = len(self.signatures) + len(self.lodgers) + len(self._tools) + len(self._faces)
+        glances = len(self._by_masked) + len(self._by_key) + len(self._talks)
         names = sum(len(names) + 1 for index in (self._openings, self._chunks) for names in index.values())
         return known + glances + names
 

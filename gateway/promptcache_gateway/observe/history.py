@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from promptcache_gateway.observe.row import (
     Entry,
     Row,
     drop_empty_route,
-    forget_oldest,
     hand_back,
     index_entry,
     indexes_of,
@@ -29,9 +28,10 @@ from promptcache_gateway.observe.row import (
     release,
 )
 from promptcache_gateway.observe.shuffles import are_shuffled
+from promptcache_gateway.observe.tenant_rows import TenantRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from promptcache_gateway.observe.extents import Extent
     from promptcache_gateway.observe.prompt import Prompt
@@ -81,27 +81,6 @@ class Match:
     in_turn: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class _Tenant:
-    """One tenant's rows, the least recently used first; ``size`` is theirs together, in bytes."""
-
-    rows: OrderedDict[str, Row] = field(default_factory=OrderedDict)
-    forgotten: bool = False
-    size: int = 0
-
-    def drop(self, family: str) -> Row | None:
-        """Take a row out."""
-        row = self.rows.pop(family, None)
-        self.size -= row.size if row is not None else 0
-        return row
-
-    def forget_oldest_of(self, row: Row) -> None:
-        """Forget a row's oldest request."""
-        before = row.size
-        forget_oldest(row)
-        self.size += row.size - before
-
-
 class History:
     """Bounded memory of recent requests. Safe to share between threads."""
 
@@ -118,7 +97,7 @@ class History:
         self._max_bytes = max_bytes
         self._max_families = max_families
         self._max_tenants = max_tenants
-        self._tenants: OrderedDict[str, _Tenant] = OrderedDict()
+        self._tenants: OrderedDict[str, TenantRows] = OrderedDict()
         self._forgotten = False
         self._lock = RLock()
 
@@ -199,7 +178,7 @@ class History:
         with self._lock:
             owner = self._tenants.get(tenant)
             if owner is None:
-                owner = self._tenants[tenant] = _Tenant()
+                owner = self._tenants[tenant] = TenantRows()
             self._tenants.move_to_end(tenant)
             row = owner.rows.get(family)
             if row is None:
@@ -224,6 +203,9 @@ class History:
         with self._lock:
             row = self._find_row(tenant, family)
             if row is None or entry not in row.entries:
+                owner = self._tenants.get(tenant)
+                row = None if owner is None else owner.row_with(entry)
+            if row is None:
                 return
             row.entries.remove(entry)
             row.size -= entry.prompt.total_bytes
@@ -242,8 +224,14 @@ class History:
             if to in owner.rows:
                 owner.rows[to].forgotten = True
             else:
-                owner.rows[to] = row
-                owner.size += row.size
+                owner.put(to, row)
+
+    def part(self, tenant: str, family: str, to: str, goes: Callable[[Prompt], bool]) -> None:
+        """Continue those requests of a family that ``goes`` says under another name."""
+        with self._lock:
+            owner = self._tenants.get(tenant)
+            if owner is not None:
+                owner.part(family, to, goes)
 
     def forget(self, tenant: str) -> None:
         """Forget everything of a tenant's; its next request is compared with nothing."""
@@ -302,7 +290,7 @@ class History:
             self._forgotten or (owner is not None and owner.forgotten) or (row is not None and row.forgotten)
         )
 
-    def _keep_bounds(self, owner: _Tenant, row: Row) -> None:
+    def _keep_bounds(self, owner: TenantRows, row: Row) -> None:
         while len(row.entries) > self._max_requests:
             owner.forget_oldest_of(row)
         while len(owner.rows) > self._max_families or (len(owner.rows) > 1 and owner.size > self._max_bytes):

@@ -1,11 +1,17 @@
 """Heads that are akin to a template and may be it: another agent's, or the same one with other documents.
 
-Instructions behind changing documents, and agents that share a footer, look the same at first sight: a part
-is known and the rest is new. What tells them apart is time: an agent's own text comes again in other
-conversations, documents hardly do. Until that is known such a head lodges: it is shown under its host's name,
-but compared with itself only, so that nobody is blamed for what another agent says. One that comes again
-becomes a template of its own. Where many came and hardly any returned, the rest is what changes each time:
-new ones are then compared with all of the host's. How heads are found to be akin is `heads`' business.
+Instructions behind changing documents, and agents that share a policy, look the same at first sight: a part
+is known and the rest is new. What tells them apart is what they say of themselves, where they do (`heads`),
+and time: an agent's own text comes again in other conversations, documents hardly do. Until that is known
+such a head lodges, shown under its host's name. One that shares little, or is another agent's by its own
+words, is compared with itself only, so that nobody is blamed for what another agent says. One that says
+mostly what the host says, and presents itself as the host does (`faces`), is compared with all of the host's
+at once, unless several such are known already.
+
+A lodger that comes again in another conversation becomes a template of its own; one that says mostly what its
+host says does so only where the host's own head has come again since: a new version of a prompt, too, comes
+again and again. Where many came and hardly any returned, the rest is what changes each time: new ones are
+then compared with all of the host's.
 """
 
 from __future__ import annotations
@@ -30,21 +36,30 @@ class Lodger:
 
     Attributes:
         host: the template's name.
+        alike: it says mostly what the host says.
+        another: it is another agent's by its own words.
         joined: it is compared with all of the host's.
         first: the key of its conversation's first message.
         messages: how many messages the conversation has had.
+        own: how often the host's own head had come when this one came.
+        returned: it has come again in another conversation.
     """
 
     host: str
+    alike: bool
+    another: bool
     joined: bool
     first: int
     messages: int
+    own: int
+    returned: bool = False
 
 
 @dataclass(slots=True)
 class _House:
     came: int = 0
     returned: int = 0
+    own: int = 0
 
 
 class Lodgers:
@@ -69,11 +84,30 @@ class Lodgers:
         lodger = self._lodgers.get(name)
         return name if lodger is None else lodger.host
 
-    def take_in(self, name: str, host: str, prompt: Prompt) -> str | None:
-        """Have a head lodge; the name of the one that had to leave for it, if any."""
+    def take_in(
+        self,
+        name: str,
+        host: str,
+        prompt: Prompt,
+        *,
+        alike: bool = False,
+        one: bool = False,
+        another: bool = False,
+    ) -> str | None:
+        """Have a head lodge; the name of the one that had to leave for it, if any.
+
+        Args:
+            name: of the head.
+            host: whose name is shown.
+            prompt: with which it comes.
+            alike: it says mostly what the host says.
+            one: it is evidently the host's, as far as is known.
+            another: it is another agent's by its own words; it proves nothing about the others.
+        """
         house = self._houses.setdefault(host, _House())
-        house.came += 1
-        self._lodgers[name] = Lodger(host, self.changes_each_time(host), *_conversation(prompt))
+        house.came += not another
+        joined = not another and (one or self.changes_each_time(host))
+        self._lodgers[name] = Lodger(host, alike, another, joined, *_conversation(prompt), house.own)
         return self._lodgers.popitem(last=False)[0] if len(self._lodgers) > MOST else None
 
     def changes_each_time(self, host: str) -> bool:
@@ -92,16 +126,36 @@ class Lodgers:
             return False
         return True
 
-    def note_return(self, name: str) -> str:
-        """Note that a lodger came again; its host's name."""
-        host = self._lodgers[name].host
+    def note_own(self, host: str) -> None:
+        """Note that a host's own head came in a conversation that was not known."""
         if host in self._houses:
-            self._houses[host].returned += 1
-        return host
+            self._houses[host].own += 1
 
-    def leave(self, name: str) -> None:
+    def note_return(self, name: str) -> None:
+        """Note that a lodger came again."""
+        lodger = self._lodgers[name]
+        house = self._houses.get(lodger.host)
+        if house is not None and not lodger.another:
+            house.returned += not (lodger.alike and lodger.returned)
+        lodger.returned = True
+
+    def may_leave(self, name: str) -> bool:
+        """Whether one that has returned is a template of its own, as far as time tells."""
+        lodger = self._lodgers[name]
+        house = self._houses.get(lodger.host)
+        if house is None:
+            return True
+        if lodger.alike and house.own == lodger.own:
+            return False
+        if lodger.another:
+            return True
+        if self.changes_each_time(lodger.host):
+            return False
+        return not lodger.alike or house.returned * 2 >= house.came
+
+    def leave(self, name: str) -> Lodger | None:
         """Take a lodger out: it is a template of its own, or forgotten."""
-        self._lodgers.pop(name, None)
+        return self._lodgers.pop(name, None)
 
     def close(self, host: str) -> None:
         """A host is forgotten, and those who lodged there are nobody's."""

@@ -80,8 +80,8 @@ class Observer:
         self._clock = clock
         self._masker = Masker()
         self._reader = PromptReader(self._masker)
-        self._templates = Templates(self._masker, clock=clock)
         self._history = history if history is not None else History()
+        self._templates = Templates(self._masker, clock=clock, moved=self._history.part)
         self._money = money if money is not None else Money(load_price_list().find)
         self.serve(upstreams)
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)

@@ -39,6 +39,7 @@ NEAR = 0.8
 _NO_FOOTER = 768  # words
 _NEVER = 1 << 30
 SHORT = 32  # runs; of a longer head, phrases that everybody uses may be a fifth
+_MORE = 32  # runs that are in one of two short heads: a name that stands there twice makes fewer
 _WORD = re.compile(r"[0-9A-Za-z_\u00aa-\u0dff\u1e00-\u1fff]+|[^\s0-9A-Za-z_]")
 """Thai and all behind it (South-East and East Asian scripts, marks) is taken character by character."""
 _TOOL_NAME = re.compile(r'"name":"([^"\\]{1,200})"')
@@ -79,6 +80,15 @@ class Signature:
         """Whether all of both is the same but for a value or a sentence."""
         return self.likeness(other) >= NEAR
 
+    def says_other(self, other: Signature) -> bool:
+        """Whether what both say differs by more than values and a sentence, whatever their tools are."""
+        tools = max(len(tools_of(self)), len(tools_of(other)))
+        mine, theirs = _said(self, tools), _said(other, tools)
+        if not (mine.chunks and theirs.chunks) or mine.is_near(theirs):
+            return False
+        whole = max(len(mine.chunks), len(theirs.chunks)) < _KEPT - tools
+        return not whole or len(set(mine.chunks) ^ set(theirs.chunks)) >= _MORE
+
     def is_akin(self, other: Signature) -> bool:
         """Whether enough of two short ones is the same for it to be no coincidence."""
         return max(len(self.chunks), len(other.chunks)) <= SHORT and self.likeness(other) >= AKIN
@@ -96,7 +106,7 @@ def sign(key: int, head: Sequence[Segment], masker: Masker) -> Signature:
     """The signature of a head whose own key is known."""
     instructions = [segment.text for segment in head if segment.kind != "tool"]
     tools = [_tool_digest(segment.text) for segment in head if segment.kind == "tool"]
-    words = _words("\n".join(masker.masked(text, _LOOKED_AT) for text in instructions)[:_LOOKED_AT])
+    words = words_of("\n".join(masker.masked(text, _LOOKED_AT) for text in instructions)[:_LOOKED_AT])
     last = (
         words
         if sum(map(len, instructions)) < _LOOKED_AT - len(instructions)
@@ -104,7 +114,7 @@ def sign(key: int, head: Sequence[Segment], masker: Masker) -> Signature:
     )
     openings = (*_known_by(last[::-1], b"end", _NO_FOOTER), *_known_by(words, b""))
     return Signature(
-        key, openings, tuple(sorted(set(tools))[:_KEPT_TOOLS] + _smallest(_runs(words), len(tools)))
+        key, openings, tuple(sorted(set(tools))[:_KEPT_TOOLS] + _smallest(runs_of(words), len(tools)))
     )
 
 
@@ -117,16 +127,17 @@ def digest_of(parts: Iterable[Iterable[int]]) -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """The words of a text; of a script without spaces, its signs."""
     return _WORD.findall(text)[:_MOST_WORDS]
 
 
 def _last_words(instructions: Sequence[str], masker: Masker) -> list[str]:
     end = "\n".join(instructions)[-_END_LOOKED_AT:]
-    return _words(masker.masked(end, len(end)))
+    return words_of(masker.masked(end, len(end)))
 
 
-def _runs(words: Sequence[str]) -> set[int]:
+def runs_of(words: Sequence[str]) -> set[int]:
     """A 64-bit number for each run of words, the same in every process; of few words one for all of them."""
     known = {word: crc32(word.encode("utf-8", "surrogatepass")) for word in set(words)}
     numbers = [known[word] for word in words]
@@ -156,6 +167,12 @@ def _known_by(words: Sequence[str], kind: bytes, odd_from: int = _NEVER) -> list
 def tools_of(signature: Signature) -> frozenset[int]:
     """The digests of a head's tools."""
     return frozenset([digest for digest in signature.chunks[:_KEPT_TOOLS] if digest < _OF_TOOLS])
+
+
+def _said(signature: Signature, tools: int) -> Signature:
+    """A head without its tools, as if it had had so many."""
+    runs = [digest for digest in signature.chunks if digest >= _OF_TOOLS]
+    return Signature(signature.key, signature.openings, tuple(runs[: _KEPT - tools]))
 
 
 def _tool_digest(text: str) -> int:

@@ -10,24 +10,29 @@ never recur end up in one bucket. Templates that nobody has used for a day give 
 
 from __future__ import annotations
 
-import re
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from promptcache_gateway.observe.heads import Heads
+from promptcache_gateway.observe.faces import face_of
+from promptcache_gateway.observe.heads import Heads, Newcomer, Place
 from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.signatures import Signature, digest_of, sign
 from promptcache_gateway.observe.slots import Slots
-from promptcache_gateway.observe.template_name import NAMELESS, TemplateName
+from promptcache_gateway.observe.template_name import NAMELESS, TemplateName, clean_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from promptcache_gateway.observe.faces import Face
     from promptcache_gateway.observe.masking import Masker
     from promptcache_gateway.observe.prompt import Prompt
+
+    Moved = Callable[[str, str, str, Callable[[Prompt], bool]], None]
+
+_Sight = Literal["same", "like", "new"]
 
 UNSTRUCTURED = NAMELESS.name
 """Requests that share neither instructions nor the beginning of a first message."""
@@ -38,19 +43,23 @@ OVERFLOW = "learned-other"
 MIXED = frozenset({UNSTRUCTURED, OVERFLOW})
 """Names under which requests of several templates stand together: their rates are no single prompt's."""
 
-_MAX_NAME = 128
 _SEEN_ONCE = 2_048  # heads that came once, remembered in case they recur
-_OWN_PREFIX = re.compile(r"(?:named-)*learned-")
+AGENTS = 16
+"""So many templates that say mostly the same are not agents', but one with other values."""
 _OPENING_CHARS = 256  # a first message with less than this is a question, not a template
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedTemplate:
-    """What has to be kept of a learned template so that a restart finds it again."""
+    """What has to be kept of a learned template so that a restart finds it again.
+
+    ``apart``: it is like another one, and known not to be that one.
+    """
 
     tenant: str
     name: str
     signature: Signature
+    apart: bool = False
 
 
 @dataclass(slots=True)
@@ -76,15 +85,19 @@ class Templates:
         max_learned: int = 256,
         max_named: int = 512,
         clock: Callable[[], float] = time.time,
+        moved: Moved | None = None,
     ) -> None:
         """The bounds hold for each tenant.
 
         Half of ``max_learned`` is given to heads at their first sight, the rest only to heads that recur.
+        ``moved`` is told when a head that was compared with its host's is compared with its own only: the
+        tenant, the families before and after, and which requests go along.
         """
         self._masker = masker
         self._max_learned = max_learned
         self._max_named = max_named
         self._clock = clock
+        self._moved = moved
         self._tenants: dict[str, _Tenant] = {}
         self._fresh = False
         self._lock = Lock()
@@ -95,9 +108,9 @@ class Templates:
         with self._lock:
             for template in known:
                 owner = self._tenant(template.tenant)
-                owner.heads.lodgers.leave(template.name)
                 owner.learned.add(template.name, self._clock(), settled=True)
                 owner.heads.add(template.name, template.signature)
+                self._leave(template.tenant, owner, template.name)
 
     def known(self) -> list[LearnedTemplate]:
         """Every template that is known."""
@@ -116,7 +129,13 @@ class Templates:
             if template.name in heads.signatures and template.name not in heads.lodgers:
                 return template.name
             known = heads.by_key(signature.key) or heads.most_alike(signature)
-            return None if known is None or known in heads.lodgers else known
+            if (
+                known is None
+                or known in heads.lodgers
+                or (template.apart and signature.says_other(heads.signatures[known]))
+            ):
+                return None
+            return known
 
     def name(self, tenant: str, given: str | None, prompt: Prompt | None) -> TemplateName:
         """The template of a request; ``given`` is the name its caller used, if any."""
@@ -171,34 +190,57 @@ class Templates:
         return TemplateName(name, learned=False, family=family_of(name))
 
     def _by_head(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
-        heads, exact = owner.heads, prompt.exact[prompt.head]
-        name = heads.by_exact(exact)
+        heads, sight = owner.heads, "same"
+        name = heads.at_a_glance(prompt)
         if name is None:
-            digests = [self._masker.digests(segment.text) for segment in prompt.segments[: prompt.head]]
-            key = digest_of(digests)
-            name = heads.by_key(key)
-            if name is None:
-                name, new = self._learn(tenant, owner, key, prompt)
-                if name == OVERFLOW:
-                    return name
-                if new:
-                    heads.note_talk(prompt, name)
-                    return name
-            heads.note_exact(exact, name)
-        heads.note_talk(prompt, name)
-        if name in heads.lodgers and heads.lodgers.returns(name, prompt):
+            name, sight = self._by_text(tenant, owner, prompt)
+            if name == OVERFLOW:
+                return name
+            heads.note(prompt, name)
+        goes_on = heads.note_talk(prompt, name)
+        lodger = heads.lodgers.get(name)
+        if lodger is None:
+            if sight == "same" and not (goes_on and prompt.turn > prompt.head):
+                heads.lodgers.note_own(name)
+        elif (sight == "same" or (sight == "like" and not lodger.alike)) and (
+            heads.lodgers.returns(name, prompt)
+        ):
             self._settle(tenant, owner, name)
         return name
 
+    def _by_text(self, tenant: str, owner: _Tenant, prompt: Prompt) -> tuple[str, _Sight]:
+        """The name of a head that is not known at a glance, and whether that very text has come before."""
+        heads, head = owner.heads, prompt.segments[: prompt.head]
+        key = digest_of([self._masker.digests(segment.text) for segment in head])
+        name = heads.by_key(key)
+        if name is None:
+            return self._learn(tenant, owner, key, prompt)
+        if not heads.knows_face(name):
+            heads.note_face(name, face_of(head, self._masker))
+        return name, "same"
+
     def _settle(self, tenant: str, owner: _Tenant, name: str) -> None:
         """A head that lodged is a template of its own, unless the rest of all of them changes each time."""
-        heads, lodgers = owner.heads, owner.heads.lodgers
-        host = lodgers.note_return(name)
-        if host in heads.signatures and lodgers.changes_each_time(host):
+        heads = owner.heads
+        lodger, signature = heads.lodgers.get(name), heads.signatures[name]
+        heads.lodgers.note_return(name)
+        if lodger is None or (lodger.host in heads.signatures and not heads.lodgers.may_leave(name)):
+            return
+        if lodger.alike and not lodger.another and len(heads.agents_like(signature)) >= AGENTS:
             return
         if self._has_room(owner):
-            lodgers.leave(name)
-            self._note(tenant, owner, name)
+            self._note(tenant, owner, name, apart=lodger.alike)
+            self._leave(tenant, owner, name)
+
+    def _leave(self, tenant: str, owner: _Tenant, name: str) -> None:
+        """A head lodges no longer; what came of it before goes along."""
+        heads = owner.heads
+        lodger = heads.lodgers.leave(name)
+        if lodger is None or not lodger.joined or self._moved is None:
+            return
+        names = (TemplateName(one, learned=True, family=one) for one in (lodger.host, name))
+        before, after = (self.renames.apply(tenant, one).family for one in names)
+        self._moved(tenant, before, after, lambda prompt: heads.at_a_glance(prompt) == name)
 
     def _by_opening(self, tenant: str, owner: _Tenant, prompt: Prompt) -> str:
         text = prompt.segments[0].text
@@ -214,36 +256,39 @@ class Templates:
             return UNSTRUCTURED
         return self._create(tenant, owner, Signature(key=key, openings=(), chunks=()))
 
-    def _learn(self, tenant: str, owner: _Tenant, key: int, prompt: Prompt) -> tuple[str, bool]:
-        """The name of a head that is seen for the first time, and whether that is a new one."""
-        heads, signature = owner.heads, sign(key, prompt.segments[: prompt.head], self._masker)
-        known = heads.most_alike(signature)
-        host = heads.most_akin(signature) if known is None else None
-        if host is not None:
-            known = heads.of_talk(prompt, host)
-        if known is not None:
-            heads.note_key(key, known)
-            return known, False
-        if host is not None:
-            return self._lodge(owner, host, signature, prompt), True
+    def _learn(self, tenant: str, owner: _Tenant, key: int, prompt: Prompt) -> tuple[str, _Sight]:
+        """The name of a head that is seen for the first time: a known one's that is like it, or a new one."""
+        heads, head = owner.heads, prompt.segments[: prompt.head]
+        new = Newcomer(sign(key, head, self._masker), face_of(head, self._masker), prompt)
+        place = heads.place(new)
+        if place.known is not None:
+            heads.note_key(key, place.known)
+            return place.known, "like"
+        if place.host is not None:
+            return self._lodge(tenant, owner, new, place), "new"
         room = len(owner.learned) < self._max_learned // 2
         if not room and not _recurs(owner, key, None):
-            return OVERFLOW, False
-        return self._create(tenant, owner, signature), True
+            return OVERFLOW, "new"
+        return self._create(tenant, owner, new.signature, new.face), "new"
 
-    def _lodge(self, owner: _Tenant, host: str, signature: Signature, prompt: Prompt) -> str:
-        name = _free_name(owner, signature.key)
-        gone = owner.heads.lodgers.take_in(name, host, prompt)
+    def _lodge(self, tenant: str, owner: _Tenant, new: Newcomer, place: Place) -> str:
+        assert place.host is not None, "whoever lodges has a host"
+        heads = owner.heads
+        name = heads.free_name(new.signature.key) or OVERFLOW
+        agents = {self.renames.shown(tenant, one) for one in heads.agents_like(new.signature)}
+        one = place.one and not 1 < len(agents) < AGENTS
+        sort = {"alike": place.alike, "one": one, "another": place.another}
+        gone = heads.lodgers.take_in(name, place.host, new.prompt, **sort)
         if gone is not None:
-            owner.heads.drop(gone)
-        owner.heads.add(name, signature)
+            heads.drop(gone)
+        heads.add(name, new.signature, new.face)
         return name
 
-    def _create(self, tenant: str, owner: _Tenant, signature: Signature) -> str:
+    def _create(self, tenant: str, owner: _Tenant, signature: Signature, face: Face | None = None) -> str:
         if not self._has_room(owner):
             return OVERFLOW
-        name = _free_name(owner, signature.key)
-        owner.heads.add(name, signature)
+        name = owner.heads.free_name(signature.key) or OVERFLOW
+        owner.heads.add(name, signature, face)
         self._note(tenant, owner, name)
         return name
 
@@ -254,28 +299,11 @@ class Templates:
             owner.heads.drop(idle)
         return room
 
-    def _note(self, tenant: str, owner: _Tenant, name: str) -> None:
+    def _note(self, tenant: str, owner: _Tenant, name: str, *, apart: bool = False) -> None:
         """A name is a template's from now on, and the store is told so."""
         owner.learned.add(name, self._clock())
         self._fresh = True
-        owner.fresh.append(LearnedTemplate(tenant, name, owner.heads.signatures[name]))
-
-
-def clean_name(given: str | None) -> str | None:
-    """A caller's name fit for a header and a page: printable and short; None where nothing is left.
-
-    Learned names begin with ``learned-``; a caller's that does too is told apart by ``named-`` in front.
-
-    >>> clean_name(" support "), clean_name("learned-0b24")
-    ('support', 'named-learned-0b24')
-    """
-    if given is None:
-        return None
-    printable = "".join(character for character in given[: 4 * _MAX_NAME] if character.isprintable())
-    name = printable.strip()
-    if _OWN_PREFIX.match(name):
-        name = f"named-{name}"
-    return name[:_MAX_NAME].rstrip() or None
+        owner.fresh.append(LearnedTemplate(tenant, name, owner.heads.signatures[name], apart))
 
 
 def _recurs(owner: _Tenant, key: int, text: int | None) -> bool:
@@ -287,12 +315,3 @@ def _recurs(owner: _Tenant, key: int, text: int | None) -> bool:
             owner.seen_once.popitem(last=False)
         return False
     return text is None or before != text
-
-
-def _free_name(owner: _Tenant, key: int) -> str:
-    digits = f"{key:016x}"
-    for length in (4, 6, 8, 12, 16):
-        name = f"learned-{digits[:length]}"
-        if name not in owner.heads.signatures:
-            return name
-    return OVERFLOW

@@ -71,6 +71,7 @@ class Neighbours:
     def _tell_template(self, template: LearnedTemplate) -> None:
         signature = template.signature
         told = {"key": signature.key, "openings": signature.openings, "chunks": signature.chunks}
+        told["apart"] = template.apart
         self._tell(LEARNED, {"tenant": template.tenant, "name": template.name, **told})
 
     def _tell_order(self, order: dict[str, Any]) -> None:
@@ -88,7 +89,8 @@ class Neighbours:
 
     def _hear_template(self, value: Any) -> None:
         signature = Signature(int(value["key"]), _numbers(value["openings"]), _numbers(value["chunks"]))
-        template = LearnedTemplate(str(value["tenant"]), str(value["name"]), signature)
+        apart = bool(value.get("apart", False))  # gateways of earlier versions do not say so
+        template = LearnedTemplate(str(value["tenant"]), str(value["name"]), signature, apart)
         earlier = self._observer.learn(template)
         if earlier is None:
             return

@@ -42,10 +42,14 @@ Packed = tuple[tuple[tuple[Any, ...], ...], tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request that a worker has looked at: what its peers keep of it. `Packed` is how a prompt travels."""
+    """A request that a worker has looked at: what its peers keep of it. `Packed` is how a prompt travels.
+
+    ``given`` is the name that its caller used. Whoever hears of it finds the template as if it had come
+    there: so all know the same of what comes again, and look for it in the same place.
+    """
 
     tenant: str
-    family: str
+    given: str | None
     id: str
     model: str
     upstream: str
@@ -120,11 +124,13 @@ class PeerObserver(Observer):
         """Know a request that a peer has looked at."""
         route = (seen.upstream, seen.model)
         prompt = _unpacked(seen.prompt)
-        known = self._history.same_beginning(seen.tenant, seen.family, prompt, route)
+        family = self._templates.name(seen.tenant, seen.given, prompt).family
+        self._tell_learned()
+        known = self._history.same_beginning(seen.tenant, family, prompt, route)
         if known is not None:
             prompt = share_texts(prompt, known.prompt)
-        theirs = _Theirs(seen.tenant, seen.family, seen.id, prompt, *reversed(route), seen.received_at)
-        self._history.add(seen.tenant, seen.family, theirs)
+        theirs = _Theirs(seen.tenant, family, seen.id, prompt, *reversed(route), seen.received_at)
+        self._history.add(seen.tenant, family, theirs)
         self._theirs[seen.id] = theirs
 
     def settled(self, settled: Settled) -> None:
@@ -156,12 +162,15 @@ class PeerObserver(Observer):
 
     def _observe(self, call: Call) -> Sight:
         sight = super()._observe(call)
-        for template in self._templates.take_learned():
-            self._tell(Kind.LEARNED, template)
+        self._tell_learned()
         if (entry := sight.entry) is not None:
             told = (entry.id, entry.model, entry.upstream, entry.received_at, _packed(entry.prompt))
-            self._tell(Kind.SEEN, Seen(call.tenant, sight.name.family, *told))
+            self._tell(Kind.SEEN, Seen(call.tenant, call.template, *told))
         return sight
+
+    def _tell_learned(self) -> None:
+        for template in self._templates.take_learned():
+            self._tell(Kind.LEARNED, template)
 
     def _settle(self, observation: Observation, outcome: Outcome) -> None:
         super()._settle(observation, outcome)

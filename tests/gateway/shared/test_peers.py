@@ -16,6 +16,7 @@ from promptcache_gateway.shared.observer import Known, PeerObserver
 from promptcache_gateway.store import Store
 from promptcache_gateway.traffic_metrics import LineFigures, Traffic, added_up
 from tests.gateway.observe.scenes import Stage, chat, outcome, rules_text
+from tests.gateway.observe.test_lodgers import prose
 from tests.gateway.store.records import record
 
 if TYPE_CHECKING:
@@ -119,6 +120,29 @@ def test_an_earlier_answer_is_known_by_its_id_at_every_worker(pair: Pair) -> Non
 def test_a_worker_that_came_later_does_not_call_a_request_the_first(pair: Pair) -> None:
     pair.stages[0].observer.welcome(Known((), (), others_served=True))
     assert pair.send(0, chat(rules_text(), "hi")).diagnosis.cause != "PC801"
+
+
+def test_what_comes_again_is_known_to_all_workers(pair: Pair) -> None:
+    """Agents with a common policy that are served by now this worker, now that, with a clock in front."""
+    names = []
+    for at in range(24):
+        system = f"It is 10:{at:02}:00. {prose(1_500, at % 4)}{prose(4_000, 'policy')}"
+        found = pair.send(at * 7 // 3 % 2, chat(system, f"question {at}"))
+        assert found.diagnosis.cause == "PC101" or (at < 4 and found.diagnosis.cause == "PC801")
+        names.append(found.template)
+    assert len(set(names[-4:])) == 4
+    heads = [next(iter(stage.observer._templates._tenants.values())).heads for stage in pair.stages]
+    assert heads[0].signatures == heads[1].signatures
+    assert len(heads[0].lodgers) == len(heads[1].lodgers)
+
+
+def test_a_callers_name_and_a_rename_hold_for_what_a_peer_saw(pair: Pair) -> None:
+    pair.send(0, chat(f"It is 10:00:01. {rules_text()}", "hi"), template="support")
+    learned = pair.send(1, chat(rules_text(60), "hi")).template
+    for stage in pair.stages:
+        stage.observer.rename("default", learned, "support")
+    found = pair.send(1, chat(f"It is 10:00:02. {rules_text()}", "hi"), template="support")
+    assert (found.template, found.diagnosis.cause) == ("support", "PC101")
 
 
 # --- the parent ---
