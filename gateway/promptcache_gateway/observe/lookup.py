@@ -144,18 +144,23 @@ def _best(row: Row, prompt: Prompt, route: tuple[str, str], not_before: float, a
         known = [entry for entry in holders if entry is not None]
         return next((entry for entry in known if entry.lives(not_before, at)), known[0])
     siblings = _same_conversation(row, prompt, depth)
-    return max(
-        siblings or _candidates(row, prompt, depth),
-        key=lambda entry: (
+    ranks = [
+        (
             common_depth(entry.prompt.masked, prompt.masked),
             common_depth(entry.prompt.exact, prompt.exact),
             _overlap(entry.prompt, prompt) if siblings else 0,
             _shared_chars(entry.prompt, prompt, depth),
-            _same_instructions(entry.prompt, prompt),
-            entry.route == route,
-            entry.lives(not_before, at),
-            entry.received_at,
-        ),
+            entry,
+        )
+        for entry in siblings or _candidates(row, prompt, depth)
+    ]
+    highest = max(rank[:-1] for rank in ranks)
+    equal = [rank[-1] for rank in ranks if rank[:-1] == highest]
+    if len(equal) > 1 and highest[0] < prompt.head:  # what differs may stand in another place
+        same = [_same_instructions(entry.prompt, prompt) for entry in equal]
+        equal = [entry for entry, count in zip(equal, same, strict=True) if count == max(same)]
+    return max(
+        equal, key=lambda entry: (entry.route == route, entry.lives(not_before, at), entry.received_at)
     )
 
 
