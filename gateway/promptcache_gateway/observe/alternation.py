@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.comparison import compare
-from promptcache_gateway.observe.marked import marks_of
+from promptcache_gateway.observe.marked import is_marked_behind
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.comparison import Comparison
@@ -41,8 +41,8 @@ def in_another_form(
         found = compare(comparison.later, own, route, masker)
         if found is None or not found.broken or found.matching_bytes <= found.living_bytes:
             continue
-        if marked_only and max(marks_of(other.prompt), default=found.depth) < found.depth:
-            continue  # nothing was kept where they part
+        if marked_only and not is_marked_behind(found):
+            continue  # nothing was kept behind where they part
         codes = found.divergence.causes
         if codes and (_is_continued(other.prompt, comparison.later) or _FORM_ONLY.issuperset(codes)):
             return own, found

@@ -74,8 +74,13 @@ def breaks_behind_marks(evidence: Evidence) -> bool:
     comparison = evidence.comparison
     if comparison is None or not evidence.rules.marked_only:
         return False
+    return bool(marks_of(comparison.earlier)) and not is_marked_behind(comparison)
+
+
+def is_marked_behind(comparison: Comparison) -> bool:
+    """Whether the predecessor marked anything behind where they part that the request could have read."""
     marks = marks_of(comparison.earlier)
-    return bool(marks) and not any(at >= comparison.depth and _recurs(comparison, at) for at in marks)
+    return any(at >= comparison.depth and _recurs(comparison, at) for at in marks)
 
 
 def _recurs(comparison: Comparison, mark: int) -> bool:

@@ -29,6 +29,8 @@ _SHORT_BYTES = 8_192  # a longer rest says little about what stands before it, a
 _CLOSING_TOKENS = 3.0  # of the answer's opening, as a rule
 _SOME_SHARE = 0.7  # of the tokens, up to which the whole says little of a stretch: the rest may be dense
 _MOST_SHARE = 0.9  # and from which it says nearly all
+_ALIKE = 0.9  # of another model's count, where the two count such text alike
+_LEAST_ALIKE = 0.5  # of its tokens to a byte: a model with fewer counts otherwise
 _LONG_BYTES = 65_536  # and of this length it is not worth the time to look at it
 
 
@@ -175,9 +177,27 @@ class Ruler:
                 yield exactly(peer.prompt_tokens) - Tape(peer.prompt).between(place)
         if not is_edited_by_provider(self._prompt):
             yield Extent(self._between(0, place).least, ANY.most)
+        end, least = self._counted_otherwise
+        if end:
+            missing = self._between(place, end).most if place < end else 0.0
+            yield Extent(max(0.0, least - missing), ANY.most)
 
     def _between(self, start: int, end: int) -> Extent:
         return self._tape.between(start, end) if end - start <= _LONG_BYTES else ANY
+
+    @cached_property
+    def _counted_otherwise(self) -> tuple[int, float]:
+        """Where an earlier request to another model ended that all of this one goes on from, and how many
+        tokens that are here at least; 0 where there is none, or most of this request is new."""
+        best = None if self._match is None else self._match.predecessor
+        if best is None or self._comparison is None or best.model == self._model or not best.prompt_tokens:
+            return 0, 0.0
+        end = best.prompt.offsets[-1]
+        whole = self._whole and is_whole(best.prompt) and end <= self._comparison.shared_bytes
+        if not whole or 2 * end < self._prompt.total_bytes or is_edited_by_provider(self._prompt):
+            return 0, 0.0
+        share = (self._total / self._prompt.total_bytes) / (best.prompt_tokens / end)
+        return (end, _ALIKE * min(share, 1.0) * best.prompt_tokens) if share >= _LEAST_ALIKE else (0, 0.0)
 
     @cached_property
     def _peers(self) -> tuple[tuple[Entry, int], ...]:

@@ -61,3 +61,25 @@ def test_a_conversation_that_comes_back_much_later_pays_for_the_way_between() ->
     back = stage.send({**chat(rules_text(30), *TALK), "model": "model-A"}).diagnosis
     assert (back.cause, back.attribution) == ("PC503", "caller")
     assert back.lost_tokens
+
+
+@pytest.mark.parametrize("words", [4, 100, 400])
+def test_a_short_conversation_that_changes_its_model_is_known_by_what_the_other_one_counted(
+    words: int,
+) -> None:
+    stage = Stage(Provider())
+    talk = ["Where is parcel 17?", "It is in Kiel and comes tomorrow.", "word " * words]
+    stage.send({**chat(rules_text(60), talk[0]), "model": "model-A"})
+    found = stage.send({**chat(rules_text(60), *talk), "model": "model-B"}).diagnosis
+    assert stage.records[0].prompt_tokens is not None
+    assert stage.records[0].prompt_tokens < 1_250
+    assert (found.cause, found.attribution) == ("PC503", "caller")
+    assert found.lost_tokens
+
+
+def test_what_is_mostly_new_may_be_counted_otherwise() -> None:
+    stage = Stage(Provider())
+    talk = ["Where is parcel 17?", "It is in Kiel and comes tomorrow.", "word " * 2_000]
+    stage.send({**chat(rules_text(60), talk[0]), "model": "model-A"})
+    found = stage.send({**chat(rules_text(60), *talk), "model": "model-B"}).diagnosis
+    assert (found.cause, found.attribution) == (None, "unknown")
