@@ -12,7 +12,8 @@ __all__ = ["is_beside_the_product"]
 
 _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|fixtures?|examples?|demos?|samples?|scripts?|benchmarks?|bench|evals?"
-    r"|evaluations?|notebooks?|tutorials?|docs?|cookbooks?|playground|experiments?|quickstarts?|e2e)/"
+    r"|evaluations?|notebooks?|tutorials?|docs?|cookbooks?|playground|experiments?|quickstarts?|e2e"
+    r"|[\w-]+[_-](?:demos?|examples?|tutorials?))/"
     r"|(?:^|/)(?:test_|example|demo|bench|conftest|quickstart|try_)[^/]*$"
     r"|(?:_test|_demo|_example|\.test|\.spec)\.\w+$|\.ipynb$",
     re.IGNORECASE,

@@ -359,3 +359,35 @@ export async function ask(session: any, user: string, text: string) {{
 }}
 """
     assert [(code, severity) for code, severity, _ in _found(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("listed", "severity"),
+    [
+        (
+            "{ role: 'system', content: SYSTEM }, ...history.slice(-8), { role: 'user', content: q.trim() }",
+            ERROR,
+        ),
+        (
+            "{ role: 'system', content: SYSTEM }, ...history.slice(-8).map((m) => m), { role: 'user', content: q }",
+            ERROR,
+        ),
+        (
+            "{ role: 'system', content: SYSTEM }, ...history.slice(-60), { role: 'user', content: q }",
+            Severity.INFO,
+        ),
+        (
+            "{ role: 'system', content: SYSTEM }, ...history.slice(-8), { role: 'user', content: 'Any questions?' }",
+            WARNING,
+        ),
+        ("...history.slice(-8), { role: 'user', content: q }", WARNING),
+    ],
+)
+def test_a_window_behind_the_system_prompt_and_in_front_of_the_question(listed, severity):
+    text = f"""
+export async function POST(q: string, history: Message[]) {{
+  const messages = [{listed}];
+  return openai.chat.completions.create({{ model: "m", messages }});
+}}
+"""
+    assert [(code, found) for code, found, _ in _found(text) if code == "PC501"] == [("PC501", severity)]

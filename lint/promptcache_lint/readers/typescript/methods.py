@@ -182,9 +182,7 @@ def _of_thing(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Va
     if receiver.traits or receiver.type == "Date":
         written = date_method(name, receiver, made.values, label, machine.vocabulary)
         if written is not None:
-            if receiver.settled and not receiver.traits and isinstance(written, Thing):
-                return replace(written, settled=True)
-            return written
+            return _lasting(written, receiver)
     if name in _ADDING and made.arguments:
         return _added(machine, made, receiver, frame)
     if name == "join":
@@ -199,6 +197,12 @@ def _of_thing(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Va
             label, tuple(dict.fromkeys((*receiver.traits, *given))), receiver.type, settled=receiver.settled
         )
     return None
+
+
+def _lasting(written: Value, receiver: Thing) -> Value:
+    """What is written of a time, which lasts as that does."""
+    lasts = receiver.settled and not receiver.traits
+    return replace(written, settled=True) if lasts and isinstance(written, Thing) else written
 
 
 def _added(machine: Machine, made: Call, receiver: Thing, frame: Frame) -> Value:

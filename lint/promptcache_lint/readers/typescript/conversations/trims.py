@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.stores import hands_out, is_length
+from promptcache_lint.readers.stores import MANY_RUNS, hands_out, is_length
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.names import around, function_of
 from promptcache_lint.readers.typescript.module import FUNCTIONS
@@ -31,6 +31,9 @@ _FROM_END = re.compile(r"-(?P<count>[\w.$]+)|(?:Math\.max\(0,)?[\w.$]+\.length-(
 _FIRST_TEST = re.compile(r"(?:\[0\]|\.at\(0\))[!?]*\.(?:role|type)|isSystem|first\w*\.role", re.IGNORECASE)
 """What goes is the system message, or a result that a cut has left without its call: no turn is lost."""
 _DRAINED = re.compile(r"\(?[\w.$]+\.length(?:>0)?\)?")
+_FIRST = re.compile(r"""\brole["']?\s*:\s*["'](?:system|developer)["']""")
+_LAST = re.compile(r"""\brole["']?\s*:\s*["']user["']""")
+_WRITTEN = re.compile(r"""\bcontent["']?\s*:\s*["']""")
 _BULK = 8
 _MOST_MESSAGES = 300
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
@@ -69,8 +72,39 @@ def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
         holder = inner.child_by_field_name("object") if inner is not None else None
     key = facts.names.key(holder)
     if key is not None and facts.is_conversation(holder):
-        severity = Severity.ERROR if facts.lives(key, node) else Severity.WARNING
-        yield facts.practice("PC501", severity, node, _SAYS)
+        sure = facts.lives(key, node) or _is_between(node, facts)
+        severity = Severity.ERROR if sure else Severity.WARNING
+        yield facts.practice("PC501", Severity.INFO if _is_long(node, facts) else severity, node, _SAYS)
+
+
+def _is_long(node: Node, facts: Facts) -> bool:
+    """Whether a window is so long that few conversations ever reach its end."""
+    said = re.sub(r"\D", "", facts.names.text(_arguments(node)[0]))
+    return said.isdecimal() and int(said) >= MANY_RUNS
+
+
+def _is_between(node: Node, facts: Facts) -> bool:
+    """Whether a window stands behind the system prompt and in front of the newest message of one request."""
+    at = node
+    for outer in around(node):
+        if outer.type == "spread_element":
+            at = outer
+        elif outer.type == "array" and at.type == "spread_element":
+            items = [child for child in outer.named_children if child.type != "comment"]
+            place = items.index(at)
+            first, last = items[0], items[-1]
+            between = 0 < place < len(items) - 1
+            return between and _says(first, _FIRST, facts) and _says(last, _LAST, facts)
+        elif outer.type not in {"call_expression", "member_expression", "parenthesized_expression"}:
+            return False
+    return False
+
+
+def _says(node: Node, role: re.Pattern[str], facts: Facts) -> bool:
+    """Whether a message is of a role, and is not a question that the source writes out."""
+    text = facts.names.text(node)
+    asks = _WRITTEN.search(text) is not None and role is _LAST
+    return node.type == "object" and role.search(text) is not None and not asks
 
 
 def _arguments(node: Node) -> list[Node]:
