@@ -19,6 +19,7 @@ _USAGE_KEYS = ("usage", "usageMetadata", "usage_metadata", "meta_info")
 _CARRIERS = ("response", "message", "metadata", "x_groq")  # events of OpenAI, Anthropic, Bedrock, Groq
 _OTHER_MODELS = ("advisor_message",)  # iterations billed at another model's price
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
+_LARGEST_EXACT = 2**53
 _ADMIN = frozenset({"input_uncached_tokens", "input_cache_write_30m_tokens", "input_cache_write_12h_tokens"})
 _BEDROCK = frozenset({"inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"})
 _TELLING = frozenset(
@@ -294,6 +295,8 @@ def _int(raw: Mapping[str, Any], *keys: str) -> int | None:
             continue
         if (type(value) is int or (isinstance(value, int) and not isinstance(value, bool))) and value >= 0:
             return value
+        if type(value) is float and 0 <= value <= _LARGEST_EXACT and value.is_integer():
+            return int(value)  # tables write whole numbers so, where some of a column are missing
     return None
 
 

@@ -26,6 +26,7 @@ _TIME = ("time", "timestamp", "received_at", "start_time", "startTime", "created
 _SESSION = ("session_id", "sessionId", "session", "conversation_id", "conversation", "thread_id", "chat_id")
 _SESSIONS = frozenset(_SESSION)
 _FAILED = 400
+_MOST_TOKENS = 10**9
 
 
 def read_counts(entry: Mapping[str, Any], usage: Usage | None = None, **known: Any) -> LoggedExchange | None:
@@ -37,7 +38,7 @@ def read_counts(entry: Mapping[str, Any], usage: Usage | None = None, **known: A
         known: what a format knows of the request (`LoggedExchange`'s attributes).
 
     Raises:
-        NotUnderstoodError: one of its counts is negative, so that none of them is believed.
+        NotUnderstoodError: one of its counts is negative or absurd, so that none of them is believed.
     """
     told = usage if usage is not None else Usage.from_response(entry)
     flat = _flat(entry)
@@ -45,9 +46,11 @@ def read_counts(entry: Mapping[str, Any], usage: Usage | None = None, **known: A
     found = _with_usage(found, usage)
     if found.total_input is None and found.read is None and found.write is None:
         return None
-    for count in (found.total_input, found.uncached, found.read, found.write, *told.raw.values()):
-        if isinstance(count, int) and count < 0:
-            raise NotUnderstoodError("a count of tokens is negative; its usage is not believed")
+    counts = (found.total_input, found.uncached, found.read, found.write)
+    if any(isinstance(count, int) and count < 0 for count in (*counts, *told.raw.values())):
+        raise NotUnderstoodError("a count of tokens is negative; its usage is not believed")
+    if any(count is not None and count > _MOST_TOKENS for count in counts):
+        raise NotUnderstoodError("a count of tokens is beyond any prompt's; its usage is not believed")
     time = known.pop("time", None)
     time = read_time(first_of(entry, *_TIME)) if time is None else time
     model = text_of(known.pop("model", None)) or found.model or ""

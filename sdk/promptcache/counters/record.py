@@ -19,6 +19,7 @@ _IDENTITY = ("body_sha", "sha_prefix", "prefix_sha", "sha")
 _ROUTE = ("route", "backend", "replica", "account")
 _KEY = ("cache_key", "prompt_cache_key", "cache_salt", "salt", "tenant")
 _STEP = ("step", "block_size")
+_LARGEST_EXACT = 2**53
 _LABELS = frozenset(
     {
         *("t", "start_s", "first_byte_s", "end_s", "ttl_s", "append_only", "marks_at_tokens"),
@@ -121,6 +122,8 @@ def _count(line: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
         value = line.get(name)
         if value is not None and isinstance(value, int) and not isinstance(value, bool):
             return value
+        if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT:
+            return int(value)  # as tables write whole numbers
     return None
 
 

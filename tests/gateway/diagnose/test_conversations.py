@@ -159,6 +159,24 @@ def test_negative_counts_are_told_and_not_added(
     assert told["bad"] == [{"line": 1, "problem": "a count of tokens is negative; its usage is not believed"}]
 
 
+@pytest.mark.parametrize("tokens", [2_000, 2_000.0])
+def test_whole_numbers_are_counts_however_a_table_writes_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tokens: float
+) -> None:
+    usage = {"prompt_tokens": tokens, "prompt_tokens_details": {"cached_tokens": tokens / 2}}
+    flat = {"prompt_tokens": tokens, "cached_tokens": tokens / 2}
+    entries = [{"model": "gpt-4o", "time": START, **one} for one in ({"usage": usage}, flat)]
+    _, told = diagnose(tmp_path, capsys, entries)
+    assert (told["total"]["prompt_tokens"], told["total"]["cached_tokens"]) == (4_000, 2_000)
+
+
+def test_absurd_counts_are_not_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    usage = {"prompt_tokens": 9 * 10**18, "prompt_tokens_details": {"cached_tokens": 9 * 10**18}}
+    _, told = diagnose(tmp_path, capsys, [{"model": "gpt-4o", "usage": usage}, openai(3_000, 2_048, 1)])
+    assert told["total"]["prompt_tokens"] == 3_000
+    assert "beyond any prompt's" in told["bad"][0]["problem"]
+
+
 TITLES = (("gpt-4o-mini", 300, 0), ("gpt-4o-mini", 5_000, 0), ("gpt-4o", 900, 0), ("gpt-4o", 1_024, 1_024))
 
 

@@ -174,8 +174,8 @@ def _usage(entry: Mapping[str, Any]) -> Usage | None:
 
 def _count(details: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     value = first_of(details, *names)
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        return int(value[:_DIGITS])  # a database's wide integers are exported as texts
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS:
+        return int(value)  # a database's wide integers are exported as texts
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
