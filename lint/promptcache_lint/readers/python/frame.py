@@ -79,6 +79,8 @@ class Frame:
     def store(self, name: str, value: Value) -> None:
         """Bind a name, whose attributes stay what they are."""
         self.names[name] = value
+        if "." not in name:
+            return
         owner, dot, _ = name.rpartition(".")
         while dot:
             self.owners.add(owner)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Place, Source
+from promptcache_lint.readers.python.hinting import hands_itself_on
 from promptcache_lint.readers.python.walking import kinds_of, nodes_of, stored_among
 
 if TYPE_CHECKING:
@@ -58,6 +59,11 @@ class Function:
         start = source.offset(self.node.lineno, 1)
         before, after = source.offset(first, 1) - start, source.offset(last + 1, 1) - start
         return self.text[:before] + self.text[after:]
+
+    @cached_property
+    def hands_itself_on(self) -> bool:
+        """Whether a method gives its object to somebody else."""
+        return hands_itself_on(self.code)
 
     @cached_property
     def parameters(self) -> tuple[tuple[ast.arg, ast.expr | None], ...]:

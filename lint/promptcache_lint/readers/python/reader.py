@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import tokenize
 from contextlib import suppress
@@ -36,7 +37,7 @@ class PythonReader:
         program = machine.program
         module = program.known(file.path, file.source)
         if program.moves_on(file.path) and module is None:
-            machine.forget()  # imports stay in a package, mostly
+            _begin_anew(machine)  # imports stay in a package, mostly
         if module is None:
             text = file.source.text
             hinted = may_hold_prompt(text) if file.asked else is_about_prompts(text)
@@ -65,13 +66,19 @@ def _machine(workspace: Workspace) -> Interpreter:
     """The interpreter that all files of a run share, so that a module imported by many is run once."""
     machine = workspace.shared.get("python")
     if isinstance(machine, Interpreter) and machine.is_full:
-        machine.forget()
+        _begin_anew(machine)
     if not isinstance(machine, Interpreter):
         sinks = Sinks()
         machine = Interpreter(Program(workspace), workspace.vocabulary, sinks)
         sinks.machine = machine
         workspace.shared["python"] = machine
     return machine
+
+
+def _begin_anew(machine: Interpreter) -> None:
+    """Let a machine forget all. Frames and functions in them refer to each other, and hold whole modules."""
+    machine.forget()
+    gc.collect()
 
 
 def _prompts(module: Module, machine: Interpreter) -> list[Prompt]:

@@ -14,7 +14,6 @@ from promptcache_lint.readers.python.hinting import (
     LIKELY_SOURCES,
     SURE_SOURCES,
     gives_text,
-    hands_itself_on,
     has_source,
     keeps_text,
     may_hold_prompt,
@@ -158,7 +157,7 @@ class Relevance:
         if function in seen or len(seen) > _MOST_ASKED:
             return len(seen) > _MOST_ASKED
         seen.add(function)
-        if not self.words(function).isdisjoint(attributes) or hands_itself_on(function.code):
+        if not self.words(function).isdisjoint(attributes) or function.hands_itself_on:
             return True
         return any(self._reads_any(called, attributes, seen) for called in self.called(function))
 
