@@ -14,6 +14,7 @@ import pytest
 from promptcache_gateway.arguments import parse_arguments
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.tenancy import TenantLimits
+from promptcache_gateway.tenancy.cli import main as keys_command
 from tests.gateway.mock_upstream import MockUpstream, wait_until
 from tests.gateway.serving import serve
 
@@ -81,7 +82,7 @@ def test_what_the_traffic_does_is_counted(mock: MockUpstream, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["promptcache.service", "Containerfile"])
-def test_the_commands_in_the_deployment_files_are_ones(name: str) -> None:
+def test_the_commands_in_the_deployment_files_are_ones(name: str, tmp_path: Path) -> None:
     text = (FOLDER / name).read_text()
     if name == "Containerfile":
         words = json.loads(re.search(r"^ENTRYPOINT (\[.*\])", text, re.MULTILINE)[1])
@@ -92,6 +93,9 @@ def test_the_commands_in_the_deployment_files_are_ones(name: str) -> None:
         assert len(commands) == 2
     for command in commands:
         parse_arguments(command)
+    (keys,) = re.findall(r"keys (create .*)$", text, re.MULTILINE)
+    assert keys_command(keys.replace("/var/lib/promptcache", str(tmp_path)).split()) == 0
+    assert (tmp_path / "keys.json").exists()
 
 
 def test_systemd_finds_no_fault_with_the_unit(tmp_path: Path) -> None:
