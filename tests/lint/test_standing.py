@@ -96,10 +96,21 @@ def test_a_program_that_nowhere_asks_a_model_has_no_error(tree, call, severity):
     assert found() == {("PC101", severity)}
 
 
-@pytest.mark.parametrize("name", ["tests__app_dot_py", "examples__app_dot_py", "demo_dot_py"])
-def test_what_stands_beside_the_product_has_no_error(tree, name):
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("tests__app_dot_py", {("PC101", "info")}),
+        ("test_app_dot_py", {("PC101", "info")}),
+        ("docs__guide__app_dot_py", {("PC101", "info")}),
+        ("examples__app_dot_py", {("PC101", "warning")}),
+        ("chat_demo__app_dot_py", {("PC101", "warning")}),
+        ("demo_dot_py", {("PC101", "warning")}),
+        ("latest__app_dot_py", {("PC101", "error")}),
+    ],
+)
+def test_what_stands_beside_the_product_has_no_error(tree, name, told):
     tree(**{name: SENDS.replace("{call}", "chat.completions.create")})
-    assert found() == {("PC101", "warning")}
+    assert found() == told
 
 
 def test_a_prompt_is_as_grave_where_it_is_written_as_where_it_is_sent(tree):
