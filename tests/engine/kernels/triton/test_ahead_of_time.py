@@ -13,7 +13,7 @@ import torch
 if importlib.util.find_spec("triton") is None or os.environ.get("TRITON_INTERPRET") == "1":
     pytest.skip("Triton is not installed, or interprets in this process", allow_module_level=True)
 
-from promptcache_engine.kernels.triton import shipped
+from promptcache_engine.kernels.triton import shipped, tiles
 from promptcache_engine.kernels.triton.ahead import compile_ahead
 from promptcache_engine.kernels.triton.launch import Target
 
@@ -104,6 +104,17 @@ def test_rows_compile_without_spills(coding: torch.dtype) -> None:
 def test_the_others_compile_without_spills(target: Target) -> None:
     for each in shipped.other_launches(torch.bfloat16):
         check(each, target)
+
+
+def test_devices_of_12_take_the_tiles_of_8() -> None:
+    """Their products are those of 8.0: with the tiles of 9.0 and 10.0 they spilled."""
+    choices = (tiles.extend_tiles, tiles.divided_tiles, tiles.decode_tiles, tiles.deterministic_tiles)
+    shapes = [(padded, size, coded) for padded in (64, 128, 256) for size in (2, 4) for coded in (0, 1, 2)]
+    for choose in choices:
+        for shape in shapes:
+            assert choose(Target("cuda", 120), *shape) == choose(Target("cuda", 80), *shape)
+    of_8, of_10, of_10_3 = (tiles.extend_tiles(Target("cuda", arch), 128, 2, 0) for arch in (80, 100, 103))
+    assert of_10 == of_10_3 != of_8
 
 
 def test_every_operation_is_among_the_shipped() -> None:
