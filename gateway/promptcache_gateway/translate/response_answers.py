@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.translate.counts import responses_usage
 from promptcache_gateway.translate.events import named_event
-from promptcache_gateway.translate.message_answers import texts_of, thought_of
+from promptcache_gateway.translate.message_answers import thought_of
+from promptcache_gateway.translate.response_items import (
+    SAID,
+    call_item,
+    message_item,
+    text_part,
+    thought_item,
+    thought_part,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,9 +82,9 @@ def to_response(
     output: list[dict[str, Any]] = []
     if thought := thought_of(message):
         output.append(thought_item(f"rs_{suffix}", [thought_part(thought)]))
-    texts = texts_of(message)
-    if texts or not message.get("tool_calls"):
-        output.append(message_item(f"msg_{suffix}", [text_part("".join(texts))]))
+    parts = [SAID[kind].part(text) for kind, text in _said(message)]
+    if parts or not message.get("tool_calls"):
+        output.append(message_item(f"msg_{suffix}", parts or [text_part("")]))
     for number, call in enumerate(message.get("tool_calls") or ()):
         function = call.get("function") or {}
         item = call_item(f"fc_{suffix}_{number}", call.get("id"), function.get("name"))
@@ -86,6 +93,12 @@ def to_response(
     ended = finished({**frame, "model": model}, output, choice.get("finish_reason"))
     ended |= {name: ids for name, ids in token_ids(answer, choice) if ids is not None}
     return kept({**ended, "usage": responses_usage(Usage.from_response(answer))}, keep)
+
+
+def _said(message: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a chat's message, or a piece of one, says, and what it says instead, each with its part's type."""
+    told = (("output_text", message.get("content")), ("refusal", message.get("refusal")))
+    return [(kind, text) for kind, text in told if isinstance(text, str) and text]
 
 
 def token_ids(
@@ -111,55 +124,6 @@ def finished(frame: Mapping[str, Any], output: list[dict[str, Any]], reason: obj
 def last_status(reason: object) -> str:
     """The status of a response's last item, which is what was being written when it ended."""
     return "incomplete" if str(reason) in _INCOMPLETE else "completed"
-
-
-def message_item(name: str, content: list[dict[str, Any]], status: str = "completed") -> dict[str, Any]:
-    """An output item that holds text."""
-    return {"id": name, "type": "message", "role": "assistant", "status": status, "content": content}
-
-
-def text_part(text: str) -> dict[str, Any]:
-    """A part of a message item."""
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-
-
-def thought_item(name: str, content: list[dict[str, Any]], status: str = "completed") -> dict[str, Any]:
-    """An output item that holds what the model thought, as it said it: unsealed."""
-    return {"id": name, "type": "reasoning", "summary": [], "status": status, "content": content}
-
-
-def thought_part(text: str) -> dict[str, Any]:
-    """A part of a reasoning item."""
-    return {"type": "reasoning_text", "text": text}
-
-
-def call_item(name: str, call_id: object, function: object) -> dict[str, Any]:
-    """An output item that calls a function, before its arguments."""
-    return {
-        "id": name,
-        "type": "function_call",
-        "call_id": call_id or name,
-        "name": function or "",
-        "arguments": "",
-        "status": "in_progress",
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """How one kind of text item is called in events, and made."""
-
-    prefix: str
-    event: str
-    item: Callable[[str, list[dict[str, Any]], str], dict[str, Any]]
-    part: Callable[[str], dict[str, Any]]
-    more: Mapping[str, Any]
-
-
-_SAID = {
-    "message": _Said("msg", "response.output_text", message_item, text_part, {"logprobs": []}),
-    "reasoning": _Said("rs", "response.reasoning_text", thought_item, thought_part, {}),
-}
 
 
 def kept(response: dict[str, Any], keep: Keep | None) -> dict[str, Any]:
@@ -202,8 +166,8 @@ class ResponseEvents:
                     self.held += _ID * len(ids)
             delta = choice.get("delta") or {}
             if thought := thought_of(delta):
-                out.append(self._piece("reasoning", thought))
-            out.extend(self._piece("message", text) for text in texts_of(delta))
+                out.append(self._piece("reasoning_text", thought))
+            out.extend(self._piece(kind, text) for kind, text in _said(delta))
             out.extend(self._call(call) for call in delta.get("tool_calls") or ())
             if choice.get("finish_reason") is not None:
                 self._reason = choice["finish_reason"]
@@ -242,8 +206,9 @@ class ResponseEvents:
 
     def _piece(self, kind: str, text: str) -> bytes:
         """A piece of what is said or thought; what else was open ends."""
-        out = b"" if self._open is None or self._output[self._open]["type"] == kind else self._close_open()
-        said = _SAID[kind]
+        said, out = SAID[kind], b""
+        if self._open is not None and self._output[self._open]["content"][0]["type"] != kind:
+            out = self._close_open()
         if self._open is None:
             self._open = len(self._output)
             item = said.item(f"{said.prefix}_{self._suffix}_{self._open}", [], "in_progress")
@@ -261,10 +226,11 @@ class ResponseEvents:
         at, self._open = self._open, None
         item = self._output[at]
         item["status"] = status
-        item["content"][0]["text"] = self._gathered(at)
-        part, place, said = item["content"][0], self._place(at), _SAID[item["type"]]
+        part, place = item["content"][0], self._place(at)
+        said = SAID[part["type"]]
+        part[said.field] = self._gathered(at)
         return (
-            self._event(f"{said.event}.done", **place, text=part["text"], **said.more)
+            self._event(f"{said.event}.done", **place, **{said.field: part[said.field]}, **said.more)
             + self._event("response.content_part.done", **place, part=part)
             + self._event("response.output_item.done", output_index=at, item=item)
         )

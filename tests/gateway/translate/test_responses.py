@@ -194,6 +194,28 @@ def test_only_the_item_that_was_being_written_is_incomplete() -> None:
     assert done_item["item"]["status"] == response["response"]["output"][0]["status"] == "incomplete"
 
 
+def test_what_is_said_instead_of_an_answer_is_a_refusal() -> None:
+    """Else a client that expects JSON would take it for an answer."""
+    part = {"type": "refusal", "refusal": "I will not."}
+    made = to_response({"choices": [{"message": {"content": None, "refusal": "I will not."}}]}, frame())
+    assert [item["content"] for item in made["output"]] == [[part]]
+    translator = ResponseEvents(frame())
+    deltas = [
+        {"role": "assistant", "content": "", "refusal": None},
+        {"refusal": "I "},
+        {"refusal": "will not."},
+    ]
+    chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    events = list(read_events(b"".join(map(translator.take, chunks)) + translator.end(Usage.unreported())))
+    told = [(event["type"], event.get("delta") or event.get("refusal")) for event in events[4:7]]
+    assert told == [
+        ("response.refusal.delta", "I "),
+        ("response.refusal.delta", "will not."),
+        ("response.refusal.done", "I will not."),
+    ]
+    assert [item["content"] for item in events[-1]["response"]["output"]] == [[part]]
+
+
 def test_events_tell_the_same() -> None:
     translator = ResponseEvents(frame())
     out = b"".join(translator.take(chunk) for chunk in CHUNKS) + translator.end(Usage.from_stream(CHUNKS))
