@@ -46,6 +46,18 @@ PROVEN = {
     "a field with a default": "class Clerk:\n    llm: Llm = None\n" + ASKS,
     "from a function that says so": "def made(kind) -> Llm:\n    return KINDS[kind]()\n"
     "class Clerk:\n    def __init__(self, kind):\n        self.llm = made(kind)\n" + ASKS,
+    "from a function that makes one": "def made(kind):\n    llm = Llm()\n    return llm\n"
+    "class Clerk:\n    def __init__(self, kind):\n        self.llm = made(kind)\n" + ASKS,
+    "from a function that makes one of a kind": "def made(kind):\n    if kind:\n        return Slow()\n"
+    "    return Llm()\nclass Clerk:\n    def __init__(self, kind):\n        self.llm = made(kind)\n" + ASKS,
+    "from a method": "class Clerk:\n    def __init__(self):\n        self.llm = self._made()\n"
+    "    def _made(self):\n        return Llm()\n" + ASKS,
+    "made unless it is given": "class Clerk:\n    def __init__(self, llm=None):\n"
+    "        self.llm = llm or Llm()\n" + ASKS,
+    "made if none is given": "class Clerk:\n    def __init__(self, llm=None):\n        if llm is None:\n"
+    "            llm = Llm()\n        self.llm = llm\n" + ASKS,
+    "made where it is used": f"def made():\n    return Llm()\ndef answer(q):\n    system_prompt = {CLOCK}\n"
+    "    return made().chat(system_prompt, q)\n",
     "given to a function": f"def answer(llm: Llm, q):\n    system_prompt = {CLOCK}\n"
     "    return llm.chat(system_prompt, q)\n",
     "a list of messages": "def answer(llm: Llm, history):\n"
@@ -55,6 +67,12 @@ NOT_PROVEN = {
     "of a class that asks no model": GIVEN % "Store" + ASKS,
     "of a class that nobody knows": GIVEN % "Unknown" + ASKS,
     "of no known class": GIVEN.replace(": %s", "") + ASKS,
+    "made unless something else is given": "class Clerk:\n    def __init__(self, llm=None):\n"
+    "        self.llm = llm or Store()\n" + ASKS,
+    "from a function that makes one, or a store": "def made(kind):\n    if kind:\n        return Store()\n"
+    "    return Llm()\nclass Clerk:\n    def __init__(self, kind):\n        self.llm = made(kind)\n" + ASKS,
+    "set to anything later": "class Clerk:\n    def __init__(self):\n        self.llm = Llm()\n"
+    "        self.llm = made(self.llm)\n    def use(self, llm):\n        self.llm = llm\n" + ASKS,
     "of one class or another": GIVEN % "Llm | Store" + ASKS,
     "kept with the object": "class Clerk:\n    def __init__(self, llm: Llm):\n        self.llm = llm\n"
     f"        self.system_prompt = {CLOCK}\n"

@@ -1,7 +1,8 @@
 """The program's own clients: classes that ask a model, where an annotation or a signature names one.
 
 So a prompt that is handed to a method of such a class is followed to the request. An annotation that names
-any other class says nothing here: what its objects hold is not known from their type.
+any other class says nothing here: what its objects hold is not known from their type. Where none is written,
+`made_clients` looks at what is made.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.callees import is_request
+from promptcache_lint.readers.python.made_clients import MadeClients
 from promptcache_lint.readers.python.program import Class
 from promptcache_lint.readers.python.values import Instance, Thing
 from promptcache_lint.readers.python.walking import nodes_of
@@ -35,16 +37,17 @@ class OwnClients:
         self._machine = machine
         self._known: dict[Class, bool] = {}
         self._meant: dict[ast.expr, Instance | None] = {}
+        self._made = MadeClients(machine.program, self._asks, machine.objects.bases)
 
     def forget(self) -> None:
         """Let go of all classes."""
         self._known.clear()
         self._meant.clear()
+        self._made.forget()
 
     def instead(self, value: Value, annotation: ast.expr | None, module: Module) -> Value:
         """A value, or an object of the client that ``annotation`` names where nothing is known of it."""
-        unknown = isinstance(value, Thing) and not value.traits and value.constant in {None, "None"}
-        if not unknown or annotation is None:
+        if annotation is None or not _is_unknown(value):
             return value
         if annotation not in self._meant:
             self._meant[annotation] = None  # what an annotation finds whose meaning is being looked up
@@ -52,18 +55,22 @@ class OwnClients:
         return self._meant[annotation] or value
 
     def returned(self, value: Value, function: Function) -> Value:
-        """The result of a call, or an object of the client that the function's signature names."""
+        """The result of a call, or an object of the client that the function names in its signature, or makes."""
         returns = None if isinstance(function.node, ast.Lambda) else function.node.returns
-        return self.instead(value, returns, function.module)
+        if returns is not None or not _is_unknown(value):
+            return self.instead(value, returns, function.module)
+        made = self._made.made_by(function)
+        return value if made is None else Instance(made)
 
     def field(self, value: Value | None, cls: Class, name: str) -> Value | None:
-        """The value of a class's field, or an object of the client that its annotation names."""
+        """The value of a class's field, or an object of the client that its annotation names, or that it is."""
         for node in cls.node.body:
             match node:
                 case ast.AnnAssign(target=ast.Name(id=target), annotation=annotation) if target == name:
                     found = self.instead(value or Thing(), annotation, cls.module)
                     return found if isinstance(found, Instance) else value
-        return value
+        made = self._made.kept(cls, name) if value is not None and _is_unknown(value) else None
+        return value if made is None else Instance(made)
 
     def _named(self, annotation: ast.expr | None, module: Module) -> Instance | None:
         match annotation:
@@ -94,6 +101,10 @@ class OwnClients:
             own = _may_ask(text) and any(map(_is_request, nodes_of(cls.node)))
             self._known[cls] = own or any(map(self._asks, self._machine.objects.bases(cls)))
         return self._known[cls]
+
+
+def _is_unknown(value: Value) -> bool:
+    return isinstance(value, Thing) and not value.traits and value.constant in {None, "None"}
 
 
 def _may_ask(text: str) -> bool:
