@@ -588,3 +588,21 @@ def test_what_opens_a_spoken_conversation_holds_for_its_turns(name, address, err
     }[name]
     found = lint_text(dedent(text), name, Settings(severity=Severity.ERROR)).findings
     assert bool(found) is error
+
+
+@pytest.mark.parametrize(
+    ("made", "severity"),
+    [("AgentNode", "warning"), ("crews.SubAgent", "warning"), ("ChatRequest", "error"), ("send", "error")],
+)
+def test_messages_that_an_agent_is_made_with_are_kept(made, severity):
+    text = f"""
+    from datetime import datetime
+    from openai import OpenAI
+    def delegate(task):
+        rules = f"It is {{datetime.now()}}. {RULES * 3}"
+        first = {{"role": "user", "content": task}}
+        talk = {made}(messages=[{{"role": "system", "content": rules}}, first])
+        return OpenAI().chat.completions.create(model="m", messages=talk.messages)
+    """
+    found = lint_text(dedent(text), "agent.py", Settings()).findings
+    assert [(finding.code, str(finding.severity)) for finding in found] == [("PC101", severity)]

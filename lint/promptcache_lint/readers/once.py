@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from promptcache_lint.rulebook import in_words
 
-__all__ = ["opens_session", "says_session", "sets_up"]
+__all__ = ["is_kept", "opens_session", "says_session", "sets_up"]
 
 _KEPT_THING = (
     r"(?:agents?|chains?|graphs?|bots?|chatbots?|sessions?|conversations?|history|assistants?|threads?|apps?|servers?|"
@@ -24,6 +24,10 @@ _SETS_UP = re.compile(
     rf"(?:_from_\w+|_async)?"
 )
 
+_LIVES = re.compile(
+    r"(?:\w+_)?(?:agents?|sub_?agent|bot|assistant|session|conversation|crew|team|swarm|runner|worker)"
+    r"(?:_(?:node|loop|runner|session|executor|worker|state|context|builder))?"
+)
 _SPOKEN = re.compile(r"\brealtime\.(?:\w+\.)*(?:create|connect)$|\blive\.connect$")
 _SPOKEN_AT = re.compile(
     r"""^\W*(?:(?:https?|wss?)://|[\w$./{}-]*/)[^"'`\s]*realtime/(?:sessions|client_secrets)|realtime\?model="""
@@ -38,6 +42,12 @@ def sets_up(function: str) -> bool:
     return function in {"__init__", "__post_init__", "__new__", "__enter__", "__aenter__"} or (
         _SETS_UP.fullmatch(in_words(function)) is not None
     )
+
+
+@lru_cache(maxsize=8192)
+def is_kept(class_name: str) -> bool:
+    """Whether an object, by its class, lives through the rounds of an agent or a talk: ``AgentNode``."""
+    return class_name[:1].isupper() and _LIVES.fullmatch(in_words(class_name)) is not None
 
 
 def opens_session(function: str, target: str) -> bool:

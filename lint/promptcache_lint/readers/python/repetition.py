@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.aside import is_beside_the_product
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Hole, Stability, Text
-from promptcache_lint.readers.once import opens_session, sets_up
+from promptcache_lint.readers.once import is_kept, opens_session, sets_up
 from promptcache_lint.readers.python.values import Str, map_traits
 
 if TYPE_CHECKING:
@@ -117,6 +117,8 @@ def _is_made_anew(node: ast.AST, frame: Frame, running: list[Function]) -> bool:
         return False
     if any(sets_up(function.name) for function in running):
         return False
+    if _makes_agent(node):
+        return False
     way = _way_to(node, frame.function.node)
     return not any(_keeps(outer, frame.function.node) for outer in way)
 
@@ -165,6 +167,8 @@ def _keeps(outer: ast.AST, function: ast.AST) -> bool:
             return True
         case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _ADDS:
             return not _is_local(owner, function)
+        case ast.Call() if _makes_agent(outer):
+            return True
         case ast.Call(func=ast.Attribute() as called, args=[target, *_]) if opens_session(
             "", _address(target)
         ):
@@ -177,6 +181,15 @@ def _keeps(outer: ast.AST, function: ast.AST) -> bool:
             return True
         case ast.If(test=test):
             return _EMPTY.fullmatch(ast.unparse(test)) is not None
+        case _:
+            return False
+
+
+def _makes_agent(node: ast.AST) -> bool:
+    """Whether a call makes an object that keeps what it is given: ``Agent(messages=[…])``."""
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return is_kept(name)
         case _:
             return False
 
