@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import CAUSES
-from promptcache_gateway.errors import invalid_request
+from promptcache_gateway.errors import ApiError, invalid_request
 from promptcache_gateway.store.span import Span, Window
 
 if TYPE_CHECKING:
@@ -42,15 +42,31 @@ async def find_request(observer: Observer, journal: Journal, request_id: str) ->
     return found
 
 
-async def list_templates(journal: Journal, tenant: str | None, window: Window | None) -> list[dict[str, Any]]:
+async def list_templates(
+    journal: Journal, tenant: str | None, window: Window | None, name: str | None = None
+) -> list[dict[str, Any]]:
     """Templates with their totals, most money lost first, in a window of time or of all that was recorded."""
     if window is None:
-        rows = await ask(journal, lambda: journal.store.read.templates(tenant=tenant))
+        rows = await ask(journal, lambda: journal.store.read.templates(tenant=tenant, name=name))
     else:
         since = Span.ending_at(window, time.time()).start
-        rows = await ask(journal, lambda: journal.store.templates_since(since, tenant))
+        rows = await ask(journal, lambda: journal.store.templates_since(since, tenant, name))
     found: list[dict[str, Any]] = rows
     return found
+
+
+async def find_template(
+    journal: Journal, name: str, tenant: str | None, window: Window | None
+) -> dict[str, Any]:
+    """One template with its totals, in a window of time or of all that was recorded.
+
+    Raises:
+        ApiError: 404 where there is none of that name.
+    """
+    found = await list_templates(journal, tenant, window, name)
+    if not found:
+        raise ApiError(404, f"There is no template named {name[:128]!r}.", code="not_found")
+    return found[0]
 
 
 def code_of(cause: str | None) -> str | None:

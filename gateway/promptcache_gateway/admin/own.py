@@ -21,6 +21,7 @@ from promptcache_gateway.admin.asking import (
     code_of,
     cursor_of,
     find_request,
+    find_template,
     list_templates,
 )
 from promptcache_gateway.admin.routes import AdminRoute
@@ -77,14 +78,11 @@ def _add_templates(router: APIRouter, journal: Journal) -> None:
         return JSONResponse(sorted(found, key=by_loss))
 
     @router.get(f"{PREFIX}/own/templates/{{name:path}}")
-    async def template(name: str, tenant: _Tenant) -> JSONResponse:
-        """One of a tenant's templates, and the same by the hour."""
-        read = journal.store.read
-        found = await ask(journal, lambda: read.templates(tenant=tenant, name=name))
-        if not found:
-            raise ApiError(404, f"There is no template named {name[:128]!r}.", code="not_found")
-        hours = await asyncio.to_thread(read.hours, name, tenant=tenant)
-        return JSONResponse({**own_template(found[0]), "hours": [_own_hour(hour) for hour in hours]})
+    async def template(name: str, tenant: _Tenant, window: Window | None = None) -> JSONResponse:
+        """One of a tenant's templates, and the same by the hour; ``window`` as for an admin."""
+        found = await find_template(journal, name, tenant, window)
+        hours = await asyncio.to_thread(journal.store.read.hours, name, tenant=tenant)
+        return JSONResponse({**own_template(found), "hours": [_own_hour(hour) for hour in hours]})
 
 
 def _add_requests(router: APIRouter, observer: Observer, journal: Journal) -> None:

@@ -21,6 +21,7 @@ from promptcache_gateway.admin.asking import (
     code_of,
     cursor_of,
     find_request,
+    find_template,
     list_templates,
 )
 from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_caches, warm_cache
@@ -88,16 +89,13 @@ def _add_templates(router: APIRouter, journal: Journal, sources: TemplateSources
         return JSONResponse(await list_templates(journal, tenant, window))
 
     @router.get(f"{PREFIX}/templates/{{name:path}}")
-    async def template(name: str, tenant: str | None = None) -> JSONResponse:
-        """One template's totals, and the same by the hour."""
-        read = journal.store.read
-        found = await ask(journal, lambda: read.templates(tenant=tenant, name=name))
-        if not found:
-            raise ApiError(404, f"There is no template named {name[:128]!r}.", code="not_found")
-        hours = await asyncio.to_thread(read.hours, name, tenant=tenant)
-        causes = [cause["code"] for cause in found[0]["causes"]]
+    async def template(name: str, tenant: str | None = None, window: Window | None = None) -> JSONResponse:
+        """One template's totals, and the same by the hour; ``window`` as for all of them."""
+        found = await find_template(journal, name, tenant, window)
+        hours = await asyncio.to_thread(journal.store.read.hours, name, tenant=tenant)
+        causes = [cause["code"] for cause in found["causes"]]
         source = await asyncio.to_thread(sources.about, name, causes)
-        return JSONResponse({**found[0], "source": source, "hours": hours})
+        return JSONResponse({**found, "source": source, "hours": hours})
 
 
 def _add_requests(router: APIRouter, observer: Observer, journal: Journal, sources: TemplateSources) -> None:

@@ -88,6 +88,8 @@ class Alerts:
             self._regressions = _regressions(settings)
             self._recall_courses()
         self._settings = settings
+        if old.lost_usd_per_hour != settings.lost_usd_per_hour:
+            self._recall_losses()
         if old.webhook != settings.webhook:
             self._webhook = _webhook(settings)
             if self._webhook is not None and self._started:
@@ -122,11 +124,24 @@ class Alerts:
         self._store = store
         self.known = store.read.known_causes()
         self._recall_courses()
+        self._recall_losses()
 
     def _recall_courses(self) -> None:
         if self._store is not None:
             courses = self._store.courses(self._regressions.memory)
             self._regressions.recall(course for course in courses if course.template != OVERFLOW)
+
+    def _recall_losses(self) -> None:
+        """Go on with what was lost since the hour began. What reached the threshold then was told then."""
+        limit, hour = self._settings.lost_usd_per_hour, int(self._clock() // _HOUR_S)
+        if self._store is None or limit is None:
+            return
+        lost = self._store.losses(hour)
+        with self._lock:
+            for key, usd in reversed(lost):
+                told = self._lost.get(key, (hour, 0.0, False))
+                if told[0] != hour or told[1] < usd:
+                    self._lost[key] = (hour, usd, usd >= limit)
 
     def watch(self, record: RequestRecord) -> None:
         """Look at a record."""

@@ -1,4 +1,4 @@
-"""What templates read of what they could, request by request: what a restart must not forget of them.
+"""What templates read of what they could, and lost in an hour: what a restart must not forget of them.
 
 The latest requests are told as they are. Of templates that have few among those, the totals by the hour say
 how it was before. What follows from it is `promptcache_gateway.observe.regressions`' business.
@@ -64,6 +64,21 @@ def read_courses(engine: Engine, each: int) -> Iterator[Course]:
             known = len(shares) >= each
             before = (0, 0, 0) if known else _before(connection, (tenant, name), since.get((tenant, name)))
             yield Course(tenant, name, *before, tuple(reversed(shares)))
+
+
+def read_losses(engine: Engine, hour: int) -> Iterator[tuple[Key, float]]:
+    """What templates lost in an hour of the clock, in USD, those that lost most first.
+
+    Args:
+        engine: the database.
+        hour: hours since 1970.
+    """
+    columns = hours.c
+    statement = select(columns.tenant, columns.name, columns.lost_usd)
+    statement = statement.where(columns.hour == hour, columns.lost_usd > 0)
+    with engine.connect() as connection:
+        rows = connection.execute(statement.order_by(columns.lost_usd.desc()).limit(_TEMPLATES)).all()
+    yield from (((tenant, name), float(usd)) for tenant, name, usd in rows)
 
 
 def _latest(connection: Connection, each: int) -> tuple[dict[Key, list[Share]], dict[Key, float]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.bounds import Bounds
 from promptcache_gateway.store.costs import Costs
-from promptcache_gateway.store.courses import Course, read_courses
+from promptcache_gateway.store.courses import Course, read_courses, read_losses
 from promptcache_gateway.store.database import open_database
 from promptcache_gateway.store.deletion import delete_tenant
 from promptcache_gateway.store.reader import Reader
@@ -123,15 +123,22 @@ class Store:
         assert self._engine is not None, "open() comes first"
         return Costs(self._engine)
 
-    def templates_since(self, since: float, tenant: str | None = None) -> list[dict[str, Any]]:
+    def templates_since(
+        self, since: float, tenant: str | None = None, name: str | None = None
+    ) -> list[dict[str, Any]]:
         """Templates in a window of time; see `promptcache_gateway.store.windowed`."""
         assert self._engine is not None, "open() comes first"
-        return templates_since(self._engine, since, tenant=tenant)
+        return templates_since(self._engine, since, tenant=tenant, name=name)
 
     def courses(self, each: int) -> Iterator[Course]:
         """What templates read of what they could; see `promptcache_gateway.store.courses`."""
         assert self._engine is not None, "open() comes first"
         return read_courses(self._engine, each)
+
+    def losses(self, hour: int) -> list[tuple[tuple[str, str], float]]:
+        """What templates lost in an hour of the clock; see `promptcache_gateway.store.courses`."""
+        assert self._engine is not None, "open() comes first"
+        return list(read_losses(self._engine, hour))
 
     def spending(self, since_day: int) -> list[Spent]:
         """What tenants and keys spent, day by day; as with `read`, `flush` first to see the latest."""

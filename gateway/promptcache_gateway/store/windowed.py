@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _SUMMED = (*COUNTED, "lost_usd", "saved_usd")
+_NOTHING: Json = {**dict.fromkeys(COUNTED, 0), "lost_usd": None, "saved_usd": None}
 _LOST = ("requests", "lost_tokens", "lost_usd")
 
 
@@ -44,7 +45,7 @@ class _Asked:
 def templates_since(
     engine: Engine, since: float, *, tenant: str | None = None, name: str | None = None
 ) -> list[Json]:
-    """The templates that had a request since then, most money lost first.
+    """The templates that had a request since then, most money lost first; one that is named, also without.
 
     Args:
         engine: the database.
@@ -57,6 +58,8 @@ def templates_since(
         rows = _sums(connection, hours, ("name",), _SUMMED, asked)
         seen = {row["name"]: row for row in _seen(connection, templates, ("name",), asked)}
         causes = _causes(connection, asked)
+    if name is not None and not rows:
+        rows = [{"name": name, **_NOTHING}]
     known = (row for row in rows if row["name"] in seen)
     found = [template_json({**seen[row["name"]], **row}, causes.get(row["name"], [])) for row in known]
     return sorted(found, key=by_loss)

@@ -146,6 +146,15 @@ def test_templates_stand_in_the_order_of_the_money_they_lost(tmp_path: Path) -> 
         assert [cause["code"] for cause in day[1]["causes"]] == ["PC102"]
         assert await admin.get("/own/templates?window=day&tenant=default") == day
         assert len(await admin.get("/templates?window=hour")) == 4
+        for path in ("/templates/dear?window=day", "/own/templates/dear?window=day&tenant=default"):
+            dear = await admin.get(path)
+            assert {key: dear[key] for key in day[1]} == day[1]
+            assert sum(hour["requests"] for hour in dear["hours"]) == 2
+        assert (await admin.get("/templates/dear"))["requests"] == 2
+        assert is_error(await admin.get("/templates/dear?window=year", 400))
+        journal.record(record(hit(), template="old", time=now - 3 * 86_400))
+        idle = await admin.get("/templates/old?window=day")
+        assert (idle["requests"], idle["hit_rate"], idle["causes"]) == (0, None, [])
 
     with_admin(tmp_path, play)
 

@@ -9,6 +9,7 @@ import pytest
 from promptcache_gateway.alert_settings import AlertSettings
 from promptcache_gateway.observe import Journal
 from promptcache_gateway.observe.alerts import Alerts
+from promptcache_gateway.store import Store
 from tests.gateway.observe.hooks import listening
 from tests.gateway.store.records import hit, miss, record
 
@@ -132,3 +133,22 @@ def test_a_row_of_many_templates_has_no_rate_that_could_fall() -> None:
         good = [record(hit(), template=template, cached_tokens=900) for _ in range(60)]
         bad = [record(miss("PC101"), template=template) for _ in range(40)]
         assert watched.see(*good, *bad) == told, template
+
+
+def test_what_was_lost_since_the_hour_began_outlives_a_restart(tmp_path: Path) -> None:
+    def restarted(*records: RequestRecord, limit: float = 1.0) -> list[str]:
+        """What is told of some records by a run over the same database, at the same hour."""
+        watched, store = Watched(lost_usd_per_hour=limit), Store(tmp_path / "p.db")
+        store.open()
+        watched.alerts.recall(store)
+        told = watched.see(*records)
+        for one in records:
+            store.record(one)
+        store.close()
+        return told
+
+    assert restarted(loss(3.0, time=HOUR - 60), loss(0.6), loss(0.9, template="other")) == ["loss"]
+    assert restarted(loss(0.5)) == ["loss"]
+    assert restarted(loss(0.5)) == []  # it was told before
+    assert restarted(loss(0.05, template="other"), limit=5.0) == []
+    assert restarted(loss(0.1, template="other"), loss(9.0, template="third")) == ["loss", "loss"]
