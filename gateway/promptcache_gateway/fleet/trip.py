@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
     from promptcache.usage import Usage
+    from promptcache_gateway.errors import ApiError
     from promptcache_gateway.exchange import Call, Dialect, EngineFacts
     from promptcache_gateway.fleet.leaders import Lead
     from promptcache_gateway.fleet.replica import Replica
@@ -147,6 +148,7 @@ class RoutedStream:
         self.headers: RawHeaders = reply.headers
         self.events: bool = reply.events
         self.engine: EngineFacts | None = reply.engine
+        self.unheld: ApiError | None = getattr(reply, "unheld", None)
 
     @property
     def first_output_at(self) -> float | None:

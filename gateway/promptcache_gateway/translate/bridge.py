@@ -25,7 +25,7 @@ from promptcache_gateway.translate.places import own_place
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
-from promptcache_gateway.upstreams.unheld import UnheldStream
+from promptcache_gateway.upstreams.unheld import drained
 from promptcache_gateway.upstreams.whole_bodies import json_object, weighed
 
 if TYPE_CHECKING:
@@ -72,11 +72,12 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
 
 async def _not_held(upstream: Upstream, reply: StreamReply) -> ApiError:
     """What to say of an answer that is neither held nor made of events, once it has told what it cost."""
-    if isinstance(reply, UnheldStream):
-        await reply.drain()
-        return NotGivenError(reply.why, reply)
-    await reply.close()
-    return NotGivenError(_unreadable(upstream), reply)
+    why: ApiError | None = getattr(reply, "unheld", None)
+    if why is None:
+        await reply.close()
+        return NotGivenError(_unreadable(upstream), reply)
+    await drained(reply)
+    return NotGivenError(why, reply)
 
 
 def across(upstream: Upstream, call: Call) -> Call:

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.upstreams.base import StreamReply
     from promptcache_gateway.upstreams.http_answer import HttpAnswer
     from promptcache_gateway.upstreams.whole_bodies import NotHeldError
 
 _TAIL = 64 * 1024
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
+_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([A-Za-z0-9_.:-]{1,128})"')
 _MAX_DRAINED = 256 * 1024 * 1024
 
 
@@ -30,13 +32,12 @@ class UnheldStream:
     """A `StreamReply` over such an answer: no events.
 
     Attributes:
-        why: what is to be said to a caller who cannot be given these bytes.
+        unheld: what is to be said to a caller who cannot be given these bytes.
     """
 
     events = False
     engine: EngineFacts | None = None
     first_output_at: float | None = None
-    response_id: str | None = None
 
     def __init__(self, answer: HttpAnswer, met: NotHeldError) -> None:
         """``met`` holds what has been read, and what that takes of the memory for answers."""
@@ -44,10 +45,12 @@ class UnheldStream:
         self._parts, self._hold = met.parts, met.hold
         self._readable = answer.header(b"content-encoding").strip().lower() in {b"", b"identity"}
         self._tail = bytearray()
-        self.why = met.why
+        self._begun = False
+        self.unheld = met.why
         self.status = answer.status
         self.headers = to_caller(answer.headers, decoded=False)
         self.usage = Usage.unreported()
+        self.response_id: str | None = None
         self.error: str | None = None
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -65,17 +68,6 @@ class UnheldStream:
         else:
             self._note_usage()
 
-    async def drain(self) -> None:
-        """Read it to its end for what it cost, and drop it; one that does not end is given up."""
-        size = 0
-        try:
-            async for piece in self.pieces():
-                size += len(piece)
-                if size > _MAX_DRAINED:
-                    return
-        finally:
-            await self.close()
-
     async def close(self) -> None:
         """Drop the connection if the answer is not over."""
         self._answer.close()
@@ -86,6 +78,10 @@ class UnheldStream:
             self._hold.end()
 
     def _noted(self, piece: bytes) -> bytes:
+        if not self._begun:
+            self._begun = True
+            match = _ID.match(piece)
+            self.response_id = None if match is None else match[1].decode()
         self._tail += piece
         if len(self._tail) > 2 * _TAIL:
             del self._tail[:-_TAIL]
@@ -95,6 +91,18 @@ class UnheldStream:
         usage = last_usage(bytes(self._tail)) if self._readable else None
         if usage is not None:
             self.usage = usage
+
+
+async def drained(reply: StreamReply) -> None:
+    """Read an answer to its end for what it cost, and drop it; one that does not end is given up."""
+    size = 0
+    try:
+        async for piece in reply.pieces():
+            size += len(piece)
+            if size > _MAX_DRAINED:
+                return
+    finally:
+        await reply.close()
 
 
 def last_usage(tail: bytes) -> Usage | None:

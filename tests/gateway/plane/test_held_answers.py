@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from promptcache_gateway.fleet.settings import FleetSettings, ReplicaSettings
 from promptcache_gateway.settings import Settings, UpstreamSettings
 from promptcache_gateway.translate import events
 from promptcache_gateway.upstreams import json_weight, whole_bodies
@@ -148,10 +149,24 @@ def test_one_that_is_translated_takes_more(crowded: tuple[Served, Answering]) ->
     assert (answer.status_code, served.record(answer)["usage"]["prompt_tokens"]) == (503, 2006)
 
 
+@pytest.fixture
+def one_replica(mock: MockUpstream, tmp_path: Path) -> Iterator[Served]:
+    fleet = FleetSettings(replicas=(ReplicaSettings(url=mock.url),), health_path="")
+    upstream = UpstreamSettings(name="f", fleet=fleet, apis=("chat", "embeddings"))
+    with serve(Settings(upstreams=(upstream,), data_dir=tmp_path / "f")) as made:
+        yield made
+
+
 @pytest.mark.parametrize("announced", [True, False])
+@pytest.mark.parametrize("where", ["served", "one_replica"])
 def test_one_that_is_too_large_is_relayed_with_its_usage_or_paid_for(
-    served: Served, mock: MockUpstream, monkeypatch: pytest.MonkeyPatch, announced: bool
+    request: pytest.FixtureRequest,
+    mock: MockUpstream,
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+    announced: bool,
 ) -> None:
+    served: Served = request.getfixturevalue(where)
     monkeypatch.setattr(whole_bodies, "MAX_WHOLE_BODY", 100_000)
     usage = {"prompt_tokens": 7, "total_tokens": 7}
     rows = [{"object": "embedding", "index": at, "embedding": [0.25] * 30_000} for at in range(4)]
@@ -168,6 +183,8 @@ def test_one_that_is_too_large_is_relayed_with_its_usage_or_paid_for(
     assert "is larger than" in answer.json()["error"]["message"]
     record = served.record(answer)
     assert (record["error"], record["usage"]["prompt_tokens"]) == ("upstream_answer_too_large", 2006)
+    answer = served.post(ASK)
+    assert (answer.content, served.record(answer)["response_id"]) == (script.body, CHAT["id"])
 
 
 def test_it_is_held_until_the_caller_has_taken_it(served: Served, mock: MockUpstream) -> None:
