@@ -55,7 +55,7 @@ class OwnClients:
         return self._meant[annotation] or value
 
     def returned(self, value: Value, function: Function) -> Value:
-        """The result of a call, or an object of the client that the function names in its signature, or makes."""
+        """The result of a call, or an object of the client that the function names as such, or makes."""
         returns = None if isinstance(function.node, ast.Lambda) else function.node.returns
         if returns is not None or not _is_unknown(value):
             return self.instead(value, returns, function.module)
@@ -63,7 +63,7 @@ class OwnClients:
         return value if made is None else Instance(made)
 
     def field(self, value: Value | None, cls: Class, name: str) -> Value | None:
-        """The value of a class's field, or an object of the client that its annotation names, or that it is."""
+        """The value of a class's field, or an object of the client that it is by annotation, or as made."""
         for node in cls.node.body:
             match node:
                 case ast.AnnAssign(target=ast.Name(id=target), annotation=annotation) if target == name:
