@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.plane.summary import HEADERS
+
 if TYPE_CHECKING:
     from starlette.types import Message, Scope, Send
 
@@ -15,23 +17,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.upstreams.base import RawHeaders
 
 _METHODS = b"GET, POST, DELETE, OPTIONS"
-_EXPOSED = (
-    b", ".join(
-        b"x-promptcache-" + name
-        for name in (
-            b"request-id",
-            b"template",
-            b"cached-tokens",
-            b"prompt-tokens",
-            b"cause",
-            b"path",
-            b"char-offset",
-            b"lost-tokens",
-            b"remedy",
-        )
-    )
-    + b", retry-after, x-request-id, request-id"
-)
+_EXPOSED = b", ".join([*(name for _, name in HEADERS), b"retry-after", b"x-request-id", b"request-id"])
 _PREFLIGHT_S = b"600"
 
 

@@ -30,7 +30,9 @@ _HEADER_FIELDS = (
     "remedy",
     "mutations",
 )
-_HEADERS = tuple((field, b"x-promptcache-" + field.replace("_", "-").encode()) for field in _HEADER_FIELDS)
+HEADERS = tuple((field, b"x-promptcache-" + field.replace("_", "-").encode()) for field in _HEADER_FIELDS)
+"""Every field that is told in a header, and its name."""
+
 # Everything printable in ASCII stays as it is; the rest is percent-encoded, so that a header can hold it.
 _SAFE = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~ "
 _MAX_HEADER_VALUE = 256
@@ -66,7 +68,7 @@ def without_isolation(summary: dict[str, Any]) -> dict[str, Any]:
 def as_headers(summary: Mapping[str, Any]) -> RawHeaders:
     """The summary's head as ``x-promptcache-*`` headers, in printable ASCII."""
     found = []
-    for field, name in _HEADERS:
+    for field, name in HEADERS:
         value = summary.get(field)  # what is not known is not in it
         if value is not None:
             found.append((name, b"%d" % value if type(value) is int else _header_value(value)))
