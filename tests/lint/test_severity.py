@@ -606,3 +606,22 @@ def test_messages_that_an_agent_is_made_with_are_kept(made, severity):
     """
     found = lint_text(dedent(text), "agent.py", Settings()).findings
     assert [(finding.code, str(finding.severity)) for finding in found] == [("PC101", severity)]
+
+
+@pytest.mark.parametrize(("made", "severity"), [("ClerkAgent", "warning"), ("Request", "error")])
+def test_messages_that_an_agent_is_made_with_are_kept_until_it_asks(made, severity):
+    text = f"""
+    from datetime import datetime
+    from openai import OpenAI
+    class {made}:
+        def __init__(self, messages):
+            self.messages = messages
+        def send(self, talk):
+            return OpenAI().chat.completions.create(model="m", messages=self.messages + talk)
+    def ask(talk):
+        rules = f"It is {{datetime.now()}}. {RULES * 3}"
+        made = {made}([{{"role": "system", "content": rules}}])
+        return made.send(talk)
+    """
+    found = lint_text(dedent(text), "agent.py", Settings()).findings
+    assert [(finding.code, str(finding.severity)) for finding in found] == [("PC101", severity)]

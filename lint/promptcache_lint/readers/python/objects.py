@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Stability
-from promptcache_lint.readers.once import sets_up
+from promptcache_lint.readers.once import is_kept, sets_up
 from promptcache_lint.readers.python.factories import factory_call
 from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.program import Class
@@ -57,7 +57,10 @@ class Objects:
             attributes = {**dict(zip(self._all_fields(cls), arguments, strict=False)), **named}
             return Instance(cls, tuple((attributes | self._made_anew(cls, attributes)).items()))
         _, left = self._machine.invoke(constructor, arguments, named, frame, place, bound=Instance(cls))
-        return Instance(cls, own_attributes(left) if left is not None else ())
+        stored = own_attributes(left) if left is not None else ()
+        if is_kept(cls.name):
+            stored = tuple((name, map_traits(value, kept_by_object)) for name, value in stored)
+        return Instance(cls, stored)
 
     def _made_anew(self, cls: Class, given: dict[str, Value]) -> dict[str, Value]:
         """The fields that a factory fills for each object: ``field(default_factory=uuid4)``."""
