@@ -24,6 +24,10 @@ def read_upstream(table: Mapping[str, Any], environ: Mapping[str, str]) -> Upstr
     """The only upstream, of ``[upstream]``; None: there is no such table. Raises `SettingsError`."""
     if not table:
         return None
+    if table.get("kind") == "engine":
+        raise SettingsError(
+            "upstream.kind", "the built-in engine needs no [upstream].", remedy="Leave the table out."
+        )
     if "url" not in table:
         raise SettingsError(
             "upstream.url", "is missing.", remedy="Name the server's address, or use --upstream."

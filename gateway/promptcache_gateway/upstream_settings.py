@@ -102,6 +102,12 @@ class UpstreamSettings:
         if not 0 <= self.retry_wait_s <= 60:
             raise SettingsError(f"{where}.retry_wait_s", "must be from 0 to 60 seconds.")
         self._check_provider(where)
+        if self.url and self.kind == "engine":
+            raise SettingsError(
+                f"{where}.url",
+                "the built-in engine has no address.",
+                remedy="Leave it out, or name the kind of server that is there.",
+            )
         if self.url or (self.kind in {"openai", "anthropic"} and self.fleet is None):
             check_url(self.url, f"{where}.url")
         for name in ("connect_timeout_s", "read_timeout_s"):

@@ -86,6 +86,8 @@ def test_a_key_may_stand_in_a_file(tmp_path: Path) -> None:
         ('[upstreams.a]\nkind = "bedrock"\nurl = "http://a"\n', r"upstreams\.a\.kind.*Known: openai"),
         ('[upstreams.a]\nurl = "http://a"\napis = ["chats"]\n', r"upstreams\.a\.apis: 'chats' is no API"),
         ('[upstreams.a]\nurl = "http://a"\nmodel = "m"\n', r"upstreams\.a\.model.*Did you mean models\?"),
+        ('[upstreams.a]\nkind = "engine"\nurl = "http://a"\n', r"a\.url: the built-in engine has no address"),
+        ('[upstream]\nkind = "engine"\n', r"upstream\.kind: .* needs no .upstream.\. Leave"),
         ('[upstreams.a]\nurl = "ftp://a"\n', r"upstreams\.a\.url: 'ftp://a' is not"),
         ('[upstreams.a]\nurl = "http://a"\nretries = 99\n', r"upstreams\.a\.retries: must be from 0 to 10"),
         ('[upstreams.a]\nurl = "http://a"\nretry_wait_s = 99\n', r"upstreams\.a\.retry_wait_s"),
