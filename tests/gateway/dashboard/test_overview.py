@@ -160,3 +160,34 @@ def test_every_module_is_fetched_at_once(past: Served, pytestconfig: pytest.Conf
     page = past.get("/dashboard").text
     loaded = re.findall(r'(?:modulepreload" href|script[^>]* src)="dashboard/static/([^"]+)"', page)
     assert sorted(loaded) == sorted(modules)
+
+
+def test_totals_are_those_of_the_window_that_was_chosen(visitor: Visitor, past: Served) -> None:
+    rows = past.get("/promptcache/v1/templates?window=hour").json()
+    least = sum(row["requests"] for row in rows)
+    everything = sum(row["requests"] for row in past.get("/promptcache/v1/templates").json())
+    assert 0 < least < everything
+
+    page = visitor.open(past, "#/?window=hour")
+    lead = page.get_by_role("region", name="1 hour")
+    assert str(least) in lead.inner_text().split()
+    assert str(everything) not in lead.inner_text().split()
+    assert visitor.barriers() == []
+    lead.get_by_role("link", name="all that was recorded").click()
+    lead = page.get_by_role("region", name="all that was recorded")
+    lead.wait_for()
+    assert str(everything) in lead.inner_text().split()
+
+    page = visitor.open(past, f"#/templates/{rows[0]['name'].replace('/', '%2F')}?window=hour")
+    lead = page.get_by_role("region", name="1 hour")
+    assert str(rows[0]["requests"]) in lead.inner_text().split()
+    assert visitor.complaints == []
+
+
+def test_a_window_without_requests_says_so(visitor: Visitor, blank: Served) -> None:
+    (old,) = records(1, end=time.time() - 3 * 86_400, seconds=1)
+    blank.gateway.observer.journal.record(old)
+    page = visitor.open(blank, "#/?window=hour")
+    page.get_by_role("region", name="1 hour").wait_for()
+    assert page.get_by_text("No request in this window.").count() >= 1
+    assert visitor.complaints == []

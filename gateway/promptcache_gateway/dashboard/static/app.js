@@ -39,17 +39,17 @@ async function loadOverview(names, { window }) {
   const recent = get("requests", { limit: FEW });
   const curves = (window ? Promise.resolve(window) : recent.then(fitting)).then((chosen) =>
     Promise.all([get("timeline", { window: chosen }), get("sparklines", { window: chosen })]));
-  const [templates, requests, budgets, { upstreams }, [timeline, sparklines]] = await Promise.all([get("templates"), recent,
+  const [templates, requests, budgets, { upstreams }, [timeline, sparklines]] = await Promise.all([get("templates", { window }), recent,
     get("budgets").catch(() => []), health().catch(() => ({})), curves]);
-  return { templates, requests: requests.data, timeline, sparklines, budgets, upstreams: upstreams ?? {} };
+  return { templates, requests: requests.data, timeline, sparklines, budgets, upstreams: upstreams ?? {}, window };
 }
 
 async function loadTemplate([, name], { window }) {
   const recent = get("requests", { template: name, limit: LAST });
   const curve = (window ? Promise.resolve(window) : recent.then(fitting)).then((chosen) => get("timeline", { template: name, window: chosen }));
   const [template, requests, divergences, timeline] = await Promise.all([
-    get(`templates/${encodeURIComponent(name)}`), recent, get("divergences", { template: name }), curve]);
-  return { template, requests: requests.data, divergences, timeline };
+    get(`templates/${encodeURIComponent(name)}`, { window }), recent, get("divergences", { template: name }), curve]);
+  return { template, requests: requests.data, divergences, timeline, window };
 }
 
 async function loadEngine() {

@@ -5,7 +5,7 @@ import { count, known, money, percent, short, step } from "./format.js";
 import { link } from "./route.js";
 import { Table } from "./parts.js";
 
-const WINDOWS = { hour: "1 hour", day: "24 hours", week: "7 days", month: "30 days" };
+export const WINDOWS = { hour: "1 hour", day: "24 hours", week: "7 days", month: "30 days" };
 const HEIGHT = 210;
 
 // From the ground up: what was read, what was written, what was neither, what the upstream did not tell.

@@ -2,6 +2,7 @@
 
 import { html } from "./vendor/preact-htm.js";
 import { count, known, percent } from "./format.js";
+import { link } from "./route.js";
 
 export const Fact = ({ label, value, note, tone }) => html`
   <div class="fact ${tone ?? ""}"><dt>${label}</dt><dd><span class="value">${value}</span>
@@ -60,6 +61,9 @@ export function Origin({ row }) {
 
 // A name that may be broken behind its marks, so that its words stay whole.
 export const Broken = ({ name }) => name.split(/(?<=[/_.:@-])(?=[^/_.:@-])/).map((piece, at) => html`${at ? html`<wbr />` : null}${piece}`);
+
+// What totals are of where a window was chosen: of hours as a whole, so that they may be a little more than its curve.
+export const Within = ({ label, names }) => html`Counted over ${label}, in whole hours of the clock; <a href=${link(names)}>all that was recorded</a>.`;
 
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 

@@ -1,8 +1,8 @@
 // The first page: how much was reused, what that saved, what is lost to which cause, template by template, live.
 
 import { html } from "../vendor/preact-htm.js";
-import { Timeline } from "../chart.js";
-import { Fact, Facts, HitBar } from "../parts.js";
+import { Timeline, WINDOWS } from "../chart.js";
+import { Fact, Facts, HitBar, Within } from "../parts.js";
 import { known, moment, money, percent, plural, short } from "../format.js";
 import { link } from "../route.js";
 import { Budgets } from "./budgets.js";
@@ -12,16 +12,16 @@ import { RequestTable } from "./requests.js";
 import { Templates } from "./templates.js";
 
 export function Overview({ data, causes }) {
-  const { templates, requests, timeline, sparklines, budgets, upstreams } = data;
-  if (templates.length === 0) return html`<${LeftAlone} upstreams=${upstreams} /><${Welcome} />`;
+  const { templates, requests, timeline, sparklines, budgets, upstreams, window } = data;
+  if (requests.length === 0 && templates.length === 0) return html`<${LeftAlone} upstreams=${upstreams} /><${Welcome} />`;
   const total = sum(templates);
   return html`
     <h1 class="hidden">Overview</h1>
     <${LeftAlone} upstreams=${upstreams} />
-    <section class="lead" aria-label="all that was recorded">
+    <section class="lead" aria-label=${window ? WINDOWS[window] : "all that was recorded"}>
       <div class="headline"><p><span class="big">${percent(total.hitRate)}</span>${" "}of prompt tokens came from the cache</p>
         <${HitBar} cached=${known(total.hitRate) ? total.cached : null} prompt=${total.reported} ceiling=${total.ceiling} />
-        <p class="soft">${known(total.ceiling) ? html`${percent(total.ceiling)} is the ceiling these prompts allow; the hatched part is lost. ` : null}Since ${moment(total.since)}.</p></div>
+        <p class="soft">${known(total.ceiling) ? html`${percent(total.ceiling)} is the ceiling these prompts allow; the hatched part is lost. ` : null}${window ? html`<${Within} label=${WINDOWS[window]} names=${[""]} />` : `Since ${moment(total.since)}.`}</p></div>
       <${Facts} label="totals">
         <${Fact} label="net saved" value=${money(total.savedUsd)} note=${known(total.savedUsd) ? "after the price of writing" : "no price known for these models"} tone="good" />
         <${Fact} label="lost" value=${money(total.lostUsd)} note=${`${short(total.lost)} tokens read anew`} tone=${total.lost ? "bad" : ""} />

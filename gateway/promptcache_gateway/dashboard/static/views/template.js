@@ -1,8 +1,8 @@
 // One template: what it costs, where its requests leave the prefix, why, and its latest requests.
 
 import { html } from "../vendor/preact-htm.js";
-import { Timeline } from "../chart.js";
-import { CauseChip, Empty, Fact, Facts, HitBar, Prose } from "../parts.js";
+import { Timeline, WINDOWS } from "../chart.js";
+import { CauseChip, Empty, Fact, Facts, HitBar, Prose, Within } from "../parts.js";
 import { Difference } from "../difference.js";
 import { about, count, duration, known, moment, money, percent, plural, short, times } from "../format.js";
 import { link, toRequest } from "../route.js";
@@ -12,16 +12,16 @@ import { RequestTable } from "./requests.js";
 import { Source } from "./source.js";
 
 export function TemplateView({ data, causes }) {
-  const { template, requests, divergences, timeline } = data;
+  const { template, requests, divergences, timeline, window } = data;
   return html`
     <p class="crumbs"><a href="#/">Templates</a></p>
     <div class="heading"><h1>${template.name}</h1>${template.mixed ? html`<span class="tag">several templates</span>` : template.learned ? html`<span class="tag">learned from traffic</span>` : null}</div>
     ${template.mixed ? html`<p class="verdict">Requests of several templates stand here together: those that share no instructions, or came when no further
       template could be learned. Their rates are no single prompt's. Name templates with the header <code>x-promptcache-template</code>.</p>` : null}
-    <section class="lead" aria-label="all that was recorded">
+    <section class="lead" aria-label=${window ? WINDOWS[window] : "all that was recorded"}>
       <div class="headline"><p><span class="big">${percent(template.hit_rate)}</span>${" "}of prompt tokens came from the cache</p>
         <${HitBar} cached=${template.cached_tokens} prompt=${template.reported_prompt_tokens} ceiling=${template.achievable_hit_rate} />
-        <p class="soft">${known(template.achievable_hit_rate) ? html`${percent(template.achievable_hit_rate)} is the ceiling these prompts allow. ` : null}Seen from ${moment(template.first_seen)} to ${moment(template.last_seen)}.</p></div>
+        <p class="soft">${known(template.achievable_hit_rate) ? html`${percent(template.achievable_hit_rate)} is the ceiling these prompts allow. ` : null}${window ? html`<${Within} label=${WINDOWS[window]} names=${["templates", template.name]} />` : `Seen from ${moment(template.first_seen)} to ${moment(template.last_seen)}.`}</p></div>
       <${Facts} label="totals">
         <${Fact} label="net saved" value=${money(template.saved_usd)} note=${known(template.saved_usd) ? "after the price of writing" : "no price known"} tone="good" />
         <${Fact} label="lost" value=${money(template.lost_usd)} note=${`${short(template.lost_tokens)} tokens read anew`} tone=${template.lost_tokens ? "bad" : ""} />

@@ -41,7 +41,7 @@ export function Templates({ templates, sparklines }) {
         <thead><tr>${COLUMNS.map((column) => html`<${Head} key=${column.name} column=${column} chosen=${chosen} turn=${turn} />`)}</tr></thead>
         <tbody>${shown.map((row) => html`<${Row} key=${row.name} row=${row} rates=${sparklines.hit_rate[row.name]} />`)}</tbody>
       <//>
-      ${matching.length === 0 ? html`<${Empty}>No template has this in its name.<//>` : null}
+      ${templates.length === 0 ? html`<${Empty}>No request in this window.<//>` : matching.length === 0 ? html`<${Empty}>No template has this in its name.<//>` : null}
       ${templates.length > FEW ? html`<p class="more"><span class="soft" role="status">${shown.length === templates.length ? plural(templates.length, "template")
         : `${count(shown.length)} of ${matching.length === templates.length ? plural(matching.length, "template") : plural(matching.length, "match", "es")}`}</span>
         ${matching.length > FEW ? html`<button type="button" aria-expanded=${all} onClick=${() => setAll(!all)}>${all ? `Show ${FEW}` : `Show all ${count(matching.length)}`}</button>` : null}</p>` : null}
