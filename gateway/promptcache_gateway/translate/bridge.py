@@ -26,7 +26,7 @@ from promptcache_gateway.translate.response_answers import ResponseEvents, respo
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
 from promptcache_gateway.upstreams.unheld import drained
-from promptcache_gateway.upstreams.whole_bodies import json_object, weighed
+from promptcache_gateway.upstreams.whole_bodies import error_code, json_object, weighed
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call
@@ -148,11 +148,22 @@ def _whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply:
         return replace(reply, body=error_body(_refusal(upstream, reply, payload), call.dialect, call.id))
     if payload is None:
         raise _unreadable(upstream)
+    if not _is_answer(upstream, call, payload):
+        if (code := error_code(payload)) is not None:  # under a status that says otherwise
+            raise _refusal(upstream, replace(reply, status=502, error=code), payload)
+        raise _unreadable(upstream)
     try:
         body = orjson.dumps(_answer(upstream, call, payload))
     except MALFORMED as error:
         raise _unreadable(upstream) from error
     return replace(reply, body=body)
+
+
+def _is_answer(upstream: Upstream, call: Call, payload: dict[str, Any]) -> bool:
+    """Whether there is an answer in it, of a chat or of Anthropic's."""
+    if call.dialect != "openai.chat" and "openai.chat" in upstream.dialects:
+        return isinstance(choices := payload.get("choices"), list) and bool(choices)
+    return isinstance(payload.get("content"), list)
 
 
 def _answer(upstream: Upstream, call: Call, payload: dict[str, Any]) -> dict[str, Any]:

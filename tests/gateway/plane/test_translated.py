@@ -197,22 +197,26 @@ def test_a_refusal_comes_in_anthropic_s_shape(
 
 
 @pytest.mark.parametrize(
-    "body", [b"<html>", b"[]", b'{"choices":[{"message":{"tool_calls":[3]}}]}', b'{"choices":3}']
+    ("body", "code"),
+    [
+        (b"<html>", "upstream_unreadable"),
+        (b"[]", "upstream_unreadable"),
+        (b"{}", "upstream_unreadable"),
+        (b'{"choices":[]}', "upstream_unreadable"),
+        (b'{"choices":3}', "upstream_unreadable"),
+        (b'{"choices":[{"message":{"tool_calls":[3]}}]}', "upstream_unreadable"),
+        (b'{"error":{"message":"No credits","code":"broke"}}', "broke"),
+    ],
 )
-def test_what_is_no_answer_is_an_error_or_an_empty_message(
-    over_chat: Served, chat: MockUpstream, body: bytes
-) -> None:
+def test_what_is_no_answer_is_an_error(over_chat: Served, chat: MockUpstream, body: bytes, code: str) -> None:
     async def script(wire: Wire) -> None:
         await wire.respond(body)
 
     chat.script = script
     answer = over_chat.post(ASK, path="/v1/messages")
-    assert answer.status_code in {200, 502}
-    if answer.status_code == 502:
-        assert answer.json()["error"]["type"] == "api_error"
-        assert over_chat.record(answer)["error"] == "upstream_unreadable"
-    else:
-        assert answer.json()["content"] == []
+    assert answer.status_code == 502
+    assert over_chat.record(answer)["error"] == code
+    assert code != "broke" or answer.json()["error"]["message"] == "No credits"
 
 
 @pytest.mark.parametrize("way", ["dies", "stalls", "ends", "says so", "is odd"])
