@@ -80,3 +80,43 @@ def test_a_function_of_a_module(tree_codes, imported, call, steady):
     prompts = f"import datetime\nRULES = '{RULES}'\ndef build(company):\n    return f'{text}' + RULES\n"
     found = tree_codes({"app.py": app, "desk/__init__.py": "", "desk/prompts.py": prompts}, Severity.ERROR)
     assert [code for _, code, _ in found] == ([] if steady else ["PC101"])
+
+
+TABLES = f"""\
+from datetime import datetime
+RULES = "{RULES}"
+def clerk():
+    text = f"It is {{datetime.now()}}. {{RULES}}"
+    return text
+def cook():
+    return RULES
+PROMPTS = {{"cook": cook, "clerk": clerk}}
+TEXTS = {{"cook": lambda: RULES, "clerk": lambda: f"It is {{datetime.now()}}. {{RULES}}"}}
+"""
+LISTED = "from desk.tables import clerk, cook\nHANDLERS = {'cook': cook, 'clerk': clerk}\n"
+
+
+@pytest.mark.parametrize("steady", [False, True])
+@pytest.mark.parametrize(
+    ("imported", "call"),
+    [
+        ("from desk.tables import PROMPTS", "PROMPTS[kind]"),
+        ("from desk.tables import PROMPTS as texts", "texts.get(kind)"),
+        ("from desk.tables import TEXTS", "TEXTS['clerk']"),
+        ("from desk import tables", "tables.PROMPTS.get(kind, tables.cook)"),
+        ("from desk.listed import HANDLERS", "HANDLERS[kind]"),
+        ("import desk.listed", "desk.listed.HANDLERS['clerk']"),
+    ],
+)
+def test_a_table_of_another_module(tree_codes, imported, call, steady):
+    client = "from openai import OpenAI\nclient = OpenAI()\n"
+    app = f"{imported}\n{client}def ask(kind, history):\n{SEND}{call}())\n"
+    tables = TABLES.replace("datetime.now()", "RULES") if steady else TABLES
+    files = {"app.py": app, "desk/__init__.py": "", "desk/tables.py": tables, "desk/listed.py": LISTED}
+    found = tree_codes(files, Severity.ERROR)
+    assert [code for _, code, _ in found] == ([] if steady else ["PC101"])
+
+
+def test_tables_of_modules_that_import_each_other_end(tree_codes):
+    app = "from b import B\ndef ask(kind):\n    return f'{B[kind]()} {A}'\nA = {'x': B, 'y': ask}\n"
+    assert tree_codes({"a.py": app, "b.py": app.replace("from b import B", "from a import A as B")}) == []

@@ -170,10 +170,7 @@ def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value
             mark = machine.vocabulary.attribute(dotted)
             if mark is not None:
                 return Thing(dotted, (Trait(mark, place, dotted),), dotted)
-            found = machine.program.resolve(dotted, frame.module) if "." in base.dotted else None
-            if isinstance(found, Function | Class | Module):
-                return Ref(dotted, found)
-            return Ref(dotted)
+            return imported_value(machine, dotted, frame) if "." in base.dotted else Ref(dotted)
         case Ref(target=Environment() as environment):
             return machine.jinja.attribute(environment, node.attr)
         case Instance():

@@ -19,6 +19,7 @@ __all__ = [
     "has_source",
     "is_about_prompts",
     "keeps_text",
+    "looks_up",
     "may_hold_prompt",
     "puts_text_together",
     "returns_text",
@@ -232,6 +233,11 @@ def words_of(code: str) -> set[str]:
 def hands_itself_on(code: str) -> bool:
     """Whether a method gives its object to somebody else: ``self`` stands by itself in it."""
     return len(_ITSELF.findall(code)) > 1
+
+
+def looks_up(name: str, code: str) -> bool:
+    """Whether code takes something out of what has the name, as out of a table of functions."""
+    return f"{name}[" in code or f"{name}.get(" in code or f" in {name}" in code
 
 
 def keeps_text(code: str) -> bool:

@@ -7,7 +7,7 @@ that is left out counts as one of which nothing is known.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache_lint.readers.python.factories import factories_of
 from promptcache_lint.readers.python.hinting import (
@@ -16,6 +16,7 @@ from promptcache_lint.readers.python.hinting import (
     gives_text,
     has_source,
     keeps_text,
+    looks_up,
     may_hold_prompt,
     puts_text_together,
     returns_text,
@@ -61,18 +62,12 @@ class Relevance:
 
     def forget(self) -> None:
         """Let go of all functions."""
-        self._sources.clear()
-        self._yields.clear()
-        self._prompts.clear()
-        self._hinted.clear()
-        self._makers.clear()
-        self._flows.clear()
-        self._worth.clear()
-        self._words.clear()
-        self._calls.clear()
-        self._tables.clear()
-        self._givers.clear()
-        self._members.clear()
+        remembered: list[dict[Any, Any]] = [
+            *(self._sources, self._yields, self._prompts, self._hinted, self._makers, self._flows),
+            *(self._worth, self._words, self._calls, self._tables, self._givers, self._members),
+        ]
+        for known in remembered:
+            known.clear()
 
     def holds_prompt(self, function: Function) -> bool:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
@@ -263,7 +258,8 @@ class Relevance:
         """The tables of functions in a module."""
         known = self._tables.get(module)
         if known is None:
-            known = self._tables[module] = tables_of(module)
+            self._tables[module] = {}  # what a ring of imports finds
+            known = self._tables[module] = tables_of(module, self._program)
         return known
 
     def _called(
@@ -281,20 +277,21 @@ class Relevance:
             found += self._of_class(module.classes[name])
         inner = (name for name, first in module.inner_imports if first in words)
         for name in sorted({*inner, *(words & module.imports.keys())}):
-            found += self._imported(module.imports[name], name, module, words, is_called)
+            found += self._imported(module.imports[name], name, function, words, is_called)
         return found
 
     def _imported(
         self,
         dotted: str,
         name: str,
-        module: Module,
+        function: Function,
         words: AbstractSet[str],
         is_called: Callable[[str], bool],
     ) -> list[Function]:
-        """What may be called of an import: itself, or the functions of a module."""
+        """What may be called of an import: itself, or the functions of a module, or of a table."""
+        module, code = function.module, function.code
         dots = dotted.lstrip(".")
-        if not is_called(name) and not name.islower():
+        if not is_called(name) and not name.islower() and not (name.isupper() and looks_up(name, code)):
             return []
         target = self._program.resolve(dotted, module) if dots else None
         match target:
@@ -304,7 +301,11 @@ class Relevance:
                 return self._of_class(target)
             case Module():
                 named = sorted(words & target.functions.keys())
-                return [target.functions[each] for each in named if is_called(each)]
+                tables = self.tables(target)
+                listed = [each for key in sorted(words & tables.keys()) for each in tables[key]]
+                return [*(target.functions[each] for each in named if is_called(each)), *listed]
+            case (Module() as module_of_table, str() as variable):
+                return self.tables(module_of_table).get(variable, [])
             case _:
                 return []
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from promptcache_lint.readers.python.modules import Module
+    from promptcache_lint.readers.python.program import Program
     from promptcache_lint.readers.python.relevance import Relevance
     from promptcache_lint.readers.python.values import Value
 
@@ -25,15 +26,18 @@ _MOST = 40
 """Functions in one table; a longer one is data."""
 
 
-def tables_of(module: Module) -> dict[str, list[Function]]:
-    """The functions in each table of a module, by the table's name; a lambda with a name is one of one."""
+def tables_of(module: Module, program: Program) -> dict[str, list[Function]]:
+    """The functions in each table of a module, by the table's name; a lambda with a name is one of one.
+
+    A table may name functions of other modules, which it imports.
+    """
     found: dict[str, list[Function]] = {}
     for statement in module.tree.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                functions = _functions(value, module)
+                functions = _functions(value, module, program)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                functions = _functions(value, module)
+                functions = _functions(value, module, program)
             case _:
                 continue
         if functions:
@@ -68,7 +72,7 @@ def chosen(values: Iterable[Value], relevance: Relevance) -> Ref | None:
     return next(volatile, functions[0] if functions else None)
 
 
-def _functions(value: ast.expr, module: Module) -> list[Function]:
+def _functions(value: ast.expr, module: Module, program: Program) -> list[Function]:
     match value:
         case ast.Lambda():
             return [Function(value, module)]
@@ -84,4 +88,7 @@ def _functions(value: ast.expr, module: Module) -> list[Function]:
             found.append(Function(entry, module))
         elif isinstance(entry, ast.Name) and entry.id in module.functions:
             found.append(module.functions[entry.id])
+        elif isinstance(entry, ast.Name) and entry.id in module.imports:
+            target = program.resolve(module.imports[entry.id], module)
+            found += [target] if isinstance(target, Function) else []
     return found
