@@ -16,6 +16,8 @@ from promptcache_lint.readers.python.conversations.facts import (
     role_of,
     spell,
 )
+from promptcache_lint.readers.python.conversations.message_loops import FIELDS, is_field, loop_of
+from promptcache_lint.readers.python.conversations.own_lists import is_copy, is_fresh
 from promptcache_lint.readers.python.conversations.rebuilding import iterated, mapped, rebuilt
 from promptcache_lint.readers.python.conversations.steady import is_cleaned, is_fixed, is_own
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["edits"]
 
 _SETS = ("set_", "update_system", "change_system", "replace_system", "reset_system")
-_FIELDS = {"content", "text", "tool_calls", "arguments", "parts", "role", "output"}
 _SYSTEM_NAMES = {
     *("system", "system_prompt", "system_message", "instructions", "sys_prompt", "system_instruction"),
 }
@@ -68,26 +69,20 @@ def _message_of(target: ast.expr) -> tuple[ast.expr | None, str]:
         match at:
             case ast.Subscript(slice=ast.Constant(value=str() as key)):
                 field, at = key, at.value
-            case ast.Attribute() if at.attr in _FIELDS:
+            case ast.Attribute() if at.attr in FIELDS:
                 field, at = at.attr, at.value
             case ast.Subscript(slice=ast.Constant(value=int())) if (
-                field and isinstance(at.value, ast.Subscript | ast.Attribute) and _is_field(at.value)
+                field and isinstance(at.value, ast.Subscript | ast.Attribute) and is_field(at.value)
             ):
                 at = at.value
             case _:
                 return at, field
 
 
-def _is_field(node: ast.expr) -> bool:
-    return (isinstance(node, ast.Attribute) and node.attr in _FIELDS) or (
-        isinstance(node, ast.Subscript) and constant(node.slice) in _FIELDS
-    )
-
-
 def _stored(target: ast.expr, value: ast.expr | None, facts: Facts) -> Iterator[Practice]:
     yield from _system_grown(target, value, facts)
     message, field = _message_of(target)
-    if field and field not in _FIELDS:
+    if field and field not in FIELDS:
         return
     if isinstance(message, ast.Subscript) and not isinstance(message.slice, ast.Slice):
         yield from _by_index(target, message, value, facts)
@@ -105,7 +100,7 @@ def _by_index(
     if index == 0:
         if message is target and role_of(value) not in {"system", "developer"}:
             return
-        if not (_is_fresh(message.value, target, facts) or is_fixed(value) or is_cleaned(target, value)):
+        if not (is_fresh(message.value, target, facts) or is_fixed(value) or is_cleaned(target, value)):
             severity = as_far_as_seen(_weight(message.value, target, sure, facts), target, value, facts)
             is_setter = facts.name.startswith(_SETS) and not facts.calls  # it is wanted by who calls it
             severity = Severity.INFO if is_setter else severity
@@ -113,7 +108,7 @@ def _by_index(
             code, says = ("PC502", _EARLIER) if another else ("PC403", _SYSTEM)
             yield facts.practice(code, severity, target, says.format(facts.label(target)))
         return
-    if _is_fresh(message.value, target, facts):
+    if is_fresh(message.value, target, facts):
         return
     severity = Severity.INFO  # which message an unknown index means, nobody can say
     if isinstance(index, int):
@@ -170,33 +165,9 @@ def _counts_last(index: ast.expr) -> bool:
     return isinstance(index, ast.BinOp) and isinstance(index.op, ast.Sub) and constant(index.right) == 1
 
 
-def _is_fresh(owner: ast.expr, at: ast.AST, facts: Facts) -> bool:
-    """Whether the list was written down in this very function, so that nothing has been sent yet.
-
-    Or in all those that hand it over.
-    """
-    name = spell(owner)
-    if facts.handed and all(_is_fresh_in(caller, call) for caller, call in facts.handed):
-        return True
-    loop = facts.turns(at)
-    for node in facts.of(ast.Assign):
-        if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets):
-            made = isinstance(node.value, ast.List) or (
-                isinstance(node.value, ast.BinOp) and isinstance(node.value.left, ast.List)
-            )
-            if made and (loop is None or facts.turns(node) is loop) and "." not in name:
-                return True
-    return False
-
-
-def _is_fresh_in(caller: Facts, call: ast.Call) -> bool:
-    given = [argument for argument in call.args if caller.conviction(argument) is not None]
-    return bool(given) and not caller.handed and all(_is_fresh(each, call, caller) for each in given)
-
-
 def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) -> Iterator[Practice]:
     """``for m in messages[:-4]: m["content"] = …``."""
-    loop = _loop_of(name, target, facts)
+    loop = loop_of(name, target, facts)
     if loop is None:
         return
     iterable, aged = iterated(loop.iter)
@@ -206,7 +177,7 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
     tests = [ast.unparse(outer.test) for outer in facts.around(target) if isinstance(outer, ast.If)]
     said = " ".join(tests)
     if "'system'" in said or "SystemMessage" in said or "'developer'" in said:
-        if is_cleaned(target, value) or (_is_copy(iterable, facts) and is_own(target, value)):
+        if is_cleaned(target, value) or (is_copy(iterable, facts) and is_own(target, value)):
             return
         if not is_fixed(value) and not ast.unparse(target).endswith(("['role']", ".role")):
             severity = sure if facts.turns(target) else Severity.WARNING
@@ -217,54 +188,12 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
         return
     aged = aged or _is_aged(target, facts)
     severity = sure if aged and not at_times(target, iterable, facts) else Severity.INFO
-    if aged or not _is_copy(iterable, facts):
+    if aged or not is_copy(iterable, facts):
         yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))
-
-
-def _loop_of(name: str, at: ast.AST, facts: Facts) -> ast.For | None:
-    """The loop over messages to which a variable belongs, as a message, or as a part of one's content."""
-    for outer in facts.around(at):
-        if isinstance(outer, ast.For) and name in {
-            inner.id for inner in ast.walk(outer.target) if isinstance(inner, ast.Name)
-        }:
-            message = _whose_content(outer.iter, facts)
-            return _loop_of(message, outer, facts) if message else outer
-    return None
-
-
-def _whose_content(iterable: ast.expr, facts: Facts) -> str:
-    """The message of ``m["content"]``, ``m.content``, ``m.get("content")``, also by a name; else empty."""
-    match iterable:
-        case (
-            ast.Call(func=ast.Name(id="enumerate" | "list"), args=[inner, *_])
-            | ast.BoolOp(values=[inner, *_])
-        ):
-            return _whose_content(inner, facts)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="get"), args=[key, *_]):
-            return name if constant(key) in _FIELDS else ""
-        case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
-            return name if _is_field(iterable) else ""
-        case ast.Name(id=name):
-            assigned = (node for node in facts.of(ast.Assign) if isinstance(node, ast.Assign))
-            given = next((node.value for node in assigned if name in map(spell, node.targets)), None)
-            return "" if given is None or isinstance(given, ast.Name) else _whose_content(given, facts)
-        case _:
-            return ""
 
 
 def _breaks(loop: ast.For) -> bool:
     return any(isinstance(inner, ast.Break | ast.Return) for inner in ast.walk(loop))
-
-
-def _is_copy(iterable: ast.expr, facts: Facts) -> bool:
-    """Whether the list is one of this function's own, made for this request from another."""
-    name = spell(iterable)
-    return "." not in name and any(
-        isinstance(node, ast.Assign)
-        and any(spell(target) == name for target in node.targets)
-        and ("copy" in ast.unparse(node.value) or isinstance(node.value, ast.ListComp))
-        for node in facts.nodes
-    )
 
 
 def _system_grown(target: ast.expr, value: ast.expr | None, facts: Facts) -> Iterator[Practice]:
@@ -314,7 +243,7 @@ def _called(node: ast.Call, facts: Facts) -> Iterator[Practice]:
 def _inserted(node: ast.Call, index: ast.expr, sure: Severity, facts: Facts) -> Iterator[Practice]:
     at = constant(index)
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-    if not isinstance(at, int) or at < 0 or owner is None or _is_fresh(owner, node, facts):
+    if not isinstance(at, int) or at < 0 or owner is None or is_fresh(owner, node, facts):
         return
     code, says = ("PC403", _SYSTEM) if at == 0 and role_of(node.args[1]) == "system" else ("PC502", _EARLIER)
     yield facts.practice(code, sure, node, says.format(facts.label(node)))
