@@ -59,7 +59,10 @@ def test_a_stream_goes_on_and_the_next_request_goes_elsewhere(mock: MockUpstream
                 assert "everything is as it was" in said_until(started, "as it was")
                 write(file, *start, "[upstreams.c]\nkind = 'engine'", "[engine]\npage_size = 0")
                 started.send_signal(signal.SIGHUP)
-                assert "page_size=0" in said_until(started, "as it was")
+                assert f"{file}: engine.page_size: " in said_until(started, "as it was")
+                write(file, *start, 'slow = "d/x"')
+                started.send_signal(signal.SIGHUP)
+                assert f"{file}: models.slow: " in said_until(started, "as it was")
 
                 write(
                     file,
