@@ -180,3 +180,33 @@ def test_a_helper_whose_cut_takes_the_place_of_the_history():
     assert _found(anew.replace("messages=self.messages)", "messages=self._fit(self.messages))")) == [
         ("PC501", "error")
     ]
+
+
+SERVED = """
+from openai import OpenAI
+client = OpenAI()
+def trim(history: list[dict], most: int = 20) -> list[dict]:
+    if len(history) <= most:
+        return history
+    return history[-most:]
+def name(messages):
+    return " ".join(each["content"] for each in messages)
+def stream(system, history):
+    messages = [{"role": "system", "content": system}] + history
+    reply = client.chat.completions.create(model="m", messages=messages)
+    history.append({"role": "assistant", "content": reply.choices[0].message.content})
+def serve(socket):
+    history = []
+    for text in socket:
+        history.append({"role": "user", "content": text})
+        USE
+        stream("You are a clerk.", history)
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [("history = trim(history)", [("PC501", "error")]), ("print(name(trim(history)))", [])],
+)
+def test_a_conversation_is_sent_by_the_function_it_is_handed_to(use, expected):
+    assert _found(SERVED.replace("USE", use)) == expected

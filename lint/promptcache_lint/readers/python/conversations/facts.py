@@ -132,7 +132,7 @@ class Facts:
     """One function (or a module's own body) with what its class knows; ``sure`` names hold messages.
 
     ``kinds`` are its node and all below it, by their kind. ``handed`` are the calls by which other functions
-    give it their messages.
+    give it their messages, ``gives`` the functions to which it hands its own.
     """
 
     module: Module
@@ -143,6 +143,7 @@ class Facts:
     sure: set[str] = field(default_factory=set)
     calls: list[ast.Call] = field(default_factory=list)
     handed: list[tuple[Facts, ast.Call]] = field(default_factory=list)
+    gives: list[Facts] = field(default_factory=list)
     _turns: set[ast.AST] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -167,8 +168,10 @@ class Facts:
         return [node for kind in kinds for node in self.kinds.get(kind, ())]
 
     def asks(self, room: int = 3) -> bool:
-        """Whether a model is asked in the function, or by one that hands its messages to it."""
-        return bool(self.calls) or any(room > 0 and caller.asks(room - 1) for caller, _ in self.handed)
+        """Whether a model is asked in the function, by one that gives it its messages or is given them."""
+        if self.calls or any(target.calls for target in self.gives):
+            return True
+        return any(room > 0 and caller.asks(room - 1) for caller, _ in self.handed)
 
     def _asks(self, loop: ast.AST) -> bool:
         return bool(self.calls) and any(loop in self.around(call) for call in self.calls)

@@ -62,7 +62,7 @@ _HANDLES = (
 )
 _HINTS = (
     *("sign", "system", "model=", "sort", "detail", "arguments", "assistant", "del ", "[-", "[len("),
-    *(".pop(", "popleft(", "deque(", "trim_messages", "RemoveMessage", ".remove("),
+    *(".pop(", "popleft(", "deque(", "trim", "RemoveMessage", ".remove("),
     *("essages[", "istory[", "onversation[", 'content"]', "content']", ".content =", ".content +="),
     *(".parts =", ".insert(", "Memory", "Buffer", "Window", "Reducer", "Limiter", "num_history"),
     *("truncation", "tools=", "tool_choice", "thinking", "reasoning", "response_format", "effort"),

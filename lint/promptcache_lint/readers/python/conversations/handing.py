@@ -87,6 +87,8 @@ def _tell(target: Facts, caller: Facts, call: ast.Call) -> bool:
             continue
         learned |= parameter not in target.sure or (caller, call) not in target.handed
         target.sure.add(parameter)
+        if all(target is not other for other in caller.gives):
+            caller.gives.append(target)
         if (caller, call) not in target.handed:
             target.handed.append((caller, call))
     return learned
