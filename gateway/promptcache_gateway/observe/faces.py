@@ -13,8 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.masking import stable_digest
-from promptcache_gateway.observe.signatures import runs_of, words_of
+from promptcache_gateway.observe.signatures import line_mark, persona_mark, runs_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,8 +48,7 @@ _YOU_ARE = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_CJK_STOP = "\u3002\uff01\uff1f\uff0c\u3001\uff1b\uff1a\uff08"
-_END = re.compile(rf"[.!?;:,(\n{_CJK_STOP}]")
+_END = re.compile(r"[.!?;\n\u3002\uff01\uff1f\uff1b]")
 _FOR_SOMEBODY = re.compile(
     r"\b(?:for|to|of|with|helping|assisting|supporting|serving|f\u00fcr|von|pour|de|para|per|di|voor|van)"
     r"\s+(?=[A-Z\u00c0-\u00de])"
@@ -73,14 +71,6 @@ class Face:
     line: int
     front: frozenset[int]
 
-    def is_of(self, other: Face) -> bool:
-        """Whether both are evidently one agent's: they say so, or begin in the same way."""
-        if self.persona and self.persona == other.persona:
-            return True
-        if self.line and self.line == other.line:
-            return True
-        return 2 * len(self.front & other.front) >= max(len(self.front), len(other.front), 1)
-
 
 def face_of(head: Iterable[Segment], masker: Masker) -> Face:
     """The face of a head."""
@@ -89,18 +79,19 @@ def face_of(head: Iterable[Segment], masker: Masker) -> Face:
     line, end, _ = begins.partition("\n")
     told = masker.masked(line, _FRONT_CHARS).strip() if end and len(line) <= _LINE_CHARS else ""
     return Face(
-        persona=_persona(text, masker),
-        line=stable_digest(told) if _WORD.search(told) else 0,
+        persona=persona_mark(" ".join(_persona(text, masker))),
+        line=line_mark(told if _WORD.search(told) else ""),
         front=frozenset(runs_of(words_of(masker.masked(begins, _FRONT_CHARS))[:_FRONT_WORDS])),
     )
 
 
-def _persona(text: str, masker: Masker) -> int:
+def _persona(text: str, masker: Masker) -> list[str]:
+    """The words in which a head says who is to answer; none where it does not."""
     found = _YOU_ARE.search(text, 0, _LOOKED_AT) or _YOU_ARE.search(
         text, max(_LOOKED_AT, len(text) - _END_LOOKED_AT)
     )
     if found is None:
-        return 0
+        return []
     said = text[found.end() : found.end() + _SAID_CHARS]
     end = _END.search(said)
     said = said[: end.start()] if end else said
@@ -108,5 +99,4 @@ def _persona(text: str, masker: Masker) -> int:
     said = said[: somebody.start()] if somebody else said
     if _NO_SPACES.search(said):
         said = said[:_SIGNS]
-    words = _WORD.findall(masker.masked(said, _SAID_CHARS).casefold())[:_WORDS]
-    return stable_digest(" ".join(words)) if words else 0
+    return _WORD.findall(masker.masked(said, _SAID_CHARS).casefold())[:_WORDS]

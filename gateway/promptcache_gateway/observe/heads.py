@@ -20,7 +20,6 @@ from promptcache_gateway.observe.signatures import AKIN, ALIKE, NEAR, SHORT, too
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from promptcache_gateway.observe.faces import Face
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.signatures import Signature
 
@@ -33,12 +32,12 @@ class Newcomer:
 
     Attributes:
         signature: what it looks like from afar.
-        face: what it says of itself.
+        front: the runs of its first words.
         prompt: the request that it came with.
     """
 
     signature: Signature
-    face: Face
+    front: frozenset[int]
     prompt: Prompt
 
 
@@ -78,16 +77,16 @@ class Heads:
     _openings: dict[int, set[str]] = field(default_factory=dict)
     _chunks: dict[int, set[str]] = field(default_factory=dict)
     _tools: dict[str, frozenset[int]] = field(default_factory=dict)
-    _faces: dict[str, Face] = field(default_factory=dict)
+    _fronts: dict[str, frozenset[int]] = field(default_factory=dict)
 
-    def add(self, name: str, signature: Signature, face: Face | None = None) -> None:
-        """Remember a head under a name; ``face``: what it says of itself, where that is known."""
+    def add(self, name: str, signature: Signature, front: frozenset[int] | None = None) -> None:
+        """Remember a head under a name; ``front``: the runs of its first words, where they are known."""
         self.signatures[name] = signature
-        if face is not None:
-            self._faces[name] = face
+        if front is not None:
+            self._fronts[name] = front
         self._tools[name] = tools_of(signature)
         _put(self._by_key, signature.key, name)
-        for digest in signature.openings:
+        for digest in signature.ends:
             self._openings.setdefault(digest, set()).add(name)
         for digest in signature.chunks:
             self._chunks.setdefault(digest, set()).add(name)
@@ -96,9 +95,9 @@ class Heads:
         """Forget a head and what leads to it."""
         signature = self.signatures.pop(name)
         del self._tools[name]
-        self._faces.pop(name, None)
+        self._fronts.pop(name, None)
         self.lodgers.close(name)
-        for index, digests in ((self._openings, signature.openings), (self._chunks, signature.chunks)):
+        for index, digests in ((self._openings, signature.ends), (self._chunks, signature.chunks)):
             for digest in digests:
                 index[digest].discard(name)
                 if not index[digest]:
@@ -135,15 +134,7 @@ class Heads:
             _put(self._talks, talk, name)
         return known
 
-    def knows_face(self, name: str) -> bool:
-        """Whether it is known what a head says of itself."""
-        return name in self._faces
-
-    def note_face(self, name: str, face: Face) -> None:
-        """Remember what a head says of itself."""
-        self._faces[name] = face
-
-    def most_alike(self, signature: Signature, face: Face | None = None) -> str | None:
+    def most_alike(self, signature: Signature) -> str | None:
         """The head that says mostly the same, one agent's before others; a lodger only if it all but does."""
         alike = {
             name: other
@@ -155,14 +146,14 @@ class Heads:
             return None if end is None else self._host_by(end, signature)
         like = {name: signature.likeness(other) for name, other in alike.items()}
         best = max(like, key=lambda name: (like[name], name))
-        if face is None or not face.persona or like[best] >= NEAR:
+        who = signature.persona
+        if not who or like[best] >= NEAR:
             return best
-        own = [name for name, known in self._faces.items() if known.persona == face.persona]
-        return max(like, key=lambda name: (name in own, like[name], name))
+        return max(like, key=lambda name: (alike[name].persona == who, like[name], name))
 
     def place(self, new: Newcomer) -> Place:
         """Where a head belongs that has not come before."""
-        known = self.most_alike(new.signature, new.face)
+        known = self.most_alike(new.signature)
         if known is not None and (
             known in self.lodgers or not new.signature.says_other(self.signatures[known])
         ):
@@ -170,21 +161,23 @@ class Heads:
         host = known or self.most_akin(new.signature)
         if host is None:
             return Place()
-        if self._is_another(host, new):
+        if new.signature.is_another(self.signatures[host]):
             return Place(host=host, alike=known is not None, another=True)
         if (before := self.of_talk(new.prompt, host)) is not None:
             return Place(known=before)
         if known is not None and self.lodgers.changes_each_time(host):
             return Place(known=host)
-        one = known is not None and self._faces.get(host, new.face).is_of(new.face)
-        return Place(host=host, alike=known is not None, one=one)
+        return Place(host=host, alike=known is not None, one=known is not None and self._is_one(host, new))
 
-    def _is_another(self, host: str, new: Newcomer) -> bool:
-        """Whether a head that says much else is another agent's by its own words or by its tools."""
-        if self._faces.get(host, new.face).persona != new.face.persona:
+    def _is_one(self, host: str, new: Newcomer) -> bool:
+        """Whether a head presents itself as its host does: by who answers, or in the way it begins."""
+        known, signature = self.signatures[host], new.signature
+        if (signature.persona and signature.persona == known.persona) or (
+            signature.line and signature.line == known.line
+        ):
             return True
-        own, theirs = tools_of(new.signature), self._tools[host]
-        return bool(own - theirs and theirs - own)
+        front = self._fronts.get(host, frozenset())
+        return 2 * len(front & new.front) >= max(len(front), len(new.front), 1)
 
     def agents_like(self, signature: Signature) -> list[str]:
         """The templates that say mostly what a head says, each of which is no lodger."""
@@ -196,7 +189,7 @@ class Heads:
 
     def most_akin(self, signature: Signature) -> str | None:
         """The template that shares a beginning or an end with a head, or some of the little that it says."""
-        for opening in reversed(signature.openings):
+        for opening in reversed(signature.ends):
             host = self._host_by(opening, signature)
             if host is not None:
                 return host
@@ -214,7 +207,7 @@ class Heads:
 
     def __len__(self) -> int:
         """How many things are remembered, in every structure there is."""
-        known = len(self.signatures) + len(self.lodgers) + len(self._tools) + len(self._faces)
+        known = len(self.signatures) + len(self.lodgers) + len(self._tools) + len(self._fronts)
         glances = len(self._by_masked) + len(self._by_key) + len(self._talks)
         names = sum(len(names) + 1 for index in (self._openings, self._chunks) for names in index.values())
         return known + glances + names

@@ -27,6 +27,7 @@ MOST = 64
 """Lodgers of a tenant that are remembered."""
 ENOUGH = 16
 """So many that did not return show that the rest changes with each request."""
+_ANEW_S = 60.0
 _FEW = 4  # one in so many may return all the same: a question that is asked again
 
 
@@ -41,6 +42,8 @@ class Lodger:
         joined: it is compared with all of the host's.
         first: the key of its conversation's first message.
         messages: how many messages the conversation has had.
+        last: the key of the last of them.
+        at: when it came last.
         own: how often the host's own head had come when this one came.
         returned: it has come again in another conversation.
     """
@@ -51,8 +54,15 @@ class Lodger:
     joined: bool
     first: int
     messages: int
+    last: int
+    at: float
     own: int
     returned: bool = False
+
+    @property
+    def counts_like(self) -> bool:
+        """Whether it has come again where only a value in it is another; documents may grow by a line."""
+        return self.another or not self.alike
 
 
 @dataclass(slots=True)
@@ -89,6 +99,7 @@ class Lodgers:
         name: str,
         host: str,
         prompt: Prompt,
+        at: float,
         *,
         alike: bool = False,
         one: bool = False,
@@ -100,6 +111,7 @@ class Lodgers:
             name: of the head.
             host: whose name is shown.
             prompt: with which it comes.
+            at: when, in seconds.
             alike: it says mostly what the host says.
             one: it is evidently the host's, as far as is known.
             another: it is another agent's by its own words; it proves nothing about the others.
@@ -107,7 +119,7 @@ class Lodgers:
         house = self._houses.setdefault(host, _House())
         house.came += not another
         joined = not another and (one or self.changes_each_time(host))
-        self._lodgers[name] = Lodger(host, alike, another, joined, *_conversation(prompt), house.own)
+        self._lodgers[name] = Lodger(host, alike, another, joined, *_conversation(prompt), at, house.own)
         return self._lodgers.popitem(last=False)[0] if len(self._lodgers) > MOST else None
 
     def changes_each_time(self, host: str) -> bool:
@@ -117,14 +129,18 @@ class Lodgers:
             return False
         return house.came - house.returned >= ENOUGH and house.returned * _FEW <= house.came
 
-    def returns(self, name: str, prompt: Prompt) -> bool:
-        """Whether a lodger comes in another conversation than before; one that goes on is noted."""
+    def returns(self, name: str, prompt: Prompt, at: float) -> bool:
+        """Whether a lodger comes in another conversation than before; one that goes on is noted.
+
+        The same question again soon after is no other conversation: an answer was asked for anew.
+        """
         lodger = self._lodgers[name]
-        first, messages = _conversation(prompt)
-        if first == lodger.first and messages > lodger.messages:
-            lodger.messages = messages
-            return False
-        return True
+        first, messages, last = _conversation(prompt)
+        anew = messages == lodger.messages and last == lodger.last and at - lodger.at <= _ANEW_S
+        goes_on = first == lodger.first and (messages > lodger.messages or anew)
+        if goes_on:
+            lodger.messages, lodger.last, lodger.at = messages, last, at
+        return not goes_on
 
     def note_own(self, host: str) -> None:
         """Note that a host's own head came in a conversation that was not known."""
@@ -162,7 +178,7 @@ class Lodgers:
         self._houses.pop(host, None)
 
 
-def _conversation(prompt: Prompt) -> tuple[int, int]:
-    """The key of a conversation's first message, and how many messages it has."""
+def _conversation(prompt: Prompt) -> tuple[int, int, int]:
+    """The key of a conversation's first message, how many messages it has, and the key of the last one."""
     messages = prompt.keys[prompt.head :]
-    return (messages[0] if messages else 0), len(messages)
+    return (messages[0], len(messages), messages[-1]) if messages else (0, 0, 0)

@@ -6,8 +6,9 @@ of them, so that neither line breaks nor a value somewhere matters. Two heads ar
 the runs of both together are in both (some 62 in 100 of each are the other's, wherever they stand), or when
 they end with the same words for longer than any footer. They are *akin* when they only begin or end with the
 same words: agents with one footer are, and so is one agent with other documents each time; of a few words a
-fifth is enough. What tells those apart is `lodgers`' business. A tool counts by its name, so that an edited
-schema or another key order makes no other template; heads with no tool in common are not compared.
+fifth is enough. What tells those apart is what they say of themselves (`faces`), and time (`lodgers`). A tool
+counts by its name, so that an edited schema or another key order makes no other template; heads with no tool
+in common are not compared.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ _WORD = re.compile(r"[0-9A-Za-z_\u00aa-\u0dff\u1e00-\u1fff]+|[^\s0-9A-Za-z_]")
 """Thai and all behind it (South-East and East Asian scripts, marks) is taken character by character."""
 _TOOL_NAME = re.compile(r'"name":"([^"\\]{1,200})"')
 _MASK = (1 << 64) - 1
+_MARKS = 1 << 42
+_LINE = 2
 _OF_TOOLS = 1 << 48
 """Digests below are tools': so few that they are kept, whatever else a head says."""
 
@@ -54,14 +57,30 @@ class Signature:
 
     Attributes:
         key: of the head as a whole.
-        openings: of its end, then of its beginning, each shortest first: the later says more. That of an
-            end that is longer than any footer is odd, all others are even.
+        openings: first what it says of itself, which are numbers below any other's; then of its end, then of
+            its beginning, each shortest first: the later says more. That of an end that is longer than any
+            footer is odd, all others are even.
         chunks: a bounded sample of its runs of words, and its tools, ascending.
     """
 
     key: int
     openings: tuple[int, ...]
     chunks: tuple[int, ...]
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The digests of its end and its beginning."""
+        return tuple([opening for opening in self.openings if opening >= _MARKS])
+
+    @property
+    def persona(self) -> int:
+        """Who it says is to answer; 0 where it does not say so."""
+        return next((one for one in self.openings if one < _MARKS and not one & _LINE), 0)
+
+    @property
+    def line(self) -> int:
+        """Its first line; 0 where that is no short line."""
+        return next((one for one in self.openings if one < _MARKS and one & _LINE), 0)
 
     @property
     def long_end(self) -> int | None:
@@ -89,6 +108,11 @@ class Signature:
         whole = max(len(mine.chunks), len(theirs.chunks)) < _KEPT - tools
         return not whole or len(set(mine.chunks) ^ set(theirs.chunks)) >= _MORE
 
+    def is_another(self, other: Signature) -> bool:
+        """Whether both say that somebody else answers, or each has tools that the other lacks."""
+        mine, theirs = tools_of(self), tools_of(other)
+        return self.persona != other.persona or bool(mine - theirs and theirs - mine)
+
     def is_akin(self, other: Signature) -> bool:
         """Whether enough of two short ones is the same for it to be no coincidence."""
         return max(len(self.chunks), len(other.chunks)) <= SHORT and self.likeness(other) >= AKIN
@@ -102,8 +126,8 @@ class Signature:
         return sum(digest in mine and digest in theirs for digest in sample) / len(sample)
 
 
-def sign(key: int, head: Sequence[Segment], masker: Masker) -> Signature:
-    """The signature of a head whose own key is known."""
+def sign(key: int, head: Sequence[Segment], masker: Masker, marks: Sequence[int] = ()) -> Signature:
+    """The signature of a head whose own key is known; ``marks``: what it says of itself."""
     instructions = [segment.text for segment in head if segment.kind != "tool"]
     tools = [_tool_digest(segment.text) for segment in head if segment.kind == "tool"]
     words = words_of("\n".join(masker.masked(text, _LOOKED_AT) for text in instructions)[:_LOOKED_AT])
@@ -112,10 +136,20 @@ def sign(key: int, head: Sequence[Segment], masker: Masker) -> Signature:
         if sum(map(len, instructions)) < _LOOKED_AT - len(instructions)
         else _last_words(instructions, masker)
     )
-    openings = (*_known_by(last[::-1], b"end", _NO_FOOTER), *_known_by(words, b""))
+    openings = (*filter(None, marks), *_known_by(last[::-1], b"end", _NO_FOOTER), *_known_by(words, b""))
     return Signature(
         key, openings, tuple(sorted(set(tools))[:_KEPT_TOOLS] + _smallest(runs_of(words), len(tools)))
     )
+
+
+def persona_mark(said: str) -> int:
+    """The number among a head's openings for who it says is to answer; 0 where it says nothing."""
+    return stable_digest(said) % (_MARKS >> 2) << 2 if said else 0
+
+
+def line_mark(line: str) -> int:
+    """The number among a head's openings for its first line; 0 for none."""
+    return persona_mark(line) | _LINE if line else 0
 
 
 def digest_of(parts: Iterable[Iterable[int]]) -> int:

@@ -26,7 +26,6 @@ from promptcache_gateway.observe.template_name import NAMELESS, TemplateName, cl
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from promptcache_gateway.observe.faces import Face
     from promptcache_gateway.observe.masking import Masker
     from promptcache_gateway.observe.prompt import Prompt
 
@@ -199,12 +198,12 @@ class Templates:
             heads.note(prompt, name)
         goes_on = heads.note_talk(prompt, name)
         lodger = heads.lodgers.get(name)
+        if sight == "new":
+            return name
         if lodger is None:
-            if sight == "same" and not (goes_on and prompt.turn > prompt.head):
+            if not (goes_on and prompt.turn > prompt.head):
                 heads.lodgers.note_own(name)
-        elif (sight == "same" or (sight == "like" and not lodger.alike)) and (
-            heads.lodgers.returns(name, prompt)
-        ):
+        elif (sight == "same" or lodger.counts_like) and heads.lodgers.returns(name, prompt, self._clock()):
             self._settle(tenant, owner, name)
         return name
 
@@ -213,11 +212,7 @@ class Templates:
         heads, head = owner.heads, prompt.segments[: prompt.head]
         key = digest_of([self._masker.digests(segment.text) for segment in head])
         name = heads.by_key(key)
-        if name is None:
-            return self._learn(tenant, owner, key, prompt)
-        if not heads.knows_face(name):
-            heads.note_face(name, face_of(head, self._masker))
-        return name, "same"
+        return self._learn(tenant, owner, key, prompt) if name is None else (name, "same")
 
     def _settle(self, tenant: str, owner: _Tenant, name: str) -> None:
         """A head that lodged is a template of its own, unless the rest of all of them changes each time."""
@@ -259,7 +254,8 @@ class Templates:
     def _learn(self, tenant: str, owner: _Tenant, key: int, prompt: Prompt) -> tuple[str, _Sight]:
         """The name of a head that is seen for the first time: a known one's that is like it, or a new one."""
         heads, head = owner.heads, prompt.segments[: prompt.head]
-        new = Newcomer(sign(key, head, self._masker), face_of(head, self._masker), prompt)
+        face = face_of(head, self._masker)
+        new = Newcomer(sign(key, head, self._masker, (face.persona, face.line)), face.front, prompt)
         place = heads.place(new)
         if place.known is not None:
             heads.note_key(key, place.known)
@@ -269,7 +265,7 @@ class Templates:
         room = len(owner.learned) < self._max_learned // 2
         if not room and not _recurs(owner, key, None):
             return OVERFLOW, "new"
-        return self._create(tenant, owner, new.signature, new.face), "new"
+        return self._create(tenant, owner, new.signature, new.front), "new"
 
     def _lodge(self, tenant: str, owner: _Tenant, new: Newcomer, place: Place) -> str:
         assert place.host is not None, "whoever lodges has a host"
@@ -278,17 +274,19 @@ class Templates:
         agents = {self.renames.shown(tenant, one) for one in heads.agents_like(new.signature)}
         one = place.one and not 1 < len(agents) < AGENTS
         sort = {"alike": place.alike, "one": one, "another": place.another}
-        gone = heads.lodgers.take_in(name, place.host, new.prompt, **sort)
+        gone = heads.lodgers.take_in(name, place.host, new.prompt, self._clock(), **sort)
         if gone is not None:
             heads.drop(gone)
-        heads.add(name, new.signature, new.face)
+        heads.add(name, new.signature, new.front)
         return name
 
-    def _create(self, tenant: str, owner: _Tenant, signature: Signature, face: Face | None = None) -> str:
+    def _create(
+        self, tenant: str, owner: _Tenant, signature: Signature, front: frozenset[int] | None = None
+    ) -> str:
         if not self._has_room(owner):
             return OVERFLOW
         name = owner.heads.free_name(signature.key) or OVERFLOW
-        owner.heads.add(name, signature, face)
+        owner.heads.add(name, signature, front)
         self._note(tenant, owner, name)
         return name
 

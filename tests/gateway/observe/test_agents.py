@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from promptcache.usage import Usage
 from promptcache_gateway.observe.lodgers import ENOUGH
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.templates import AGENTS, Templates
-from tests.gateway.observe.scenes import Provider, Stage, chat
+from tests.gateway.observe.scenes import Provider, Stage, chat, outcome
 from tests.gateway.observe.test_lodgers import prose, signs, who
 
 POLICY = prose(4_000, "policy")
@@ -145,3 +146,46 @@ def test_a_conversation_that_goes_over_to_another_agent_is_no_change_of_document
         record = stage.send(chat(role(at % 2) + prose(1_500, at % 2) + POLICY, *turns))
         assert record.diagnosis.attribution != "caller"
         turns.append(f"This is answer number {at}.")
+
+
+def test_what_agents_and_documents_look_like_is_known_after_a_restart() -> None:
+    before = Stage(Provider())
+    for at in range(15):
+        before.send(chat(role(at % 5) + prose(1_500, at % 5) + POLICY, f"Question {at}?"))
+        before.send(chat("Documents:\n" + prose(2_000, -at) + POLICY[::-1], f"Question {at}?"))
+    stage = Stage(Provider())
+    stage.observer._templates.recall(before.observer._templates.take_learned())
+    for at in range(5, 11):  # six more agents
+        record = stage.send(chat(role(at) + prose(1_500, at) + POLICY, f"Question {at}?"))
+        assert record.diagnosis.attribution == "expected"
+    records = [
+        stage.send(chat("Documents:\n" + prose(2_000, at) + POLICY[::-1], f"Question {at}?"))
+        for at in range(40, 43)
+    ]
+    assert [record.diagnosis.cause for record in records] == ["PC801", "PC402", "PC402"]
+
+
+def test_documents_that_are_asked_about_anew_have_not_come_again() -> None:
+    stage = Stage(Provider())
+    for n in range(ENOUGH + 4):
+        body = chat(prose(2_000, n) + POLICY, "What does it say?")
+        records = [stage.send(body), stage.send(body)]
+    assert records[0].diagnosis.cause == "PC401"
+    assert records[1].diagnosis.hit
+    assert records[0].template == records[1].template == stage.records[0].template
+
+
+def test_a_request_that_failed_after_its_agent_got_a_template_of_its_own_is_no_predecessor() -> None:
+    stage = Stage(Provider())
+    bodies = [chat("# Desk\n" + prose(1_500, n) + POLICY, f"Question {n}?") for n in (0, 1)]
+    for at in range(2):
+        stage.send(bodies[0] | {"metadata": {"at": at}})
+        if not at:
+            call = stage.call(bodies[1])
+            observation = stage.observer.open(call)
+            assert observation.template == stage.records[0].template
+    known = len(stage.observer._history)
+    last = stage.send(chat("# Desk\n" + prose(1_500, 1) + POLICY, "And what is it now?"))
+    assert last.template != stage.records[0].template
+    stage.observer.close(observation, outcome(Usage.unreported(), status=502))
+    assert len(stage.observer._history) == known
