@@ -38,7 +38,7 @@ _IMPORT = re.compile(
     r"|import[ \t]+(?P<modules>[^\n#;]+))",
     re.MULTILINE,
 )
-_OPENS_OTHERS = re.compile(r"\{%-?\+?\s*(?:include|import|from|extends)\b")
+_OPENS_OTHERS = re.compile(r"\{%-?\+?\s*(?:include|import|from|extends|block)\b")
 _REFERS = re.compile(r"\bfile:|!include")
 _RENDERS_FILES = re.compile(r"\b(?:get_template|select_template|render_template)\(")
 _READS_FILES = re.compile(r"\bread_text\(|\.read\(\)")

@@ -17,6 +17,7 @@ from jinja2.ext import Extension
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.prompts import Prompt, Segment
 from promptcache_lint.readers.chat_templates import is_chat_template, judge_chat_template
+from promptcache_lint.readers.jinja_children import written_anew
 from promptcache_lint.readers.jinja_parts import TemplateWalker
 from promptcache_lint.readers.text import (
     FRONT_MATTER,
@@ -119,6 +120,7 @@ class JinjaReader:
         blanked = re.sub(r"[^\n]", " ", text[:start]) + text[start:]
         chat_template = is_chat_template(text)
         walker = TemplateWalker(workspace, file.path, source, loops=not chat_template)
+        walker.anew = written_anew(file.path, text, workspace)
         role = role_of_file_name(file.path.name)
         if not chat_template and ROLE_MARKER.search(text, start):
             segments = segments_by_role(blanked, start, role, _pieces(walker, blanked))

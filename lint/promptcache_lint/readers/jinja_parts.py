@@ -51,6 +51,8 @@ class TemplateWalker:
         self._outputs: list[tuple[int, int]] = []
         self._next = 0
         self._blocks = Blocks()
+        self.anew: frozenset[str] = frozenset()
+        """The blocks that are never rendered as they stand here: their text stands for what is."""
 
     def parts(self, text: str, scope: Scope | None = None, blocks: Blocks | None = None) -> tuple[Part, ...]:
         """The parts of ``text``, whose offsets and lines are those of the source.
@@ -99,8 +101,10 @@ class TemplateWalker:
 
     def _block(self, node: nodes.Block, scope: Scope) -> Iterator[Part]:
         """A block's parts, or those of the template furthest down that has it; ``super()`` is the next."""
-        chain = [*self._blocks.read.get(node.name, ()), tuple(self._body(node.body, scope))]
-        yield from with_super(chain)
+        own = tuple(self._body(node.body, scope))
+        if node.name in self.anew:
+            own = tuple(part for part in own if isinstance(part, Text))
+        yield from with_super([*self._blocks.read.get(node.name, ()), own])
 
     def _body(self, body: list[nodes.Node], scope: Scope) -> Iterator[Part]:
         for node in body:

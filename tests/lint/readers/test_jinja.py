@@ -173,6 +173,39 @@ def test_blocks_of_three_templates(tree_codes):
     assert tree_codes(files) == [("system.j2", "PC102", 2)]
 
 
+CHILDREN = {
+    "base.j2": BASE.format("{{ now() }}"),
+    "clerk.j2": "{% extends 'base.j2' %}{% block head %}Ada{% endblock %}",
+    "cook.j2": '{% extends "./base.j2" %}{%- block head -%}Bob{% endblock %}',
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, False),
+        ({"base.j2": BASE.format("{{ now() }}") + "{{ uuid4() }}"}, False),
+        ({"cook.j2": "{% extends 'base.j2' %}{% block foot %}Bob{% endblock %}"}, True),
+        ({"cook.j2": "{% extends 'base.j2' %}{% block head %}{{ super() }} Bob{% endblock %}"}, True),
+        ({"cook.j2": "{% extends 'base.j2' %}{# {% block head %}Bob{% endblock %} #}"}, True),
+        (
+            {
+                "cook.j2": "{% extends 'base.j2' %}",
+                "a.j2": "{% extends 'cook.j2' %}{% block head %}A{% endblock %}",
+            },
+            False,
+        ),
+        (
+            {"clerk.j2": "Ada", "cook.j2": "{% extends 'other/base.j2' %}{% block head %}Bob{% endblock %}"},
+            True,
+        ),
+    ],
+)
+def test_a_block_that_all_write_anew_is_not_told_at_the_base(tree_codes, changed, told):
+    found = [code for path, code, _ in tree_codes(CHILDREN | changed) if path == "base.j2"]
+    assert ("PC101" in found) is told
+
+
 def test_what_several_templates_include_is_told_once(tree_codes):
     files = {
         "prompts/a.j2": "You are a clerk.\n{% include 'prompts/head.j2' %}" + STATIC,
