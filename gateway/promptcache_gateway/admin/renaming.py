@@ -9,7 +9,7 @@ from fastapi import Body
 from fastapi.responses import JSONResponse
 
 from promptcache_gateway.errors import ApiError, invalid_request
-from promptcache_gateway.observe.templates import clean_name
+from promptcache_gateway.observe.template_name import clean_name
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
