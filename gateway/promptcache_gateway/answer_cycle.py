@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import (
     HEADER_RE,
-    HEADER_VALUE_RE,
     STATUS_LINE,
     RequestResponseCycle,
 )
 
 from promptcache_gateway.plane.hangup import CUT
+from promptcache_gateway.upstreams.headers import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +31,19 @@ _COPIED = 64 * 1024  # bytes of a body that are copied behind the head, rather t
 
 
 class AnswerCycle(RequestResponseCycle):
-    """One request and its answer. A cycle of uvicorn's becomes one by its class."""
+    """One request and its answer."""
+
+    def put(self, piece: bytes) -> int:
+        """Take a piece of the body; how many bytes of it wait. One that comes as a whole is not copied."""
+        before: bytes | bytearray = self.body
+        if not before:
+            self.body = piece  # type: ignore[assignment]  # read as it is, and never added to
+        elif isinstance(before, bytes):
+            self.body = bytearray(before) + piece
+        else:
+            before += piece
+        self.message_event.set()
+        return len(self.body)
 
     async def send(self, message: ASGISendEvent) -> None:
         """ASGI's send."""
@@ -61,28 +73,23 @@ class AnswerCycle(RequestResponseCycle):
             return False
         if not self.keep_alive or status in _BODILESS or self.scope["method"] == "HEAD":
             return False
-        head, values = [STATUS_LINE[status]], []
-        for name, value in (*self.default_headers, *headers):
-            if not _is_plain(name):
-                return False
-            values.append(value)
-            head += (name, b": ", value, b"\r\n")
-        if HEADER_VALUE_RE.search(b"".join(values)):
+        told = [*self.default_headers, *headers]
+        names, values = zip(*told) if told else ((), ())  # noqa: B905 - they are pairs
+        if not all(map(_is_plain, names)) or not is_text(b"".join(values)):
             return False
-        head.append(b"content-length: %d\r\n\r\n" % len(body))
-        self._write(head, body)
+        lines = b"".join([b"%b: %b\r\n" % header for header in told])
+        self._write(b"%b%bcontent-length: %d\r\n\r\n" % (STATUS_LINE[status], lines, len(body)), body)
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = self.chunked_encoding = False
         self.message_event.set()
         self.on_response()
         return True
 
-    def _write(self, head: list[bytes], body: bytes) -> None:
+    def _write(self, head: bytes, body: bytes) -> None:
         if len(body) <= _COPIED:
-            head.append(body)
-            self.transport.write(b"".join(head))
+            self.transport.write(head + body)
         else:
-            self.transport.write(b"".join(head))
+            self.transport.write(head)
             self.transport.write(body)
 
 

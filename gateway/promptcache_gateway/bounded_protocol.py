@@ -7,22 +7,25 @@ that a request pays for it with two looks at a clock. What a request says is jud
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from promptcache_gateway.answer_cycle import AnswerCycle
 from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import header_too_large, invalid_request, too_slow
 from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.unsent import unsent_bytes
 
 if TYPE_CHECKING:
-    import asyncio
-
     from promptcache_gateway.errors import ApiError
 
 _LEAST_RATE = 16 * 1024  # bytes a second
@@ -30,6 +33,7 @@ _INVALID = "Invalid HTTP request received."
 _OTHER_PROTOCOL = frozenset({b"upgrade", b"http2-settings"})
 _AROUND = 4  # a header's colon, space and end of line
 _AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: what the kernel holds for the caller is dropped, too
+_REMEMBERED = 256  # bytes of a target that is parsed once
 _TOO_LARGE = b"431 Request Header Fields Too Large"
 
 
@@ -44,6 +48,7 @@ class BoundedProtocol(HttpToolsProtocol):
         stalled: the caller was hung up on because it took nothing.
     """
 
+    cycle: AnswerCycle
     max_header_bytes = 64 * 1024
     head_timeout_s = 0.0
     body_timeout_s = 0.0
@@ -130,16 +135,47 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
             self._declines = True  # `_stay` begins again
             return
-        HttpToolsProtocol.on_headers_complete(self)
+        self._begin()
         self.headers = []  # trailers are no headers of the request, whatever their names (RFC 9110, 6.5.1)
         self._in_head = False
         self._head_bytes = self._body_bytes = self._outside = 0
         self._since = self.loop.time()
 
+    def _begin(self) -> None:
+        """Begin to answer a request whose head has come, or have it wait for the one before."""
+        parser, scope, before = self.parser, self.scope, self.cycle
+        version = parser.get_http_version()
+        scope["method"] = parser.get_method().decode("ascii")
+        if version != "1.1":
+            scope["http_version"] = version
+        url = self.url
+        places = _places(url) if len(url) <= _REMEMBERED else _places.__wrapped__(url)
+        scope["path"], scope["raw_path"], scope["query_string"] = places
+        self.cycle = AnswerCycle(
+            scope,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.access_logger,
+            self.access_log,
+            self.server_state.default_headers,
+            asyncio.Event(),
+            self.expect_100_continue,
+            version != "1.0" and parser.should_keep_alive(),
+            self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
         self._outside = 0
-        HttpToolsProtocol.on_body(self, body)
+        cycle = self.cycle
+        if not cycle.response_complete and cycle.put(body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
         """The request has ended; what follows is another's head."""
@@ -147,7 +183,10 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._in_head = True
         self._since = None
-        HttpToolsProtocol.on_message_complete(self)
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.more_body = False
+            cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """An answer is out. One that waits is begun; else the caller may take its time, and no timer is set:
@@ -253,3 +292,11 @@ class BoundedProtocol(HttpToolsProtocol):
         head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\nconnection: close\r\n" % status
         self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
         self.transport.close()
+
+
+@lru_cache(maxsize=256)
+def _places(url: bytes) -> tuple[str, bytes, bytes]:
+    """The path of a target, as text and as it came, and its query; raises what has a head refused."""
+    parsed = httptools.parse_url(url)
+    path = parsed.path.decode("ascii")
+    return unquote(path) if "%" in path else path, parsed.path, parsed.query or b""

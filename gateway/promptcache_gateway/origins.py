@@ -36,23 +36,15 @@ class Origins:
 
     def refusal(self, scope: Scope) -> ApiError | None:
         """The 403 for a request that was not meant for us, or None."""
-        host = origin = site = mode = b""
-        for name, value in scope["headers"]:
-            if name == b"host":
-                host = value
-            elif name == b"origin":
-                origin = value
-            elif name == b"sec-fetch-site":
-                site = value
-            elif name == b"sec-fetch-mode":
-                mode = value
+        told = dict(scope["headers"]).get  # of several the last
+        host, origin, site = told(b"host", b""), told(b"origin", b""), told(b"sec-fetch-site", b"")
         if self._checks_hosts and host not in self._known and not self._answers_to(host):
             return forbidden(
                 f"This gateway does not answer to the host name {_shown(host)}. {_REMEDY}", "host_not_allowed"
             )
         if not origin and not site:
             return None
-        return self._judge_browser(scope, host, origin, site, mode)
+        return self._judge_browser(scope, host, origin, site, told(b"sec-fetch-mode", b""))
 
     def _may_use_models(self, origin: bytes) -> bool:
         return "*" in self._pages or origin.decode("latin-1").lower() in self._pages

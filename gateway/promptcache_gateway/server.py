@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from promptcache_gateway.answer_cycle import AnswerCycle
 from promptcache_gateway.bounded_protocol import BoundedProtocol
 from promptcache_gateway.errors import GatewayError, PortBusyError
 from promptcache_gateway.failures import log_failure
@@ -69,12 +68,6 @@ class ApiProtocol(BoundedProtocol):
         if self._hang_ups is None:
             self._hang_ups = HangUps(self.drop, self.taken)
         self.scope["extensions"] = {EXTENSION: self._hang_ups}  # type: ignore[dict-item]
-
-    def on_headers_complete(self) -> None:
-        """A request's head has come, and with it begins its cycle."""
-        BoundedProtocol.on_headers_complete(self)
-        if self.cycle is not None:
-            self.cycle.__class__ = AnswerCycle
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell them."""

@@ -62,11 +62,12 @@ def goes_on_from_summary(earlier: Prompt, later: Prompt) -> bool:
 
     Which conversation was summed up nobody can tell from the summary; that one was, its words say.
     """
-    if not later.head < len(later.segments) or earlier.segments[: later.head] != later.segments[: later.head]:
+    talked, size = len(earlier.segments) - earlier.head, len(later.segments) - later.head
+    if talked < max(_TALK, size) or size < 1:
+        return False
+    if earlier.segments[: later.head] != later.segments[: later.head]:
         return False
     talk, before = later.segments[later.head :], earlier.segments[earlier.head :]
-    if len(before) < max(_TALK, len(talk)):
-        return False
     return bool(_GOES_ON.search(talk[0].body[:_OPENING_CHARS])) and not _GOES_ON.search(
         before[0].body[:_OPENING_CHARS]
     )

@@ -124,7 +124,7 @@ def compare(
     if predecessor is None:
         return None
     earlier = predecessor.prompt
-    at = common_depth(earlier.exact, later.exact)
+    at = _depth(earlier, later, match)
     shared = later.offsets[at] + _partial(earlier, later, at)
     nothing = not compacted and at == 0 and not _begins_alike(earlier, later, masker)
     broken = compacted or (
@@ -148,6 +148,14 @@ def compare(
         living_bytes=living,
         living_full=_whole_prefix(match),
     )
+
+
+def _depth(earlier: Prompt, later: Prompt, match: Match) -> int:
+    """How many leading segments are the same; most often history has found out."""
+    at = match.living_segments
+    if match.living is match.predecessor and earlier.exact[at + 1 : at + 2] != later.exact[at + 1 : at + 2]:
+        return at
+    return common_depth(earlier.exact, later.exact)
 
 
 def _partial(earlier: Prompt, later: Prompt, at: int) -> int:

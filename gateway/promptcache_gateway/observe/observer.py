@@ -284,17 +284,17 @@ class Observer:
 
         A stream that was cut after its first output has been worked on, whether or not it was counted.
         """
-        entry, call = observation.sight.entry, observation.call
+        sight, call = observation.sight, observation.call
+        entry = sight.entry
         if entry is None:
             return
         if outcome.ttft_ms is None and not _was_computed(outcome) and outcome.status >= 400:
-            self._history.discard(call.tenant, observation.sight.name.family, entry)
+            self._history.discard(call.tenant, sight.name.family, entry)
             return
         wait_s = (outcome.ttft_ms if outcome.ttft_ms is not None else outcome.duration_ms) / 1000.0
         entry.prompt_tokens = outcome.usage.total_input
         entry.cached_tokens = outcome.usage.cache_read
         entry.answered_at = call.received_at + wait_s
-        sight = observation.sight
         told = lengths_told(entry, outcome, marked_only=sight.rules.marked_only)
         self._history.learn(call.tenant, sight.name.family, entry, told)
         self.answered.add(call.tenant, entry, outcome.response_id)

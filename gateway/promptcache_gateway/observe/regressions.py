@@ -120,12 +120,16 @@ class Regressions:
         return course
 
     def _take(self, course: _Course, read: int, reusable: int, cause: str | None) -> Regression | None:
-        course.recent.append((read, reusable, cause))
+        recent = course.recent
+        recent.append((read, reusable, cause))
         course.recent_read += read
         course.recent_reusable += reusable
-        if len(course.recent) > self._window:
+        if len(recent) > self._window:
             self._let_go(course)
-        return self._judge(course)
+        if course.requests < self._least or len(recent) < self._window:
+            return None
+        before, after = course.read / course.reusable, course.recent_read / course.recent_reusable
+        return _fallen(course, before, after) if after <= before - self._fall else None
 
     def _let_go(self, course: _Course) -> None:
         read, reusable, _ = course.recent.popleft()
@@ -135,16 +139,13 @@ class Regressions:
         course.read = course.read * self._fade + read
         course.reusable = course.reusable * self._fade + reusable
 
-    def _judge(self, course: _Course) -> Regression | None:
-        if course.requests < self._least or len(course.recent) < self._window:
-            return None
-        read, reusable = course.recent_read, course.recent_reusable
-        before, after = course.read / course.reusable, read / reusable
-        if after > before - self._fall:
-            return None
-        missed = Counter(one[2] for one in course.recent if one[2] is not None)
-        cause = missed.most_common(1)[0][0] if missed else None
-        course.requests, course.read, course.reusable = 0, 0.0, 0.0  # what is now is measured against itself
-        course.recent.clear()
-        course.recent_read = course.recent_reusable = 0
-        return Regression(before, after, cause, reusable - read)
+
+def _fallen(course: _Course, before: float, after: float) -> Regression:
+    """What fell; what is now is measured against itself from now on."""
+    lost = course.recent_reusable - course.recent_read
+    missed = Counter(one[2] for one in course.recent if one[2] is not None)
+    cause = missed.most_common(1)[0][0] if missed else None
+    course.requests, course.read, course.reusable = 0, 0.0, 0.0
+    course.recent.clear()
+    course.recent_read = course.recent_reusable = 0
+    return Regression(before, after, cause, lost)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from promptcache.quick_values import changed
 from promptcache.segments import Segment
 from promptcache_gateway.observe.masking import UNMASKED
 from promptcache_gateway.observe.pieces import Piece
@@ -33,15 +34,16 @@ _Key = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """What was asked behind: the messages as they came, what stood beside them, and what was read of all.
+    """What questions are asked behind: messages as they came, what stood beside them, what was read of both.
 
-    ``size`` is the characters of the messages.
+    ``asked`` is a question that was; ``size`` is the characters of the messages.
     """
 
     messages: list[dict[str, str]]
     model: str
     beside: bytes
     prompt: Prompt
+    asked: Segment
     size: int
 
 
@@ -73,7 +75,7 @@ class Repeats:
             return None
         if messages[:-1] != known.messages or _beside(body) != known.beside:
             return None
-        return self._asked_behind(known.prompt, messages[-1]["content"], body)
+        return self._asked_behind(known, messages[-1]["content"], body)
 
     def keep(self, body: Mapping[str, Any], prompt: Prompt) -> None:
         """Know the beginning of a request that was read, where it has the form."""
@@ -86,7 +88,7 @@ class Repeats:
         size = sum([len(message["content"]) for message in messages[:-1]])
         if key is None or beside is None or size > self._most_chars // 4:
             return
-        made = _Beginning(messages[:-1], model, beside, prompt, size)
+        made = _Beginning(messages[:-1], model, beside, _before_question(prompt), prompt.segments[-1], size)
         with self._lock:
             before = self._known.pop(key, None)
             self._chars += size - (0 if before is None else before.size)
@@ -94,31 +96,43 @@ class Repeats:
             while len(self._known) > self._most or self._chars > self._most_chars:
                 self._chars -= self._known.popitem(last=False)[1].size
 
-    def _asked_behind(self, known: Prompt, content: str, body: Mapping[str, Any]) -> Prompt:
-        """The known prompt with another question, which is its last segment."""
-        asked = known.segments[-1]
-        segment = Segment(
-            asked.path, asked.kind, _ASKER, f"{_ASKER}\n{content}", None, asked.message, "", asked.seat
-        )
+    def _asked_behind(self, known: _Beginning, content: str, body: Mapping[str, Any]) -> Prompt:
+        """The beginning with another question, which is its last segment."""
+        before, asked = known.prompt, known.asked
+        text = f"{_ASKER}\n{content}"
+        segment = Segment(asked.path, asked.kind, _ASKER, text, None, asked.message, "", asked.seat)
         piece = Piece(segment)
         key = piece.key(self._masker, UNMASKED)
-        told = len(segment.text) >= TRIVIAL_CHARS
-        history = known.messages[:-1] if len(asked.text) >= TRIVIAL_CHARS else known.messages
         return Prompt(
-            (*known.segments[:-1], segment),
-            (*known.exact[:-1], hash((known.exact[-2], piece.own))),
-            (*known.masked[:-1], hash((known.masked[-2], key))),
-            (*known.keys[:-1], key),
-            (*history, piece.text) if told else history,
-            (*known.offsets[:-1], known.offsets[-2] + piece.weight),
-            known.head,
-            known.turn,
+            (*before.segments, segment),
+            (*before.exact, hash((before.exact[-1], piece.own))),
+            (*before.masked, hash((before.masked[-1], key))),
+            (*before.keys, key),
+            (*before.messages, piece.text) if len(text) >= TRIVIAL_CHARS else before.messages,
+            (*before.offsets, before.offsets[-1] + piece.weight),
+            before.head,
+            before.turn,
             parameters_of(body),
-            (*known.pieces[:-1], piece),
+            (*before.pieces, piece),
         )
 
     def __len__(self) -> int:
         return len(self._known)
+
+
+def _before_question(prompt: Prompt) -> Prompt:
+    """A prompt without its last segment, a user's message."""
+    told = len(prompt.segments[-1].text) >= TRIVIAL_CHARS
+    return changed(
+        prompt,
+        segments=prompt.segments[:-1],
+        exact=prompt.exact[:-1],
+        masked=prompt.masked[:-1],
+        keys=prompt.keys[:-1],
+        messages=prompt.messages[:-1] if told else prompt.messages,
+        offsets=prompt.offsets[:-1],
+        pieces=prompt.pieces[:-1],
+    )
 
 
 def _is_plain(message: object) -> bool:

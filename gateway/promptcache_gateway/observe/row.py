@@ -63,7 +63,11 @@ class Entry:
 
     def varies_as(self, other: Entry) -> None:
         """Take another's key where route and settings are the same: making it costs more than to compare."""
-        if other.route == self.route and other.prompt.parameters == self.prompt.parameters:
+        if (
+            other.upstream == self.upstream
+            and other.model == self.model
+            and other.prompt.parameters == self.prompt.parameters
+        ):
             self._variant = other.variant
 
     @property
@@ -135,13 +139,12 @@ def index_entry(row: Row, entry: Entry) -> None:
     if len(row.entries) > 1:
         entry.varies_as(row.entries[-2])
     prompt = entry.prompt
-    by_route = row.routes.setdefault(entry.route, {})
-    for key in prompt.exact:
-        row.exact[key] = by_route[key] = entry
-    for key in prompt.masked:
-        row.masked[key] = entry
-    for key in prompt.messages:
-        row.messages[key] = entry
+    held = dict.fromkeys(prompt.exact, entry)
+    row.exact.update(held)
+    row.routes.setdefault(entry.route, {}).update(held)
+    row.masked.update(dict.fromkeys(prompt.masked, entry))
+    if prompt.messages:
+        row.messages.update(dict.fromkeys(prompt.messages, entry))
     row.variants[entry.variant] = entry
 
 
@@ -176,11 +179,28 @@ def forget_oldest(row: Row) -> None:
     oldest = row.entries.popleft()
     row.size -= oldest.prompt.total_bytes
     row.forgotten = True
-    for index, keys in indexes_of(row, oldest):
-        for key in keys:
-            if index.get(key) is oldest:
-                del index[key]
+    prompt = oldest.prompt
+    _let_go_of_chain(row.exact, prompt.exact, oldest)
+    _let_go_of_chain(row.routes.get(oldest.route, {}), prompt.exact, oldest)
+    _let_go_of_chain(row.masked, prompt.masked, oldest)
+    for key in prompt.messages:
+        if row.messages.get(key) is oldest:
+            del row.messages[key]
+    if row.variants.get(oldest.variant) is oldest:
+        del row.variants[oldest.variant]
     drop_empty_route(row, oldest)
+
+
+def _let_go_of_chain(index: _Index, chain: tuple[int, ...], oldest: Entry) -> None:
+    """Take the row's oldest request out of an index of chained keys.
+
+    Whoever holds a prefix holds all that are shorter, too, so that behind the first that a newer one holds
+    there are no more.
+    """
+    for key in reversed(chain):
+        if index.get(key) is not oldest:
+            return
+        del index[key]
 
 
 def learn_lengths(row: Row, entry: Entry, found: Iterable[tuple[int, Extent]]) -> None:
@@ -200,6 +220,7 @@ def learn_lengths(row: Row, entry: Entry, found: Iterable[tuple[int, Extent]]) -
 
 def known_lengths(row: Row, prompt: Prompt, model: str) -> tuple[tuple[int, Extent], ...]:
     """Which of a new request's prefixes are known in tokens, the shortest first."""
-    get = row.lengths.get
-    found = [(depth, get((model, key))) for depth, key in enumerate(prompt.exact)]
-    return tuple([(depth, extent) for depth, extent in found if extent is not None])
+    known = row.lengths
+    return tuple(
+        [(depth, known[at]) for depth, key in enumerate(prompt.exact) if (at := (model, key)) in known]
+    )

@@ -51,17 +51,17 @@ async def read_body(headers: RawHeaders, receive: Receive, limit: int, portion: 
             bodies of other requests leave no room for it now.
         CallerGoneError: the caller hung up.
     """
-    encodings: list[str] = []
-    for name, value in headers:
-        if name == b"content-length" and value.isdigit():
-            _announced(int(value), limit, portion)
-        if name == b"content-encoding":
-            encodings.append(value.decode("latin-1").strip().lower())
-    encoding = ", ".join(encodings)
     at_once = getattr(getattr(receive, "__self__", None), "body_at_once", None)  # our own server's
     body = None if at_once is None else at_once()
-    body = await _received(receive, limit, portion) if body is None else _taken(body, limit, portion)
-    plain = body if encoding in {"", "identity"} else _decompressed(body, encoding, limit)
+    if body is None:
+        for name, value in headers:
+            if name == b"content-length" and value.isdigit():
+                _announced(int(value), limit, portion)
+        body = await _received(receive, limit, portion)
+    else:
+        _take(body, limit, portion)
+    encodings = [value for name, value in headers if name == b"content-encoding"]
+    plain = body if not encodings else _decoded(body, encodings, limit)
     if len(plain) > FREE:
         portion.take(max(0, weight(plain) - portion.size))
     return plain
@@ -93,16 +93,18 @@ async def _received(receive: Receive, limit: int, portion: Portion) -> bytes:
         parts.append(part)
 
 
-def _taken(body: bytes, limit: int, portion: Portion) -> bytes:
-    """A body that came at once, within the limit."""
+def _take(body: bytes, limit: int, portion: Portion) -> None:
+    """Take memory for a body that came at once, within the limit."""
     if len(body) > limit:
         raise body_too_large(limit)
     if len(body) > FREE:
         portion.take(BYTE_COST * len(body) - portion.size)
-    return body
 
 
-def _decompressed(body: bytes, encoding: str, limit: int) -> bytes:
+def _decoded(body: bytes, encodings: list[bytes], limit: int) -> bytes:
+    encoding = ", ".join([value.decode("latin-1").strip().lower() for value in encodings])
+    if encoding in {"", "identity"}:
+        return body
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise ApiError(
             415,

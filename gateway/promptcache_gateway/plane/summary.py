@@ -32,6 +32,7 @@ _HEADER_FIELDS = (
 )
 HEADERS = tuple((field, b"x-promptcache-" + field.replace("_", "-").encode()) for field in _HEADER_FIELDS)
 """Every field that is told in a header, and its name."""
+_NAMES = dict(HEADERS)
 
 # Everything printable in ASCII stays as it is; the rest is percent-encoded, so that a header can hold it.
 _SAFE = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~ "
@@ -67,12 +68,11 @@ def without_isolation(summary: dict[str, Any]) -> dict[str, Any]:
 
 def as_headers(summary: Mapping[str, Any]) -> RawHeaders:
     """The summary's head as ``x-promptcache-*`` headers, in printable ASCII."""
-    found = []
-    for field, name in HEADERS:
-        value = summary.get(field)  # what is not known is not in it
-        if value is not None:
-            found.append((name, b"%d" % value if type(value) is int else _header_value(value)))
-    return found
+    return [
+        (_NAMES[field], b"%d" % value if type(value) is int else _header_value(value))
+        for field, value in summary.items()  # what is not known is not in it
+        if field in _NAMES
+    ]
 
 
 def as_comment(summary: Mapping[str, Any]) -> bytes:

@@ -112,6 +112,8 @@ class Ledger:
 
     def binds(self, caller: Caller) -> bool:
         """Whether a caller has a budget."""
+        if caller.budget is None and not self._budgets:
+            return False
         return bool(budgets_of(self._budgets, caller.tenant, caller.budget, caller.key_id))
 
     def charge(self, caller: Caller, record: RequestRecord) -> None:

@@ -6,7 +6,6 @@ and the gateway's own headers.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,7 +31,10 @@ _HOP_BY_HOP = frozenset(
 # is asked for as it is, since usage must be read in it.
 _NOT_UPSTREAM = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_DOWNSTREAM = _HOP_BY_HOP | {b"content-length", b"date"}
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # no value may hold them (RFC 9110, 5.5)
+_NOT_DOWNSTREAM_DECODED = _NOT_DOWNSTREAM | {b"content-encoding"}
+_NO_TEXT = bytes({*range(0x20), 0x7F} - {0x09})  # no value may hold them (RFC 9110, 5.5)
+_WHETHER_TO_STAY = frozenset({b"keep-alive", b"close"})
+_NONE: frozenset[bytes] = frozenset()
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 
 
@@ -94,22 +96,23 @@ def to_caller(headers: RawHeaders, *, decoded: bool) -> RawHeaders:
 
     ``decoded`` when its compression was undone.
     """
-    if _NO_TEXT.search(b"".join([value for _, value in headers])):
-        headers = [(name, value) for name, value in headers if not _NO_TEXT.search(value)]
+    if not is_text(b"".join([value for _, value in headers])):
+        headers = [(name, value) for name, value in headers if is_text(value)]
     named = _named_by_connection(headers)
-    dropped = _NOT_DOWNSTREAM | named if named else _NOT_DOWNSTREAM
-    return [
-        (name, value)
-        for name, value in headers
-        if name not in dropped
-        and not name.startswith(OWN_PREFIX)
-        and not (decoded and name == b"content-encoding")
-    ]
+    dropped = _NOT_DOWNSTREAM_DECODED if decoded else _NOT_DOWNSTREAM
+    dropped = dropped | named if named else dropped
+    return [header for header in headers if header[0] not in dropped and not header[0].startswith(OWN_PREFIX)]
+
+
+def is_text(value: bytes) -> bool:
+    """Whether a header's value holds nothing but what one may hold."""
+    return len(value.translate(None, _NO_TEXT)) == len(value)
 
 
 def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
     """Headers that ``connection: a, b`` declares to be for this connection only."""
-    for name, value in headers:
-        if name == b"connection" and value.lower() not in {b"keep-alive", b"close"}:
+    told = [value for name, value in headers if name == b"connection"]
+    for value in told:
+        if value.lower() not in _WHETHER_TO_STAY:
             return frozenset(token.strip().lower() for token in value.split(b","))
-    return frozenset()
+    return _NONE
