@@ -46,30 +46,32 @@ def read_counts(entry: Mapping[str, Any], usage: Usage | None = None, **known: A
     found = _with_usage(found, usage)
     if found.total_input is None and found.read is None and found.write is None:
         return None
-    counts = (found.total_input, found.uncached, found.read, found.write)
-    if any(isinstance(count, int) and count < 0 for count in (*counts, *told.raw.values())):
-        raise NotUnderstoodError("a count of tokens is negative; its usage is not believed")
-    if any(count is not None and count > _MOST_TOKENS for count in counts):
+    for count in (found.total_input, found.uncached, found.read, found.write, *told.raw.values()):
+        if type(count) is int and count < 0:
+            raise NotUnderstoodError("a count of tokens is negative; its usage is not believed")
+    if max(found.total_input or 0, found.read or 0) > _MOST_TOKENS:
         raise NotUnderstoodError("a count of tokens is beyond any prompt's; its usage is not believed")
     time = known.pop("time", None)
     time = read_time(first_of(entry, *_TIME)) if time is None else time
     model = text_of(known.pop("model", None)) or found.model or ""
     found = _with_facts(found, model, time, _lifetime(told, found.ttl_s))
+    sent, tenant = found.start_s if time is None else time, text_of(entry.get("tenant")) or "default"
+    name, whole = text_of(first_of(entry, "id", "request_id")), _whole(told, found)
     exchange = LoggedExchange(
         {"model": model},
-        _whole(told, found),
-        found.start_s if time is None else time,
+        whole,
+        sent,
         template=text_of(entry.get("template")),
-        tenant=text_of(entry.get("tenant")) or "default",
-        id=text_of(first_of(entry, "id", "request_id")),
+        tenant=tenant,
+        id=name,
         session=None if _SESSIONS.isdisjoint(entry) else text_of(first_of(entry, *_SESSION)),
         status=_status(entry),
         counts=found,
+        known_by=known_by("counters", name, sent, whole, tenant),
     )
-    if "known_by" not in known and exchange.id is not None:
-        known["known_by"] = known_by("counters", exchange.id, exchange.time, exchange.usage, exchange.tenant)
-    known = {key: value for key, value in known.items() if value is not None}
-    return changed(exchange, **known) if known else exchange
+    if not known:
+        return exchange
+    return changed(exchange, **{key: value for key, value in known.items() if value is not None})
 
 
 def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
