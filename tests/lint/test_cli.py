@@ -108,7 +108,7 @@ def test_unreadable_files_do_not_stop_the_run(tree, capsys):
     (tree / "prompts" / "latin.txt").write_bytes(b"Gr\xfc\xdfe an {now}")
     (tree / "prompts" / "broken.py").write_text("SYSTEM = 'You are\n")
     (tree / "prompts" / "broken.j2").write_text("You are {{ a(")
-    (tree / "prompts" / "nul.py").write_bytes(b"SYSTEM = '\0'\n")
+    (tree / "prompts" / "nul.py").write_bytes(b"SYSTEM_PROMPT = '\0'\n")
     (tree / "prompts" / "load.py").write_text("SYSTEM_PROMPT = read('clock.txt')\n")
     status, out, _ = run(capsys, "prompts", "--output-format", "json")
     found = {(item["filename"], item["code"]) for item in json.loads(out)}
