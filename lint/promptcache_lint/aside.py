@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["is_beside_the_product", "is_test"]
+__all__ = ["is_beside_the_product"]
 
 _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|fixtures?|examples?|demos?|samples?|scripts?|benchmarks?|bench|evals?"
@@ -18,19 +18,9 @@ _ASIDE = re.compile(
     r"|(?:_test|_demo|_example|\.test|\.spec)\.\w+$|\.ipynb$",
     re.IGNORECASE,
 )
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|fixtures)/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_test\.py$|\.(?:test|spec)\.\w+$",
-    re.IGNORECASE,
-)
 
 
 @lru_cache(maxsize=8192)
 def is_beside_the_product(path: str) -> bool:
     """Whether a file is a test, an example, an evaluation, a script or a notebook, by its name or folder."""
     return _ASIDE.search(path) is not None
-
-
-@lru_cache(maxsize=8192)
-def is_test(path: str) -> bool:
-    """Whether a file belongs to the tests, by its name or folder: nobody waits for what it sends."""
-    return _TEST.search(path) is not None

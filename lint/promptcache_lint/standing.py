@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
-from promptcache_lint.aside import is_test
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.clients import sends_to_model
 from promptcache_lint.wording import opens_like_prompt, role_of_name
@@ -64,11 +63,11 @@ class Standing:
         if finding.severity == Severity.INFO or finding.code.startswith("PC9"):
             return finding
         if path.suffix.lower() in PROGRAMS:
-            if not asked and (is_test(str(path)) or _DOCUMENTS.search(f"{path.parent}/")):
+            if not asked and _DOCUMENTS.search(f"{path.parent}/"):
                 return replace(finding, severity=Severity.INFO)
             sure = finding.severity < Severity.ERROR or self._sends
             return finding if sure else replace(finding, severity=Severity.WARNING)
-        if not asked and (_DOCUMENTS.search(f"{path.parent}/") or is_test(str(path))):
+        if not asked and _DOCUMENTS.search(f"{path.parent}/"):
             return replace(finding, severity=Severity.INFO)
         if asked or not self._texts:
             return finding

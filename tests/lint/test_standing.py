@@ -99,8 +99,8 @@ def test_a_program_that_nowhere_asks_a_model_has_no_error(tree, call, severity):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("tests__app_dot_py", {("PC101", "info")}),
-        ("test_app_dot_py", {("PC101", "info")}),
+        ("tests__app_dot_py", {("PC101", "warning")}),
+        ("test_app_dot_py", {("PC101", "warning")}),
         ("docs__guide__app_dot_py", {("PC101", "info")}),
         ("examples__app_dot_py", {("PC101", "warning")}),
         ("chat_demo__app_dot_py", {("PC101", "warning")}),
