@@ -322,3 +322,47 @@ def test_a_prompt_with_many_conditional_changes_stays_small(name, tmp_path):
     assert any(len(list(flatten(prompt.segments[0].parts))) > 10 for prompt in prompts)
     assert max(len(list(flatten(prompt.segments[0].parts))) for prompt in prompts) < 500
     assert "PC101" in [finding.code for finding in lint_text(text, name).findings]
+
+
+OWN = """\
+import OpenAI from "openai";
+export class Llm {
+  private client = new OpenAI();
+  chat(system: string, question: string) {
+    const messages = [{ role: "system", content: system }, { role: "user", content: question }];
+    return this.client.chat.completions.create({ model: "m", messages });
+  }
+}
+export class Slow extends Llm {}
+export class Store { chat(system: string, question: string) { this.rows.push([system, question]); } }
+"""
+LONG = "Answer in the language of the customer, briefly, and never promise a refund. " * 8
+CLERK = """\
+import {{ Llm, Slow, Store }} from "./own";
+export class Clerk {{
+  {0}
+  answer(question: string) {{
+    const systemPrompt = `It is ${{new Date()}}. {1}`;
+    return this.llm.chat(systemPrompt, question);
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("holds", "proven"),
+    [
+        ("constructor(private readonly llm: Llm) {}", True),
+        ("private llm; constructor(llm: Slow) { this.llm = llm; }", True),
+        ("private llm; constructor(llm?: Llm) { this.llm = llm ?? new Llm(); }", True),
+        ("private llm: Llm | undefined; constructor(options: any) { this.llm = options.llm; }", True),
+        ("constructor(private readonly llm: Store) {}", False),
+        ("constructor(private readonly llm: Llm | Store) {}", False),
+        ("constructor(private readonly llm: any) {}", False),
+    ],
+)
+def test_a_prompt_for_a_client_of_the_program(tree_codes, holds, proven):
+    files = {"own.ts": OWN, "clerk.ts": CLERK.format(holds, LONG)}
+    errors = tree_codes(files, Severity.ERROR)
+    assert [code for _, code, _ in errors] == (["PC101"] if proven else [])
+    assert [code for _, code, _ in tree_codes(files)] == ["PC101"]

@@ -163,6 +163,10 @@ def bind_parameters(
             default = pattern.child_by_field_name("right")
             pattern = pattern.child_by_field_name("left") or pattern
         _bind(machine, pattern, index, arguments, default, frame=frame)
+        if pattern.type == "identifier" and node is not pattern:
+            name = frame.module.text(pattern)
+            said = node.child_by_field_name("type")
+            frame.names[name] = machine.clients.instead(frame.names[name], said, frame.module)
         if pattern.type == "identifier" and function.name == "constructor" and function.owner is not None:
             name = frame.module.text(pattern)
             if name in function.owner.properties:

@@ -26,6 +26,7 @@ from promptcache_lint.readers.typescript.counters import Counters
 from promptcache_lint.readers.typescript.frame import Frame
 from promptcache_lint.readers.typescript.module import Class, Closure
 from promptcache_lint.readers.typescript.objects import Objects
+from promptcache_lint.readers.typescript.own_clients import OwnClients
 from promptcache_lint.readers.typescript.relevance import Relevance
 from promptcache_lint.readers.typescript.signs import normal
 
@@ -58,6 +59,7 @@ class Machine:
         self.sinks = sinks
         self.running: list[Function] = []
         self.objects = Objects(self)
+        self.clients = OwnClients(self)
         self.relevance = Relevance(self)
         self._modules: dict[Module, Frame] = {}
         self._counters: dict[Module, Counters] = {}

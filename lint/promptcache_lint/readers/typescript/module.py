@@ -85,6 +85,8 @@ class Class:
     fields: dict[str, tuple[Node | None, bool]] = field(default_factory=dict)
     properties: tuple[str, ...] = ()
     """Parameters of the constructor that are fields as well."""
+    types: dict[str, Node] = field(default_factory=dict)
+    """The types that are written at fields."""
 
 
 @dataclass(eq=False)

@@ -51,6 +51,9 @@ class Objects:
         elif member.type in {"public_field_definition", "field_definition"}:
             static = any(child.type == "static" for child in member.children)
             cls.fields[name] = (member.child_by_field_name("value"), static)
+            said = member.child_by_field_name("type")
+            if said is not None:
+                cls.types[name] = said
 
     def instantiate(self, cls: Class, arguments: list[Value], frame: Frame, place: Place) -> Value:
         """An object of a class of the program, with the fields its constructor gives it."""
@@ -110,6 +113,7 @@ class Objects:
             return self._fields[key]
         self._fields[key] = None
         value = self._initial(cls, name) or self._assigned(cls, name)
+        value = self._machine.clients.field(value, cls, name)
         base = self.base(cls) if value is None and depth < _DEEPEST else None
         if base is not None:
             value = self._stored(base, name, depth + 1)
