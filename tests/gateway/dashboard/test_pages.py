@@ -298,9 +298,8 @@ def test_a_gateway_that_stops_answering_is_told_and_forgiven(visitor: Visitor, p
     assert visitor.barriers() == []
     assert alert.get_by_role("button", name="Try again").is_enabled()
     page.unroute("**/promptcache/v1/t*")
-    page.evaluate(
-        "document.querySelector('[role=alert] button')?.click()"
-    )  # it may have looked again by itself
+    # It may have looked again by itself meanwhile.
+    page.evaluate("document.querySelector('[role=alert] button')?.click()")
     alert.wait_for(state="detached")
 
 
