@@ -31,7 +31,7 @@ _SIGNS = 16  # of a script that puts no space between words
 _SAID_CHARS = 160
 
 _YOU_ARE = re.compile(
-    r"""(?:^|(?<=[.!?:;>"'#*\n]))[ \t"'#*]*(?:
+    r"""[.!?:;>"'#*\n][ \t"'#*]*(?:
       (?:you(?:\ are|['\u2019]re)|your\ role\ is(?:\ to\ be)?|act\ as)\ [*_"\u201c]*
       (?=(?:an?|the|our|my)\ |(?-i:[A-Z]))
     | (?:du\ bist|sie\ sind|je\ bent|jij\ bent|u\ bent)
@@ -73,23 +73,26 @@ class Face:
 
 
 def face_of(head: Iterable[Segment], masker: Masker) -> Face:
-    """The face of a head."""
-    text = "\n".join(segment.body for segment in head if segment.kind != "tool")
-    begins = text[:_FRONT_CHARS].lstrip()
-    line, end, _ = begins.partition("\n")
-    told = masker.masked(line, _FRONT_CHARS).strip() if end and len(line) <= _LINE_CHARS else ""
+    """The face of a head. What is masked of it is what `signatures` masks too, and not masked twice."""
+    own = [segment for segment in head if segment.kind != "tool"]
+    begins = "\n".join([masker.masked(segment.text, _LOOKED_AT)[segment.head :] for segment in own])
+    begins = begins[:_LOOKED_AT].lstrip()
+    line, end, _ = begins[:_FRONT_CHARS].partition("\n")
+    told = line.strip() if end and len(line) <= _LINE_CHARS else ""
+    said = _persona(begins)
+    if not said and sum([len(segment.text) for segment in own]) > _LOOKED_AT:
+        last = "\n".join([segment.body for segment in own])[-_END_LOOKED_AT:]
+        said = _persona(masker.masked(last, len(last)))
     return Face(
-        persona=persona_mark(" ".join(_persona(text, masker))),
+        persona=persona_mark(" ".join(said)),
         line=line_mark(told if _WORD.search(told) else ""),
-        front=frozenset(runs_of(words_of(masker.masked(begins, _FRONT_CHARS))[:_FRONT_WORDS])),
+        front=frozenset(runs_of(words_of(begins[:_FRONT_CHARS])[:_FRONT_WORDS])),
     )
 
 
-def _persona(text: str, masker: Masker) -> list[str]:
-    """The words in which a head says who is to answer; none where it does not."""
-    found = _YOU_ARE.search(text, 0, _LOOKED_AT) or _YOU_ARE.search(
-        text, max(_LOOKED_AT, len(text) - _END_LOOKED_AT)
-    )
+def _persona(text: str) -> list[str]:
+    """The words in which a text says who is to answer; none where it does not."""
+    found = _YOU_ARE.search(text := f"\n{text}")
     if found is None:
         return []
     said = text[found.end() : found.end() + _SAID_CHARS]
@@ -99,4 +102,4 @@ def _persona(text: str, masker: Masker) -> list[str]:
     said = said[: somebody.start()] if somebody else said
     if _NO_SPACES.search(said):
         said = said[:_SIGNS]
-    return _WORD.findall(masker.masked(said, _SAID_CHARS).casefold())[:_WORDS]
+    return _WORD.findall(said.casefold())[:_WORDS]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.signatures import Signature
 
+_NONE = 2.0  # more than any likeness
 _KEYS = 8_192  # heads whose name is known at a glance, and conversations
 
 
@@ -138,7 +139,7 @@ class Heads:
         """The head that says mostly the same, one agent's before others; a lodger only if it all but does."""
         alike = {
             name: other
-            for name, other in self._near(signature, ALIKE).items()
+            for name, other in self._near(signature, ALIKE, NEAR).items()
             if (signature.is_near(other) if name in self.lodgers else signature.is_like(other))
         }
         if not alike:
@@ -181,7 +182,7 @@ class Heads:
 
     def agents_like(self, signature: Signature) -> list[str]:
         """The templates that say mostly what a head says, each of which is no lodger."""
-        near = self._near(signature, ALIKE).items()
+        near = self._near(signature, ALIKE, _NONE).items()
         found = {name for name, other in near if signature.is_like(other)}
         if (end := signature.long_end) is not None:
             found |= self._openings.get(end, set())
@@ -195,7 +196,7 @@ class Heads:
                 return host
         if len(signature.chunks) > SHORT:
             return None
-        near = self._near(signature, AKIN)
+        near = self._near(signature, AKIN, AKIN)
         return self._host_of(name for name, other in near.items() if signature.is_akin(other))
 
     def of_talk(self, prompt: Prompt, host: str) -> str | None:
@@ -220,14 +221,15 @@ class Heads:
         memory.move_to_end(key)
         return name
 
-    def _near(self, signature: Signature, least: float) -> dict[str, Signature]:
-        """The heads whose likeness may be so much."""
+    def _near(self, signature: Signature, least: float, lodging: float) -> dict[str, Signature]:
+        """The heads whose likeness may be so much, and that of those which lodge."""
         shared = Counter(chain.from_iterable(self._chunks.get(chunk, ()) for chunk in signature.chunks))
-        tools, known = tools_of(signature), self.signatures
+        tools, known, lodgers = tools_of(signature), self.signatures, self.lodgers
         return {
             name: known[name]
             for name, count in shared.items()
-            if not self._has_others(name, tools) and signature.reach(known[name], count) >= least
+            if signature.reach(known[name], count) >= (lodging if name in lodgers else least)
+            and not self._has_others(name, tools)
         }
 
     def _has_others(self, name: str, tools: frozenset[int]) -> bool:
