@@ -114,7 +114,7 @@ def _content_findings(earlier: Sequence[Segment], later: Sequence[Segment], plac
     if not _related(earlier, later, old, new):
         return []
     findings = _placed(tool_findings(old.tools, new.tools), 0, 0)
-    head = head_findings(old.head, new.head, old.talk, new.talk)
+    head = head_findings(old.head, new.head, old.talk, new.talk, handed_over=_handed_over(old, new))
     findings += _placed(head, len(new.tools), _first_unlike(old.head, new.head))
     start = _first_talk_difference(old.talk, new.talk)
     if start is not None:
@@ -135,6 +135,11 @@ def _placed(findings: Sequence[Finding], base: int, first: int) -> list[Finding]
         replace(found, segment=base + (first if found.segment is None else found.segment))
         for found in findings
     ]
+
+
+def _handed_over(old: _Parts, new: _Parts) -> bool:
+    """Whether the later one has tools that the earlier one lacks: another agent goes on."""
+    return not {tool_name(tool) for tool in new.tools} <= {tool_name(tool) for tool in old.tools}
 
 
 def _first_unlike(old: Sequence[Segment], new: Sequence[Segment]) -> int:

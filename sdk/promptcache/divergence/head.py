@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache.divergence.alignment import content_key, first_step
 from promptcache.divergence.change import Change
-from promptcache.divergence.evidence import Finding, alike
-from promptcache.divergence.json_text import json_finding
+from promptcache.divergence.evidence import Finding
+from promptcache.divergence.summing_up import sums_up
 from promptcache.divergence.text import drift_finding, text_findings
 
 if TYPE_CHECKING:
@@ -20,25 +19,29 @@ if TYPE_CHECKING:
 __all__ = ["head_findings"]
 
 _STRANDED = 256
-_READ = 2000
 _SHAPE_ONLY = ("PC201", "PC202", "PC203", "PC204", "PC205", "PC206")  # the text would be static, written once
-_SUMMARIZE = re.compile(r"\b(summari[sz]e|summari[sz]ing|compact|condense)\b", re.IGNORECASE)
 
 
 def head_findings(
-    old: Sequence[Segment], new: Sequence[Segment], old_talk: Sequence[Segment], new_talk: Sequence[Segment]
+    old: Sequence[Segment],
+    new: Sequence[Segment],
+    old_talk: Sequence[Segment],
+    new_talk: Sequence[Segment],
+    *,
+    handed_over: bool = False,
 ) -> list[Finding]:
     """Explain how the system prompt changed; an empty list when it did not.
 
-    The conversations behind tell a compaction (the history under another system prompt) from an edit.
+    The conversations behind tell a compaction (the history under another system prompt) from an edit. Not
+    where it was ``handed_over`` to an agent with tools of its own, nor where both system prompts are
+    versions of one.
     """
     if [content_key(segment) for segment in old] == [content_key(segment) for segment in new]:
         return _flip_findings(old, new)
-    whole = "\n".join(segment.body for segment in old), "\n".join(segment.body for segment in new)
-    change = Change.between(*whole)
+    change = Change.between(*("\n".join(segment.body for segment in side) for side in (old, new)))
     if drift := drift_finding(change):
         return [drift]
-    if _compaction(whole, old_talk, new_talk) and not json_finding(change):
+    if not handed_over and sums_up(old_talk, new_talk) and not text_findings(change):
         return [Finding("PC506")]
     if len(old) != len(new):
         return _section_findings(old, new)
@@ -92,30 +95,3 @@ def _block_findings(first: Segment, second: Segment, behind: int) -> list[Findin
 
 def _equal_chars(old: Sequence[Segment], new: Sequence[Segment]) -> int:
     return sum(len(a.body) for a, b in zip(old, new, strict=False) if a.body == b.body)
-
-
-def _compaction(whole: tuple[str, str], old_talk: Sequence[Segment], new_talk: Sequence[Segment]) -> bool:
-    """Whether the later request asks for a summary of the earlier conversation under its own prompt."""
-    if len(old_talk) < 2 or not new_talk:
-        return False
-    asked = f"{whole[1][:_READ]} {new_talk[-1].body[:_READ]}"
-    if not _SUMMARIZE.search(asked):
-        return False
-    always = _SUMMARIZE.search(whole[0][:_READ]) or not _SUMMARIZE.search(new_talk[-1].body[:_READ])
-    if always and alike(*whole):
-        return False  # instructions that were edited: it sums up anyway, or that is one rule among others
-    return _stands_in(old_talk, new_talk)
-
-
-def _stands_in(old_talk: Sequence[Segment], new_talk: Sequence[Segment]) -> bool:
-    """Whether a conversation is said again, message by message, or retold in its order within others."""
-    said = {segment.body for segment in new_talk}
-    missing = [segment.body for segment in old_talk if segment.body not in said]
-    everything = "\n".join(segment.body for segment in new_talk) if missing else ""
-    at = 0
-    for text in missing:  # from where the last one ended, so that a long history is read but once
-        found = everything.find(text, at)
-        if found < 0:
-            return False
-        at = found + len(text)
-    return True

@@ -227,7 +227,43 @@ def judged_by_another_prompt(author: Author) -> Scene:
     return Scene([body, judged], frozenset({"PC801"}), Provider)
 
 
+_WORDED = (
+    "Can you summarize my open invoices?",
+    "Please make that table more compact.",
+    "Condense your last answer to one line.",
+    "What are my open invoices?",
+)
+"""Questions with and without a word that also asks for summaries of conversations."""
+
+
+def handed_to_a_specialist(author: Author) -> Scene:
+    """Another agent, with instructions and tools of its own, goes on with a conversation."""
+    body = author.conversation(4, tools=True)
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": {}}} for name in ("bill", "refund")
+    ]
+    order = {"role": "system", "content": f"You are the billing agent. {author.instructions()}"}
+    asked = {"role": "user", "content": author.random.choice(_WORDED)}
+    talk = [*body["messages"][1:], {"role": "assistant", "content": author.answer()}, asked]
+    later = {**body, "tools": tools, "messages": [order, *talk]}
+    return Scene([body, later], frozenset({"PC801"}), Provider)
+
+
 # --- faults ---
+
+
+def clock_before_a_word(author: Author) -> Scene:
+    """The time stands at the top, and the newest turn has something summed up or made compact."""
+    body = author.conversation(2, tools=False)
+    rules = body["messages"][0]["content"]
+    talk = [*body["messages"][1:], {"role": "assistant", "content": author.answer()}]
+    asked = {"role": "user", "content": author.random.choice(_WORDED)}
+
+    def at(second: int, *messages: Body) -> Body:
+        system = {"role": "system", "content": f"Now: 2026-11-29T12:00:{second:02}Z\n{rules}"}
+        return {**body, "messages": [system, *messages]}
+
+    return Scene([at(1, *talk[:-1]), at(31, *talk, asked)], frozenset({"PC101", "PC401"}), Provider)
 
 
 def too_many_marks(author: Author) -> Scene:
@@ -373,6 +409,8 @@ MARKED_FAULTS: tuple[Callable[[Author], Scene], ...] = (
     compacted_with_another_prefix,
     summed_up_by_a_template_of_its_own,
     judged_by_another_prompt,
+    handed_to_a_specialist,
+    clock_before_a_word,
     too_many_marks,
     summed_up_in_the_middle,
     from_the_engine("PC803", evicted=1),

@@ -366,6 +366,51 @@ SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         chat("You summarize conversations.", *LONG, "the last answer", "Summarize the above."),
         ["PC506"],
     ),
+    **{
+        f"summarized: {ask[:40]}": (
+            chat(RULES, *LONG),
+            chat("You sum up conversations.", *LONG, "the last answer", ask),
+            ["PC506"],
+        )
+        for ask in (
+            "Summarize now.",
+            "Your task is to create a detailed summary of the conversation so far, with every file.",
+            "CONTEXT CHECKPOINT COMPACTION. Write down what another model needs to resume the task.",
+            "Distill the above chat messages into a single message. Keep numbers.",
+            f"Keep to the point.\n{RULES}\nNow condense everything above.",
+        )
+    },
+    **{
+        f"handed over: {ask}": (
+            chat(RULES, *LONG, tools=TOOLS[:1]),
+            chat("You are the billing agent. Summarize what you did.", *LONG, "see", ask, tools=tools),
+            ["PC302", "PC403"],
+        )
+        for ask, tools in (
+            ("What are my open invoices?", TOOLS[1:]),
+            ("Can you summarize my open invoices?", TOOLS[1:]),
+            ("Please make that table more compact.", TOOLS[1:]),
+            ("Summarize our conversation so far.", TOOLS[1:]),
+            ("Can you summarize my order history?", []),
+            ("Condense the second paragraph above, please.", []),
+        )
+    },
+    **{
+        f"{line} before {newest['role']}: {newest['content']}": (
+            chat(line % first + RULES, "do", called("{}"), RESULT),
+            chat(line % second + RULES, "do", called("{}"), RESULT, "done", newest),
+            [code, "PC401"],
+        )
+        for line, first, second, code in (
+            ("Now: %s\n", "2026-11-30T12:00:01Z", "2026-11-30T12:00:31Z", "PC101"),
+            ("The user is %s.\n", "Ann Lee", "Bob Ray", "PC104"),
+        )
+        for newest in (
+            {"role": "user", "content": "Summarize the conversation above."},
+            {"role": "user", "content": "Please summarize what this function does."},
+            {"role": "tool", "content": "Create a summary of the conversation so far."},
+        )
+    },
     "arguments written again": (
         chat(RULES, "do", called('{"a": 1, "b": 2}'), RESULT),
         chat(RULES, *grown("do", called('{"b":2,"a":1}'), RESULT)),
