@@ -4,8 +4,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.acceptance.serving import Served, serve
+
+# How long an example takes depends on what else the machine does: no test fails for it.
+settings.register_profile("promptcache", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("promptcache")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -62,7 +62,7 @@ def test_half_a_character_is_not_kept() -> None:
     assert encode_after(TOKENIZER, "xé", [120, first, second]) == [120, first, second]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.text(alphabet="abcé<|im_end|> 😀", max_size=20),
     st.lists(st.integers(-1, 265), max_size=20),

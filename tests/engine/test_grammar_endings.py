@@ -82,7 +82,7 @@ def shortest(rules: list[list[list[str]]]) -> set[int]:
 
 
 @given(RULES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_as_by_deriving(rules: list[list[list[str]]]) -> None:
     body = "\n".join(
         f"r{number}: " + " | ".join(" ".join(atoms) for atoms in alternatives)
@@ -96,6 +96,6 @@ def test_as_by_deriving(rules: list[list[list[str]]]) -> None:
 
 
 @given(st.text(alphabet='ab:|"/()[]{}<>%~\n .,?*+->', max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_text_is_too_odd(source: str) -> None:
     find_endless(source)

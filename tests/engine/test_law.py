@@ -62,7 +62,6 @@ def scenarios(draw: st.DrawFn) -> list[Request]:
 @pytest.mark.parametrize("page_size", PAGE_SIZES)
 @settings(
     max_examples=10,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

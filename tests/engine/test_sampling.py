@@ -116,7 +116,7 @@ def test_a_row_of_impossible_tokens_only_has_no_token() -> None:
     assert sample(torch.full((1, 4), -math.inf), [SamplingParams()], [5]) == [None]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(-20, 20), min_size=1, max_size=12),
     st.floats(0.05, 5),
@@ -162,7 +162,7 @@ def test_where_logits_move_a_little_few_draws_do(params: SamplingParams) -> None
     assert sum(one != other for one, other in pairs) < 24
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     size=st.sampled_from([5, 300, 1500, 4000]),

@@ -37,7 +37,7 @@ def requests(draw: st.DrawFn) -> list[Request]:
 
 
 @pytest.mark.parametrize("page_size", [1, 4, 16])
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     made=requests(),
     budget=st.sampled_from([2, 5, 16, 512]),

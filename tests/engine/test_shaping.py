@@ -53,7 +53,7 @@ def test_biases_are_added_and_end_tokens_wait() -> None:
     assert shaped(params, [5.0, 0.0, 0.0], prompt=[1], answer=[1, 1])[0] == 5.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 5), max_size=12), st.integers(0, 5), st.floats(0.5, 2), st.floats(-2, 2))
 def test_tokens_that_come_one_by_one_count_as_if_all_at_once(
     answer: list[int], prompt_token: int, repetition: float, frequency: float

@@ -97,7 +97,7 @@ async def _answer(
     st.booleans(),
     st.sampled_from([False, False, False, True]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_it_says_what_uvicorn_says(
     method: str,
     status: int,

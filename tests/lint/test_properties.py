@@ -58,7 +58,7 @@ TEXTS = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(FRAGMENTS), ma
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS)
 def test_never_crashes_and_places_lie_in_the_text(name, text):
     report = lint_text(text, name, Settings(severity=Severity.INFO))
@@ -109,7 +109,7 @@ STATEMENT = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(bodies=st.lists(st.lists(STATEMENT, min_size=1, max_size=5), min_size=1, max_size=4))
 def test_python_programs_never_crash(bodies):
     names = ["system_prompt", "a", "prompt", "b"]

@@ -23,7 +23,7 @@ TOOLS = [
     }
     for name in ("alpha", "beta", "gamma", "delta")
 ]
-sampled = settings(max_examples=60, deadline=None)
+sampled = settings(max_examples=60)
 """For properties: enough examples to find a slip, and no clock, since machines differ."""
 
 MARK = {"cache_control": {"type": "ephemeral"}}

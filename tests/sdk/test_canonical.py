@@ -301,7 +301,7 @@ def rich_trees() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("few", [0, 200], ids=["searched", "looked at"])
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(value=trees(scalars | wide_floats))
 def test_the_fast_way_and_the_careful_way_agree(few: int, value: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -310,13 +310,13 @@ def test_the_fast_way_and_the_careful_way_agree(few: int, value: Any) -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(value=rich_trees())
 def test_they_agree_on_rich_values_and_on_what_they_refuse(value: Any, *, strict: bool) -> None:
     assert quick(value, strict=strict) == careful(value, strict=strict)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.dictionaries(odd_keys | texts, wide_floats | texts | st.none(), max_size=5), max_size=5))
 def test_they_agree_on_keys_of_any_script(value: Any) -> None:
     assert quick(value) == careful(value)
@@ -337,7 +337,7 @@ def test_no_float_is_overlooked_in_a_large_document() -> None:
         assert quick(value) == careful(value)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(trees(exact))
 def test_reads_back_as_the_same_value_and_is_stable(value: Any) -> None:
     written = canonical_json(value)
@@ -345,7 +345,7 @@ def test_reads_back_as_the_same_value_and_is_stable(value: Any) -> None:
     assert canonical_json(json.loads(written)) == written
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.dictionaries(texts, scalars, min_size=2, max_size=8), st.randoms())
 def test_the_order_of_a_mapping_never_shows(value: dict[str, Any], random: Any) -> None:
     items = list(value.items())

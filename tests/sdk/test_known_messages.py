@@ -28,7 +28,7 @@ BODIES = st.fixed_dictionaries(
 @given(
     st.lists(BODIES, min_size=1, max_size=6), st.sampled_from([1, 4_096]), st.sampled_from([10, 4_000_000])
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_is_known_changes_no_segment(bodies: list[dict[str, Any]], most: int, most_chars: int) -> None:
     known: KnownMessages[Segment] = KnownMessages(most, most_chars)
     for body in bodies:

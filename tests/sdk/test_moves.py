@@ -71,7 +71,7 @@ def test_trimming_never_parts_calls_from_results_nor_drops_the_newest_turn() -> 
     assert not chat.trim(to_tokens=5, at_tokens=20).dropped
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(1, 60), st.integers(1, 60))
 def test_after_trimming_there_is_room_again(sizes: list[int], low: int, room: int) -> None:
     chat = Conversation("Be kind.", count_tokens=words)

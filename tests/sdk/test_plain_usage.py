@@ -31,7 +31,7 @@ CONVENTIONS = st.sampled_from([None, None, "inclusive", "exclusive", "disjoint"]
 
 
 @given(OBJECTS, CONVENTIONS)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_at_a_glance_and_with_care_are_one(usage: dict[str, Any], convention: Any) -> None:
     quick = Usage.from_response({"usage": usage}, convention=convention)
     with patch("promptcache.usage._plain_openai", return_value=None):

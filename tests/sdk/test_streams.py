@@ -77,7 +77,7 @@ def test_openai_chunks_as_dicts() -> None:
     assert replayed(plain)["messages"][1] == WHOLE
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.integers(1, 5), st.text('{}: ,"1é'))
 def test_however_it_was_cut(text: str, size: int, arguments: str) -> None:
     cut = [text[i : i + size] for i in range(0, len(text), size)]

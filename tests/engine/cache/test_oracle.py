@@ -261,7 +261,6 @@ class CacheLife(RuleBasedStateMachine):
 CacheLife.TestCase.settings = settings(
     max_examples=max(1, OPERATIONS // STEPS),
     stateful_step_count=STEPS,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestCacheLife = CacheLife.TestCase

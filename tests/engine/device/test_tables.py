@@ -81,7 +81,7 @@ def test_after_a_failed_copy_all_is_sent_again(monkeypatch: pytest.MonkeyPatch) 
     assert made.tables[0, 0, :3].tolist() == [1, 2, 3]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(NOTES, max_size=12))
 def test_every_entry_is_the_latest_noted(notes: list[tuple[int, int, int, list[int]]]) -> None:
     made = tables(seats=3, groups=2)
@@ -92,7 +92,7 @@ def test_every_entry_is_the_latest_noted(notes: list[tuple[int, int, int, list[i
     assert made.tables.shape == (2, 3, 20)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(NOTES, max_size=12))
 def test_an_entry_noted_twice_before_it_is_sent_is_sent_once(
     notes: list[tuple[int, int, int, list[int]]],

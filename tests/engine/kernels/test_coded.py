@@ -52,7 +52,7 @@ def test_heads_that_cannot_be_coded(dim: int, message: str) -> None:
         coded.take_apart(pool, dim)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(dtype=st.sampled_from(list(coded.LARGEST)), size=st.floats(-20, 20), seed=st.integers(0, 99))
 def test_what_is_read_is_close_to_what_was_written(dtype: torch.dtype, size: float, seed: int) -> None:
     given_rows = rows(3, 2 * 16, seed) * 2.0**size

@@ -54,7 +54,7 @@ slots_in_runs = st.lists(st.integers(1, 9), min_size=1, max_size=40).flatmap(
 
 
 @given(slots=slots_in_runs, dtype=st.sampled_from(KINDS))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_slots_in_any_order_are_read_and_written(slots: list[int], dtype: torch.dtype) -> None:
     """In one run, in several, in more than are copied one by one."""
     where, size = torch.tensor(slots), 10 * 41

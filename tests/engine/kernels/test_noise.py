@@ -39,7 +39,7 @@ def test_the_hash_is_the_one_that_was_chosen() -> None:
     assert mixed.tolist() == [393646273, 1473625683, 484932424]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     key=st.integers(0, 2**63 - 1),
     heat=st.sampled_from([1e-6, 0.01, 0.7, 1.0, 3.0, 1e6]),

@@ -98,7 +98,7 @@ def test_attention_in_a_window_equals_its_definition(
     torch.testing.assert_close(found.double(), expected, atol=2e-6, rtol=1e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(context=st.integers(2, 900), window=st.integers(1, 600), data=st.data())
 def test_deterministic_rows_in_a_window_do_not_depend_on_the_chunk(
     context: int, window: int, data: st.DataObject
@@ -142,7 +142,7 @@ def test_sequences_of_a_step_do_not_see_each_other(deterministic: bool) -> None:
         assert torch.equal(together[start : start + length], alone)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(context=st.integers(2, 700), data=st.data())
 def test_deterministic_rows_do_not_depend_on_the_chunk(context: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(1, context))

@@ -15,7 +15,7 @@ def halves(*keys: int) -> torch.Tensor:
     return torch.tensor([key_halves(key) for key in keys], dtype=torch.int32)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     heat=st.one_of(st.just(0.0), st.floats(0.1, 2)),
     top_k=st.integers(0, 40),

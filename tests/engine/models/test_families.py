@@ -61,7 +61,7 @@ EXACT = {
 
 
 @pytest.mark.parametrize("family", FAMILY_NAMES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(data=st.data(), length=st.integers(2, 330))
 def test_chunks_and_company_do_not_change_a_bit(family: str, data: st.DataObject, length: int) -> None:
     loaded = EXACT[family]

@@ -39,7 +39,7 @@ def test_chunks_give_the_whole_within_rounding() -> None:
     torch.testing.assert_close(found, logits_of(PLAIN, tokens), atol=2e-5, rtol=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data(), length=st.integers(2, 300))
 def test_deterministic_chunking_does_not_change_a_bit(data: st.DataObject, length: int) -> None:
     loaded = data.draw(st.sampled_from([DETERMINISTIC, WIDE_GROUPS]))
@@ -51,7 +51,7 @@ def test_deterministic_chunking_does_not_change_a_bit(data: st.DataObject, lengt
     assert torch.equal(found, logits_of(loaded, tokens))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(lengths=st.lists(st.integers(1, 90), min_size=2, max_size=5))
 def test_deterministic_company_does_not_change_a_bit(lengths: list[int]) -> None:
     pool = poisoned_pool(DETERMINISTIC, 500)

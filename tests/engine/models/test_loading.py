@@ -264,7 +264,7 @@ def test_a_chat_template_that_does_not_compile(path: Path) -> None:
         load_model(path)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_file_loads_or_is_one_clear_error(tmp_path: Path, data: st.DataObject) -> None:
     sound = gguf_bytes(llama_metadata(), llama_tensors())

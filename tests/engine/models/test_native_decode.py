@@ -85,7 +85,7 @@ def test_shapes_it_does_not_serve(library: Library, shape: dict[str, int], reaso
         NativeDecoder(model.config, model.weights, library)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     lengths=st.lists(st.integers(1, 50), min_size=1, max_size=9),
     seed=st.integers(0, 2**16),

@@ -8,7 +8,7 @@ from tests.engine.scheduler.bench import Bench, sequence
 PREFIXES = [list(range(60)), [*range(30), *range(200, 240)], []]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_no_page_leaks(data: st.DataObject) -> None:
     bench = Bench(

@@ -135,7 +135,7 @@ def test_where_windows_have_pages_of_their_own_whole_pages_are_shared_and_waited
     assert (follower.computed, follower.copies) == (96, [])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_whatever_ends_whenever_all_read_their_own(data: st.DataObject) -> None:
     """The bench checks that each sequence finds its own tokens in the slots it reads."""

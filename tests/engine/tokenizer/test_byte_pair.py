@@ -1,7 +1,7 @@
 """Byte-pair tokenizers built from a vocabulary: merges, digits, control and user-defined tokens, bytes."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache_engine.models.errors import ModelFileError, TokenizerError, UnsupportedModelError
@@ -81,7 +81,6 @@ def test_a_user_defined_token_is_recognised_and_is_text() -> None:
     assert TOKENIZER.decode(TOKENIZER.encode(f"he{LITERAL}")) == f"he{LITERAL}"
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_text_survives_and_streams_token_by_token(text: str) -> None:
     ids = TOKENIZER.encode(text)

@@ -70,7 +70,7 @@ TEXTS = st.lists(
 
 
 @pytest.mark.parametrize("kind", sorted(BUILT))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=TEXTS)
 def test_bytes_stream_and_the_bound_holds(kind: str, text: str) -> None:
     tokenizer = BUILT[kind]
@@ -79,7 +79,7 @@ def test_bytes_stream_and_the_bound_holds(kind: str, text: str) -> None:
     assert tokenizer.least_tokens(text) <= len(ids)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=TEXTS)
 def test_byte_level_text_survives(text: str) -> None:
     shown = text.replace("</s>", "").replace("<s>", "")
@@ -147,7 +147,7 @@ def test_a_damaged_file_is_one_error(text: str) -> None:
         HuggingFaceTokenizer("tokenizer.json", text, vocab_size=10, roles={})
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_damage_is_one_error_or_none(data: st.DataObject) -> None:
     spec = json.loads(byte_level().to_str())

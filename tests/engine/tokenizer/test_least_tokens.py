@@ -28,7 +28,7 @@ TEXTS = st.lists(PIECES | st.text(max_size=8), max_size=12).map("".join) | st.bu
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TEXTS)
 def test_it_is_a_lower_bound(text: str) -> None:
     for tokenizer in TOKENIZERS:

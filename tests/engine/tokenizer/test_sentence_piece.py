@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache_engine.models.errors import ModelFileError
@@ -47,7 +47,6 @@ def test_the_reference_has_all_kinds() -> None:
     assert any(len(case["ids"]) > 30 for case in REFERENCE["cut"])
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_characters=MARKED, exclude_categories=["Cs"]), min_size=1))
 def test_text_survives_behind_its_added_space(text: str) -> None:
     ids = TOKENIZER.encode(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache_engine.gguf import GGUFFile
@@ -57,7 +57,6 @@ def test_a_gguf_file_carries_all_of_it(tmp_path: Path) -> None:
     assert tokenizer.eos_token_ids == (2,)
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_cut_and_streams_token_by_token(text: str) -> None:
     ids = TOKENIZER.encode(text)

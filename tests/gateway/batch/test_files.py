@@ -192,7 +192,7 @@ def test_failed_answers_are_taken_out_and_the_rest_stays_as_it_is(tmp_path: Path
         ).map(lambda value: json.dumps(value, indent=2).encode()),
     ),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_answer_is_one_line_that_says_the_same(name: str, status: int, body: bytes) -> None:
     written = write_line(name, bytes(range(16)), Answer(status, body))
     assert written.count(b"\n") == 1

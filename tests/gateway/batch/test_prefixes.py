@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache_gateway.batch.prefixes import (
@@ -111,7 +111,6 @@ async def test_when_it_is_stopped_nobody_has_a_turn() -> None:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_each_has_one_turn_whatever_fails(data: st.DataObject) -> None:
     size = data.draw(st.integers(0, 12))
     waits = [FREE if place == 0 else data.draw(st.integers(FREE, place - 1)) for place in range(size)]

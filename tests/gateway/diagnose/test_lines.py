@@ -71,7 +71,7 @@ TREES = st.recursive(
 
 
 @given(st.lists(TREES, max_size=5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_what_was_written_is_read(values: list[object]) -> None:
     objects = [{"value": value} for value in values]
     with tempfile.TemporaryDirectory() as folder:

@@ -297,7 +297,7 @@ def stripped(value: Any) -> Any:
     return [stripped(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(BODIES, st.sampled_from(["5m", "1h"]))
 def test_whatever_is_sent_only_marks_are_added(body: dict[str, Any], ttl: str) -> None:
     sent = claude(breakpoint_ttl=ttl).proved(body)

@@ -52,7 +52,7 @@ USAGES = st.one_of(
 @given(
     st.lists(st.tuples(BODIES, USAGES, st.sampled_from([200, 200, 200, 499, 502])), min_size=1, max_size=6)
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_request_gets_a_record_that_adds_up(exchanges: list[tuple[dict[str, Any], Usage, int]]) -> None:
     stage = Stage()
     for body, usage, status in exchanges:

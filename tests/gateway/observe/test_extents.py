@@ -33,7 +33,7 @@ def read(*messages: dict[str, Any], **more: Any) -> Prompt:
     return read_prompt({"model": "m", "messages": list(messages), **more}, Masker())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(WRITINGS), st.integers(0, 10**6), st.integers(30, 4_000), TOKENIZERS)
 def test_a_text_has_as_many_tokens_as_its_bounds_say(
     write: Any, seed: int, size: int, tokenizer: Tokenizer
@@ -44,7 +44,7 @@ def test_a_text_has_as_many_tokens_as_its_bounds_say(
     assert extent.least <= len(tokenizer.cut(text)) <= extent.most
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=300), TOKENIZERS)
 def test_no_text_has_fewer_tokens_than_its_least(text: str, tokenizer: Tokenizer) -> None:
     text = text.encode("utf-8", "replace").decode()
@@ -72,7 +72,7 @@ def test_rows_of_hexadecimal_may_have_a_token_for_every_byte() -> None:
     assert text_extent(text.encode()).most >= len(text) * 0.95
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(WRITINGS), st.integers(0, 10**6), st.integers(200, 4_000))
 def test_what_a_text_has_as_a_rule_lies_within_its_bounds(write: Any, seed: int, size: int) -> None:
     data = write(Author(seed), size).encode()

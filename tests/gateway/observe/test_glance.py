@@ -86,7 +86,7 @@ def told(match: Match) -> tuple[Any, ...]:
 
 
 @given(st.lists(SENT, min_size=2, max_size=14))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_glance_changes_nothing(sent: list[Sent]) -> None:
     assert replayed(sent, glances=True)[0] == replayed(sent, glances=False)[0]
 

@@ -155,7 +155,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["add", "drop"]), TALK, st.integers(0
 
 
 @given(STEPS, TALK)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_living_prefix_is_the_longest_there_is(
     steps: list[tuple[str, list[str], int]], talk: list[str]
 ) -> None:

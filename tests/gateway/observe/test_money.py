@@ -91,7 +91,7 @@ LISTS = st.builds(lambda rates, tiers: {**rates, "tiers": tiers} if tiers else r
         st.tuples(st.sampled_from("ab"), st.integers(0, 90), st.integers(0, 9), st.booleans()), max_size=6
     ),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_is_remembered_of_prices_changes_no_sum(
     lists: list[dict[str, Any]], asked: list[tuple[str, int, int, bool]]
 ) -> None:
@@ -121,7 +121,7 @@ _WRITES = ("12h", "1h", "30m", "5m")
         st.sampled_from([f"cache_write_{ttl}" for ttl in _WRITES]), st.floats(0.1, 20.0), max_size=4
     ),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_loss_is_the_cost_less_the_cost_had_it_been_read(
     counts: list[int], lost: int, writing: dict[str, float]
 ) -> None:

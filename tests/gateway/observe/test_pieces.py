@@ -20,7 +20,7 @@ from tests.gateway.observe.scenes import chat, rules_text
 
 
 @given(EDITS, st.sampled_from([1, 3, 4_096]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_reader_reads_what_is_read_anew(edits: list[Edit], most: int) -> None:
     masker = Masker()
     reader = PromptReader(masker)

@@ -18,7 +18,7 @@ READ = st.lists(st.integers(0, 16), min_size=7, max_size=7)
 
 
 @given(MODELS, KINDS, EDITS, READ, st.booleans())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_the_short_way_says_what_the_long_way_says(
     model: str, kind: str, edits: list[Edit], read: list[int], honest: bool
 ) -> None:

@@ -46,7 +46,7 @@ BESIDE: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     st.lists(st.tuples(MODELS, BESIDE, QUESTIONS), min_size=2, max_size=5),
     st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_request_is_read_as_if_it_were_the_first(
     beginning: list[dict[str, Any]], asked: list[tuple[str, dict[str, Any], dict[str, Any]]], plain: bool
 ) -> None:

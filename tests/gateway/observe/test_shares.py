@@ -54,7 +54,7 @@ def test_shares_add_up_and_descend(make: object) -> None:
     st.integers(0, 10**7),
     st.dictionaries(st.sampled_from(("PC101", "PC102", "PC301", "PC502")), st.integers(0, 10**6)),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_split_loses_no_token(lost: int, weights: dict[str, int]) -> None:
     shares = split_loss(lost, weights)
     assert sum(shares.values()) == (lost if weights else 0)

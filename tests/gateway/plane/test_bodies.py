@@ -43,7 +43,7 @@ BODIES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(BODIES)
 def test_however_reading_ends_nothing_stays_taken(bodies: list[tuple[list[int], str, bool]]) -> None:
     under_way = bodies_under_way(700_000)

@@ -51,7 +51,7 @@ def requests(draw: st.DrawFn) -> RequestRecord:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(requests(), min_size=1, max_size=12))
 def test_every_number_of_a_template(sent: list[RequestRecord]) -> None:
     told = stored(sent)
@@ -78,7 +78,7 @@ def test_every_number_of_a_template(sent: list[RequestRecord]) -> None:
     assert (told["first_seen"], told["last_seen"]) == seen(sent)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(requests(), min_size=1, max_size=12))
 def test_every_cause_with_its_money_and_times_dearest_first(sent: list[RequestRecord]) -> None:
     told = {cause["code"]: cause for cause in stored(sent)["causes"]}

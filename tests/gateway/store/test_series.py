@@ -61,7 +61,7 @@ def test_a_request_counts_in_its_own_step(tmp_path: Path, window, step: int) -> 
     assert found["time"][-1] <= NOW < found["time"][-1] + step
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 59), st.integers(0, 1_000)), max_size=20))
 def test_minutes_and_hours_agree(tmp_path_factory, seen) -> None:
     start = NOW // HOUR * HOUR

@@ -142,7 +142,7 @@ DIAGNOSES = st.one_of(
 
 
 @given(st.lists(DIAGNOSES, max_size=12))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_causes_add_up_to_the_misses_and_metrics_agree(diagnoses: list[Diagnosis]) -> None:
     metrics = Metrics()
     with tempfile.TemporaryDirectory() as folder:

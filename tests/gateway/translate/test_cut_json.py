@@ -21,7 +21,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(st.text(max_size=5), VALUES, max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(OBJECTS, st.sampled_from([None, 1]), st.booleans(), st.floats(0, 1))
 def test_as_the_client_of_a_stream_reads_them(
     value: dict, indent: int | None, ascii_: bool, share: float

@@ -318,7 +318,7 @@ TURN = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant", "sys
 TURNS = st.lists(TURN, max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TURNS, TURNS)
 def test_what_is_appended_changes_nothing_before_it(history: list[Any], more: list[Any]) -> None:
     """A translated conversation that grows has the shorter one's translation as its prefix."""

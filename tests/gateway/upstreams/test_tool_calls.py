@@ -83,7 +83,7 @@ ARGUMENTS = st.dictionaries(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     st.sampled_from(FORMATS),
     st.lists(st.tuples(st.sampled_from(["f", "get_weather"]), ARGUMENTS), min_size=1, max_size=3),
@@ -111,7 +111,7 @@ def test_a_forced_call_that_is_cut_off_leaves_no_text(style: ToolFormat, whole: 
         assert not [part for part in parts if isinstance(part, Content)], text[:size]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from(FORMATS), st.text(alphabet="a <to_cl>[TOL\n", max_size=30), st.integers(1, 5))
 def test_text_without_a_call_comes_through_whole(style: ToolFormat, text: str, size: int) -> None:
     if style.begin and style.begin in text:

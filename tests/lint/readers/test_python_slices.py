@@ -137,7 +137,7 @@ def machine():
 
 
 @given(lines=bodies)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_an_attribute_is_what_it_is_after_the_whole_method(lines):
     method = method_of(lines)
     whole = machine().run_alone(method)

@@ -216,7 +216,7 @@ STATEMENT = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(bodies=st.lists(st.lists(STATEMENT, min_size=1, max_size=5), min_size=1, max_size=4))
 def test_programs_never_crash_and_places_lie_in_them(bodies):
     names = ["systemPrompt", "a", "prompt", "b"]
@@ -276,7 +276,7 @@ FRAGMENTS = [
 ]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     text=st.one_of(st.text(max_size=100), st.lists(st.sampled_from(FRAGMENTS), max_size=30).map("".join)),
     name=st.sampled_from(["a.ts", "a.tsx", "a.js"]),
@@ -285,7 +285,7 @@ def test_any_text_never_crashes(text, name):
     lint_text("prompt " + text, name, Settings(severity=Severity.INFO))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     text=st.one_of(
         st.text(max_size=60),

@@ -28,7 +28,7 @@ LINES = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(LINES)
 def test_a_line_without_labels_is_read_as_one_with_labels_that_say_nothing(line: dict[str, Any]) -> None:
     record = CounterRecord.from_mapping(line)

@@ -178,7 +178,7 @@ def test_hostile_repetition_stays_linear() -> None:
 
 
 @given(st.text(alphabet="stepurnaquldcofi :=#(.-_", max_size=24))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_cheap_look_at_a_label_misses_none(words: str) -> None:
     for label in (
         words,

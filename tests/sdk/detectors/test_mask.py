@@ -54,31 +54,31 @@ def agree(frame: str, one: str, other: str, code: str) -> None:
         assert classify_change(before, after, offset_of(before, after)) == code
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(frames, st.sampled_from(FORMS), moments, moments)
 def test_timestamps(frame: str, form: str, one: datetime, other: datetime) -> None:
     agree(frame, one.strftime(form), other.strftime(form), "PC101")
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(frames, st.sampled_from(DATES), moments, moments)
 def test_dates(frame: str, form: str, one: datetime, other: datetime) -> None:
     agree(frame, one.strftime(form), other.strftime(form), "PC109")
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(frames, st.uuids(version=4), st.uuids(version=4))
 def test_uuids(frame: str, one: uuid.UUID, other: uuid.UUID) -> None:
     agree(frame, str(one), str(other), "PC102")
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_counters(one: int, other: int) -> None:
     agree("You have used {} so far. Rules.", f"{one:,} tokens", f"{other:,} tokens", "PC107")
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.integers(0, 2**47), st.integers(0, 2**47))
 def test_addresses(one: int, other: int) -> None:
     agree(
@@ -89,7 +89,7 @@ def test_addresses(one: int, other: int) -> None:
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.text(max_size=200))
 def test_any_text_is_scanned_without_error(text: str) -> None:
     for span in find_volatile(text):
@@ -97,7 +97,7 @@ def test_any_text_is_scanned_without_error(text: str) -> None:
     assert isinstance(mask_volatile(text), str)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(PIECES).map("".join))
 def test_fragments_of_shapes_are_scanned_without_error(text: str) -> None:
     spans = find_volatile(text)

@@ -9,7 +9,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from promptcache import canonical_json
@@ -45,7 +45,6 @@ def codes(before: str, after: str) -> dict[str, int]:
 
 
 @given(TEXTS, TEXTS)
-@settings(deadline=None)
 def test_outside_its_gaps_two_texts_are_equal(old: str, new: str) -> None:
     assert "".join(pieces_of(old)) == old
     gaps = gaps_between(old, new)

@@ -102,7 +102,7 @@ def written(chat: Conversation, model: str) -> list[str]:
 
 
 @pytest.mark.parametrize("model", ["m", "gpt-5.6", "gemini-3"])
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(script=st.lists(turns, min_size=1, max_size=7))
 def test_each_request_begins_the_next(script: list[tuple[Any, ...]], model: str) -> None:
     chat = Conversation("Rules. " * 500, tools=[{"name": "f", "input_schema": {}}], template="t")
@@ -115,7 +115,7 @@ def test_each_request_begins_the_next(script: list[tuple[Any, ...]], model: str)
         before = after
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(turns, min_size=1, max_size=7), st.sampled_from(["m", "gpt-5.6"]))
 def test_no_message_flips_between_text_and_parts(script: list[tuple[Any, ...]], model: str) -> None:
     chat = Conversation("Rules. " * 500)
@@ -129,7 +129,7 @@ def test_no_message_flips_between_text_and_parts(script: list[tuple[Any, ...]], 
         assert all(isinstance(one["content"], list) for one in request["messages"])
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.lists(turns, min_size=1, max_size=7))
 def test_marks_are_few_well_placed_and_no_content(script: list[tuple[Any, ...]]) -> None:
     chat = Conversation("Rules.", tools=[{"name": "f", "input_schema": {}}])

@@ -54,7 +54,7 @@ def either(request: pytest.FixtureRequest) -> Library:
 
 
 @pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q8_0"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     rows=st.integers(1, 70),
     runs=st.integers(1, 6),

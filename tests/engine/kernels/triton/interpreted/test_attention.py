@@ -229,7 +229,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("short_splits")
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     contexts=st.lists(st.integers(0, 50), min_size=1, max_size=3),
     page_size=st.integers(1, 9),

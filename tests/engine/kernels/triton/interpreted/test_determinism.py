@@ -15,7 +15,7 @@ from promptcache_engine.kernels.triton.layer import layer_of
 from tests.engine.kernels.triton.cases import Case, chunks_of, make_case
 
 pytestmark = pytest.mark.usefixtures("even_products", "short_splits")
-LENIENT = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LENIENT = settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 HEADS, DIM = 3, 16
 
 
