@@ -61,7 +61,7 @@ def sums_up(old_talk: Sequence[Segment], new_talk: Sequence[Segment]) -> bool:
 
 
 def _asked_last(talk: Sequence[Segment]) -> str:
-    """What the newest message says; the beginning of an answer may stand behind it. "" where a tool says it."""
+    """What the newest message says, behind which an answer may have been begun; "" of what tools say."""
     end = len(talk)
     while end and talk[end - 1].role == "assistant":
         end -= 1
