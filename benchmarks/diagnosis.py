@@ -1,19 +1,20 @@
 """How often a diagnosis is right: ``python benchmarks/diagnosis.py [PAIRS]``.
 
 Plays generated conversations against a simulated provider's cache: ordinary traffic, each fault alone, and
-faults together with a clock in the system prompt. Prints precision and recall for every cause, alone and
-combined. Alone, a pair is right when its cause comes first, at the path and the character where the texts
-part. Combined, each of the two causes must be listed, at its own place, and no third. A third table holds
-breakpoints, tools, compaction, refusals, rare settings, what the engine tells, a fourth requests in any kind
-of writing and with pictures, to providers whose tokens are now two bytes and now eight: exactly the causes of
-the label must be named. A fifth changes prompts in several places or all over: instructions that end in what
-is new in every request, tools and instructions together, other white space everywhere. A sixth has values far
-apart in one long text, JSON that is written anew, histories changed twice, conversations on two models in
-turn. A seventh has messages that stand before every question, with values in them and without. An eighth has
-texts that are lists now and strings then, as marks move along, and providers whose step nobody knows, and
-histories that are written anew, or lose what went along with a question, one turn after they were sent. A
-ninth has instructions that were changed once, such as change with who is asking, and prefixes that come in
-two forms in turn. A last one has no prompts at all: what counters in a row prove by themselves.
+faults together with a clock in the system prompt; half of them with times in the users' messages. Prints
+precision and recall for every cause, alone and combined. Alone, a pair is right when its cause comes first,
+at the path and the character where the texts part. Combined, each of the two causes must be listed, at its
+own place, and no third. A third table holds breakpoints, tools, compaction, refusals, rare settings, what
+the engine tells, a fourth requests in any kind of writing and with pictures, to providers whose tokens are
+now two bytes and now eight: exactly the causes of the label must be named. A fifth changes prompts in
+several places or all over: instructions that end in what is new in every request, tools and instructions
+together, other white space everywhere. A sixth has values far apart in one long text, JSON that is written
+anew, histories changed twice, conversations on two models in turn. A seventh has messages that stand before
+every question, with values in them and without. An eighth has texts that are lists now and strings then, as
+marks move along, and providers whose step nobody knows, and histories that are written anew, or lose what
+went along with a question, one turn after they were sent. A ninth has instructions that were changed once,
+such as change with who is asking, and prefixes that come in two forms in turn. A last one has no prompts at
+all: what counters in a row prove by themselves.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from tests.gateway.observe.traffic import COMBINED, FAULTS, SCENES, Author, Pair
 from tests.gateway.observe.written_traffic import WRITTEN_FAULTS, WRITTEN_SCENES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from promptcache_gateway.observe import Diagnosis
 
@@ -134,6 +135,11 @@ def text_at(body: dict[str, Any], path: str | None) -> str | None:
     return content if isinstance(content, str) else None
 
 
+def author_of(number: int, makers: Sequence[object]) -> Author:
+    """Each maker is asked in turn by one who writes no times and by one who does."""
+    return Author(number, stamped=number // len(makers) % 2 == 1)
+
+
 def main(pairs: int = 3_000) -> int:
     """Print the tables; 1 where a number is below 0.98."""
     alone, combined, others, written, changing, scattered, preamble, shaped, versioned, counters = (
@@ -141,10 +147,10 @@ def main(pairs: int = 3_000) -> int:
     )
     makers = [*SCENES, *FAULTS]
     for number in range(pairs * 2 // 3):
-        pair = makers[number % len(makers)](Author(number))
+        pair = makers[number % len(makers)](author_of(number, makers))
         alone.add([pair.code or NONE], [named(pair)])
     for number in range(pairs // 3):
-        pair = COMBINED[number % len(COMBINED)](Author(number))
+        pair = COMBINED[number % len(COMBINED)](author_of(number, COMBINED))
         assert pair.code is not None
         combined.add({"PC101", pair.code}, both(pair))
     for number in range(pairs // 6):
@@ -163,7 +169,7 @@ def main(pairs: int = 3_000) -> int:
         scene = PREAMBLE[number % len(PREAMBLE)](Author(number))
         preamble.add(scene.codes or [NONE], codes_of(play(scene).causes, scene.codes) or [NONE])
     for number in range(pairs // 6):
-        scene = SHAPED[number % len(SHAPED)](Author(number))
+        scene = SHAPED[number % len(SHAPED)](author_of(number, SHAPED))
         shaped.add(scene.codes or [NONE], play(scene).causes or [NONE])
     for number in range(pairs // 6):
         scene = VERSIONED[number % len(VERSIONED)](Author(number))

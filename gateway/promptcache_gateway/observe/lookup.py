@@ -138,8 +138,10 @@ def _of_same_conversation(held: list[Entry], prompt: Prompt, best: Entry) -> Ent
 
 
 def _best(row: Row, prompt: Prompt, route: tuple[str, str], not_before: float, at: float) -> Entry:
-    depth = _deepest(row.masked, prompt.masked)
-    if depth >= max(prompt.turn, 1):  # only the newest turn differs: any holder will do
+    depth, asked = _deepest(row.masked, prompt.masked), max(prompt.turn, 1)
+    while depth > asked and prompt.exact[depth] not in row.exact:
+        depth -= 1  # of a question only the very same one has come before
+    if depth >= asked:  # only the newest turn differs: any holder will do
         holders = (row.exact.get(prompt.exact[depth]), row.masked[prompt.masked[depth]])
         known = [entry for entry in holders if entry is not None]
         return next((entry for entry in known if entry.lives(not_before, at)), known[0])

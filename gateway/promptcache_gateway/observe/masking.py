@@ -29,9 +29,6 @@ HEAD_BUDGET = (24_000, 8_000)
 MESSAGE_BUDGET = (600, 0)
 """The same for a message: its own volatile values matter less, and there are many."""
 
-UNMASKED = (0, 0)
-"""For a text whose volatile values are not worth looking for."""
-
 _LINES_A_PIECE = 8
 _LONG_PIECE = 4_096
 _MAX_PIECES = 8_192
@@ -54,8 +51,6 @@ class Masker:
 
         Of a text that has none it is the same whatever the budget.
         """
-        if budget == UNMASKED:
-            return hash(tuple(map(hash, pieces_of(text))))
         at = hash((text, budget))
         known = self._keys.get(at)
         if known is None:
@@ -79,10 +74,10 @@ class Masker:
 
     def _looks(self, text: str, start: int, end: int) -> Iterator[tuple[str, _Piece | None]]:
         """The pieces of a text, each with a look at it where it is near enough to an end to be masked."""
-        before, total = 0, len(text)
+        before, total, most = 0, len(text), min(max(start, end), _LONG_PIECE)
         for piece in pieces_of(text):
             near = before < start or total - before - len(piece) < end
-            yield piece, self._look(piece) if near else None
+            yield piece, self._look(piece, most) if near else None
             before += len(piece) + 1
 
     def masked(self, text: str, limit: int) -> str:
@@ -97,16 +92,17 @@ class Masker:
                 break
             end = place + len(piece)
             between = "\n" if text.startswith("\n", end) else text[end : end + 2]
-            parts += (self._look(piece).masked, between)
+            parts += (self._look(piece, _LONG_PIECE).masked, between)
             place = end + len(between)
         return "".join(parts)
 
-    def _look(self, piece: str) -> _Piece:
-        key = hash(piece)
+    def _look(self, piece: str, most: int) -> _Piece:
+        """A piece with its first ``most`` characters masked."""
+        key = hash(piece if len(piece) <= most else (piece, most))
         known = self._pieces.get(key)
         if known is None:
-            masked = mask_volatile(piece[:_LONG_PIECE])
-            whole = masked + piece[_LONG_PIECE:]
+            masked = mask_volatile(piece[:most])
+            whole = masked + piece[most:]
             known = _Piece(stable_digest(whole), hash(whole), masked)
             with self._lock:
                 _put(self._pieces, key, known, self._max_pieces)

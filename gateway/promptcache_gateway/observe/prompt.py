@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.quick_values import quick
 from promptcache.segments import Segment, cut_request, newest_turn_start
-from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET, UNMASKED
+from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET
 from promptcache_gateway.observe.pieces import MARKUP_BYTES, Piece
 from promptcache_gateway.observe.read_alike import read_alike
 
@@ -142,10 +142,12 @@ def pieces_of(prompt: Prompt) -> tuple[Piece, ...]:
 
 
 def _budget(index: int, head: int, turn: int) -> tuple[int, int]:
-    """How much of a segment is masked. The newest turn is new anyway, volatile or not."""
-    if index >= turn:
-        return UNMASKED
-    return HEAD_BUDGET if index <= head else MESSAGE_BUDGET
+    """How much of a segment is masked.
+
+    Of the newest turn as much as of any message, though it is new anyway: in the next request it stands in
+    the history, and must have the same key there.
+    """
+    return HEAD_BUDGET if index <= head and index < turn else MESSAGE_BUDGET
 
 
 def _turn_start(segments: Sequence[Segment]) -> int:

@@ -16,7 +16,7 @@ import orjson
 
 from promptcache.quick_values import changed
 from promptcache.segments import Segment
-from promptcache_gateway.observe.masking import UNMASKED
+from promptcache_gateway.observe.masking import MESSAGE_BUDGET
 from promptcache_gateway.observe.pieces import Piece
 from promptcache_gateway.observe.prompt import TRIVIAL_CHARS, Prompt, parameters_of
 
@@ -102,7 +102,7 @@ class Repeats:
         text = f"{_ASKER}\n{content}"
         segment = Segment(asked.path, asked.kind, _ASKER, text, None, asked.message, "", asked.seat)
         piece = Piece(segment)
-        key = piece.key(self._masker, UNMASKED)
+        key = piece.key(self._masker, MESSAGE_BUDGET)
         return Prompt(
             (*before.segments, segment),
             (*before.exact, hash((before.exact[-1], piece.own))),

@@ -50,9 +50,9 @@ def _written_from_then_on(talk: list[Body], role: str, write: Callable[[str], st
     ]
 
 
-def _called(number: int) -> Body:
+def _called(author: Author, number: int) -> Body:
     function = {"name": "search", "arguments": f'{{"page": {number}}}'}
-    call = {"id": f"call_{number}", "type": "function", "function": function}
+    call = {"id": author.call_id(number), "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
@@ -76,8 +76,8 @@ def results(write: Callable[[str], str], code: str, author: Author) -> Scene:
     talks = []
     for number in range(author.random.randrange(3, 5)):
         talks.append(_written_from_then_on(talk, "tool", write))
-        found = {"role": "tool", "tool_call_id": f"call_{number}", "content": _long(author)}
-        talk = [*talk, _called(number), found]
+        found = {"role": "tool", "tool_call_id": author.call_id(number), "content": _long(author)}
+        talk = [*talk, _called(author, number), found]
     return _scene(author, talks, code)
 
 
@@ -202,9 +202,9 @@ def a_tool_called_again(author: Author) -> Scene:
     for _ in range(2):
         talk = [task]
         for number in range(2):
-            found = {"role": "tool", "tool_call_id": f"call_{number}", "content": _long(author)}
+            found = {"role": "tool", "tool_call_id": author.call_id(number), "content": _long(author)}
             talks.append(talk)
-            talk = [*talk, _called(number), found]
+            talk = [*talk, _called(author, number), found]
         talks.append(talk)
     return _scene(author, talks)
 

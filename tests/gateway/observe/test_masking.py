@@ -13,7 +13,6 @@ from promptcache_gateway.observe import masking
 from promptcache_gateway.observe.masking import (
     HEAD_BUDGET,
     MESSAGE_BUDGET,
-    UNMASKED,
     Masker,
     pieces_of,
 )
@@ -37,7 +36,7 @@ def test_a_clock_does_not_change_the_key_and_a_word_does() -> None:
 def test_what_has_no_volatile_value_has_one_key_whatever_the_budget() -> None:
     masker = Masker()
     for text in ("", "user\nWhere is it?", "one line. " * 900, RULES):
-        assert len({masker.key(text, budget) for budget in (UNMASKED, MESSAGE_BUDGET, HEAD_BUDGET)}) == 1
+        assert len({masker.key(text, budget) for budget in (MESSAGE_BUDGET, HEAD_BUDGET)}) == 1
 
 
 def test_a_masked_end_says_the_same_wherever_a_text_is_cut() -> None:
@@ -60,6 +59,17 @@ def test_far_inside_a_long_text_values_count_as_they_stand() -> None:
     one, other = ("\n".join([*lines[:600], f"Now: 12:00:0{n}", *lines[600:]]) for n in (1, 2))
 
     assert masker.key(one) != masker.key(other)
+
+
+def test_a_message_is_masked_at_its_beginning_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    real = masking.mask_volatile
+    monkeypatch.setattr(masking, "mask_volatile", lambda text: looked.append(text) or real(text))
+    line = "[2026-11-30 10:03:0{}] " + "one and another and " * 100 + "at 10:03:0{}"
+    keys = [Masker().key(line.format(*at), MESSAGE_BUDGET) for at in ((1, 7), (2, 7), (1, 8))]
+
+    assert (keys[0] == keys[1], keys[0] == keys[2]) == (True, False)
+    assert {len(text) for text in looked} == {MESSAGE_BUDGET[0]}
 
 
 def test_only_the_piece_that_changed_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:

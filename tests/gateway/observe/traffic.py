@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import string
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ _SUBJECTS = ("orders", "refunds", "invoices", "addresses", "deliveries", "accoun
 _VERBS = ("answer", "explain", "decline", "summarize", "translate", "check", "confirm")
 _MANNERS = ("politely", "in one sentence", "with an example", "without jargon", "before anything else")
 _PLACES = ("Oslo", "Turin", "Quito", "Perth", "Accra", "Hanoi", "Leeds")
+_LETTERS = string.ascii_letters + string.digits
 _ASKED = ("Where is", "Why did you change", "Can I return", "Who signed for", "What about", "How big is")
 
 
@@ -46,10 +48,15 @@ class Pair:
 
 
 class Author:
-    """Writes prompts, conversations and tools, the same for the same seed."""
+    """Writes prompts, conversations and tools, the same for the same seed.
 
-    def __init__(self, seed: int) -> None:
+    ``stamped``: its users' messages begin with the time, and its calls have ids as providers make them.
+    """
+
+    def __init__(self, seed: float, *, stamped: bool = False) -> None:
         self.random = random.Random(seed)
+        self._seed = seed
+        self._stamped = stamped
 
     def sentence(self) -> str:
         """One instruction."""
@@ -68,7 +75,14 @@ class Author:
         """A user's message."""
         choose = self.random.choice
         number = self.random.randrange(10**6)
-        return f"{choose(_ASKED)} my {choose(_SUBJECTS)[:-1]} {number} from {choose(_PLACES)}?"
+        asked = f"{choose(_ASKED)} my {choose(_SUBJECTS)[:-1]} {number} from {choose(_PLACES)}?"
+        return f"[{self.moment():%Y-%m-%d %H:%M:%S}] {asked}" if self._stamped else asked
+
+    def call_id(self, number: int) -> str:
+        """The id of a call of a tool."""
+        if not self._stamped:
+            return f"call_{number}"
+        return "call_" + "".join(random.Random(f"{self._seed}/{number}").choices(_LETTERS, k=24))
 
     def answer(self) -> str:
         """An assistant's message of a few sentences."""
@@ -373,16 +387,40 @@ def message_edited(author: Author) -> Pair:
     return Pair([body], {**later, "messages": messages}, "PC502", f"messages[{place}]")
 
 
+def _shown(author: Author) -> Body:
+    """One answer, and then a question with a long text in it."""
+    body = author.conversation(1)
+    asked = f"{author.question()}\n{author.instructions(30)}"
+    return {**body, "messages": [*body["messages"][:-1], {"role": "user", "content": asked}]}
+
+
+def window_of_three(author: Author) -> Pair:
+    """Of the history no more is kept than the last question, which was the newest one, and its answer."""
+    body = _shown(author)
+    later = author.continued(body)
+    messages = [later["messages"][0], *later["messages"][-3:]]
+    return Pair([body], {**later, "messages": messages}, "PC501", "messages[1]")
+
+
+def answer_cut(author: Author) -> Pair:
+    """The answer before the newest question is shortened once that is history, too."""
+    body = _shown(author)
+    later = author.continued(body)
+    messages = copy.deepcopy(later["messages"])
+    messages[2]["content"] = messages[2]["content"][:60] + " (shortened)"
+    return Pair([body], {**later, "messages": messages}, "PC502", "messages[2]")
+
+
 def arguments_rewritten(author: Author) -> Pair:
     body = author.conversation(1, tools=True)
     call = {"order": author.random.randrange(10**5), "since": "Monday", "city": author.random.choice(_PLACES)}
 
     def spoken(arguments: str) -> list[Body]:
         function = {"name": "lookup", "arguments": arguments}
-        asked = [{"id": "call_1", "type": "function", "function": function}]
+        asked = [{"id": author.call_id(1), "type": "function", "function": function}]
         return [
             {"role": "assistant", "content": None, "tool_calls": asked},
-            {"role": "tool", "tool_call_id": "call_1", "content": author.instructions(30)},
+            {"role": "tool", "tool_call_id": author.call_id(1), "content": author.instructions(30)},
             {"role": "assistant", "content": author.answer()},
             {"role": "user", "content": author.question()},
         ]
@@ -509,6 +547,8 @@ FAULTS: tuple[Callable[[Author], Pair], ...] = (
     whitespace,
     trimmed,
     message_edited,
+    window_of_three,
+    answer_cut,
     arguments_rewritten,
     system_edited,
     section_that_comes_and_goes,
