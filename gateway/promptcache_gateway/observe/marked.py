@@ -45,6 +45,33 @@ def readable_segments(evidence: Evidence, *, at_any_age: bool = False) -> int:
     return max(found, _readable_of(evidence, own, comparison.depth, 0.0))
 
 
+def left_segments(evidence: Evidence) -> int | None:
+    """Leading segments that entries of any age cover, where the conversation ran before or runs now.
+
+    None where nothing is known of either.
+    """
+    elsewhere = _left_elsewhere(evidence)
+    if evidence.match is None or (evidence.match.living is None and not elsewhere):
+        return None
+    return max(readable_segments(evidence, at_any_age=True), elsewhere)
+
+
+def _left_elsewhere(evidence: Evidence) -> int:
+    """Leading segments that a conversation's last request left to the model or upstream it ran on before.
+
+    0 where it goes on where it was, or is no conversation that goes on. What the new model holds of other
+    conversations' beginnings is not what this one could have read.
+    """
+    match, comparison = evidence.match, evidence.comparison
+    if match is None or match.predecessor is None or comparison is None:
+        return 0
+    if match.predecessor.route == evidence.route or comparison.depth <= match.living_segments:
+        return 0
+    if not (comparison.same_conversation or comparison.divergence.append_only):
+        return 0
+    return _readable_of(evidence, match.predecessor, comparison.depth, 0.0)
+
+
 def _readable_of(evidence: Evidence, entry: Entry, depth: int, idle_s: float) -> int:
     """Leading segments that what one request left covers, which shares ``depth`` of them."""
     rules, later = evidence.rules, evidence.prompt

@@ -15,6 +15,7 @@ from promptcache_gateway.observe.marked import (
     breaks_behind_marks,
     has_no_marks,
     kept_thoughts,
+    left_segments,
     readable_segments,
 )
 from promptcache_gateway.observe.ruler import Length, Ruler
@@ -216,9 +217,9 @@ class _Counting:
         assert match is not None
         offsets = self._sent.offsets
         if self._rules.marked_only and not has_no_marks(self._evidence):
-            aged = readable_segments(self._evidence, at_any_age=True)
-            if match.living is not None and not self._has_amiss_marks():
-                return self._ruler.at(offsets[aged])
+            left = left_segments(self._evidence)
+            if left is not None and not self._has_amiss_marks():
+                return self._ruler.at(offsets[left])
         elif match.living is not None and match.living_segments >= comparison.depth:
             if self._engine_expected is None and not has_no_marks(self._evidence):
                 return None

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.gateway.observe.marked_traffic import MarkedProvider
 from tests.gateway.observe.scenes import Provider, Stage, chat, rules_text
 
 RULES = rules_text(120)
@@ -35,6 +36,31 @@ def test_each_models_first_request_is_a_switch_and_no_later_one(models: str) -> 
             assert found.lost_tokens
         else:
             assert (found.cause, found.hit) == (None, True)
+
+
+def marked(talk: list[str], model: str) -> dict[str, Any]:
+    """A conversation with breakpoints behind its instructions and on its newest message."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    messages = chat(None, *talk)["messages"]
+    for message in messages:
+        message["content"] = [{"type": "text", "text": message["content"]}]
+    messages[-1]["content"][0].update(mark)
+    return {"model": model, "system": [{"type": "text", "text": RULES, **mark}], "messages": messages}
+
+
+def test_every_conversation_that_switches_is_told_however_much_the_other_model_holds() -> None:
+    """Of marked prompts, too: that the other model knows the instructions is none of the conversation's."""
+    stage = Stage(MarkedProvider())
+    found = []
+    for number in range(3):
+        talk = [f"{number}: {text} {rules_text(40, str(number))}" for text in TALK[:5]]
+        for turns in (1, 3, 5):
+            model = "claude-opus-4-1" if turns == 5 else "claude-sonnet-4-5"
+            found.append(stage.send(marked(talk[:turns], model), after_s=9.0).diagnosis)
+    assert [one.cause for one in found] == ["PC801", None, "PC503", None, None, "PC503", None, None, "PC503"]
+    for at in (5, 8):
+        one = stage.records[at]
+        assert 0 < (found[at].lost_tokens or 0) < (one.prompt_tokens or 0) - (one.cached_tokens or 0)
 
 
 def test_another_cause_stands_alone_where_the_model_was_sent_the_same_before() -> None:
