@@ -15,7 +15,8 @@ from promptcache_gateway.observe.compaction import COMPACTION
 from promptcache_gateway.observe.edits import counterpart
 from promptcache_gateway.observe.places import Place, spot_of
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
-from promptcache_gateway.observe.shortfall import Reason, explain_away
+from promptcache_gateway.observe.shortfall import Reason, begins_a_setting, explain_away
+from promptcache_gateway.observe.unsteady import SETTING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +44,7 @@ _OF_A_VERSION = frozenset({"PC301", "PC302"})
 """Said of tools in another order and of other tools; a new version's are as expected as its instructions."""
 _FILLED_IN = "PC303"
 _OTHER_TOOL = "PC302"
+_MODEL = "PC503"
 _IN_TURN = "The prefix comes in two forms in turn, and each is written to the cache by itself."
 
 
@@ -83,6 +85,8 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
         causes = tuple(dict.fromkeys(_EDITED if code in steady else code for code in causes))
     if paid_once:  # a definition that stood still was not filled in
         causes = tuple(dict.fromkeys(_OTHER_TOOL if code == _FILLED_IN else code for code in causes))
+    if begins_a_setting(evidence):
+        causes = tuple(code for code in causes if code != SETTING) or (_unnamed(comparison),)
     weights = weigh_causes(comparison, tuple(reasons), causes)
     losses = split_loss(lost or 0, weights)
     codes = tuple(sorted(weights, key=lambda code: -weights[code]))
@@ -95,6 +99,8 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
     if paid_once and codes[0] in _OF_A_VERSION | {_EDITED}:
         attribution = "expected"
+    if evidence.match is not None and evidence.match.driven and codes[0] == _MODEL:
+        attribution = "upstream"
     elsewhere = first is None and spot_of(comparison, codes[0]).start != comparison.shared_bytes
     return Break(
         codes,

@@ -29,6 +29,7 @@ from promptcache_gateway.observe.row import (
 )
 from promptcache_gateway.observe.shuffles import are_shuffled
 from promptcache_gateway.observe.tenant_rows import TenantRows
+from promptcache_gateway.observe.unsteady import is_unsteady
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,6 +61,8 @@ class Match:
             more in common with this one.
         shuffled: it has the examples of those before it, in another order each time.
         deploy: whether its instructions are the predecessor's, changed once.
+        unsteady: a setting in which it differs from the predecessor is another one with nearly every request.
+        driven: it goes to another upstream or model because the predecessor's did not answer.
         elsewhere: the match with another family's request that holds messages of this one's history, where no
             request of this family does; None where there is none.
         others: requests that it may continue as well, had its prefix not been written in two ways.
@@ -76,6 +79,8 @@ class Match:
     gaps: bool = False
     shuffled: bool = False
     deploy: Deploy = "none"
+    unsteady: bool = False
+    driven: bool = False
     elsewhere: Match | None = None
     others: tuple[Entry, ...] = ()
     in_turn: bool = False
@@ -149,6 +154,9 @@ class History:
                     deploy="none"
                     if near is not None
                     else deploy_of(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
+                    unsteady=near is None
+                    and is_unsteady(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
+                    driven=best.route != route and self._tenants[tenant].failed.drove(prompt, best, at),
                     gaps=self._has_forgotten(tenant, row)
                     or any(
                         entry.lives(not_before, at)
@@ -192,10 +200,11 @@ class History:
             self._keep_bounds(owner, row)
 
     def learn(self, tenant: str, family: str, entry: Entry, found: Iterable[tuple[int, Extent]]) -> None:
-        """Keep what a request's counts tell about the lengths of its prefixes."""
+        """Keep what an answered request's counts tell about the lengths of its prefixes."""
         with self._lock:
             row = self._find_row(tenant, family)
             if row is not None:
+                self._tenants[tenant].failed.answered(entry)
                 learn_lengths(row, entry, found)
 
     def discard(self, tenant: str, family: str, entry: Entry) -> None:
@@ -207,6 +216,7 @@ class History:
                 row = None if owner is None else owner.row_with(entry)
             if row is None:
                 return
+            self._tenants[tenant].failed.add(entry)
             row.entries.remove(entry)
             row.size -= entry.prompt.total_bytes
             self._tenants[tenant].size -= entry.prompt.total_bytes

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.marked import has_no_marks, readable_segments
 from promptcache_gateway.observe.unmarked import codes_beside_text, what_is_unmarked, worth_marking
+from promptcache_gateway.observe.unsteady import SETTING
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts, Placement
@@ -34,19 +35,23 @@ _LEAST_SHARE = 0.125
 class Reason:
     """One code, the tokens it cost (None: not known apart), and a sentence.
 
-    ``on_demand``: an administrator asked for it, so that it is nobody's fault.
+    ``on_demand``: an administrator asked for it, so that it is nobody's fault. ``driven``: the upstream left
+    the caller no choice.
     """
 
     code: str
     lost_tokens: int | None
     summary: str
     on_demand: bool = False
+    driven: bool = False
 
     @property
     def attribution(self) -> Attribution:
         """Whose doing it is."""
         if self.on_demand:
             return "expected"
+        if self.driven:
+            return "upstream"
         if self.code in _CALLERS_OWN:
             return "caller"
         return "upstream" if self.code in _UPSTREAMS else "expected"
@@ -99,7 +104,7 @@ def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | Non
         *_switched_off(evidence),
         *_unmarked(evidence, tokens),
         *_first_of_model(evidence),
-        *(expired if gone else ()),
+        *(expired if gone else _first_of_setting(evidence)),
         *beside,
         *_emptied(evidence),
         *_sent_elsewhere(evidence),
@@ -142,7 +147,28 @@ def _switched_model(evidence: Evidence) -> list[Reason]:
     earlier = _other_model(evidence)
     if earlier is None or not _is_one_conversation(evidence):
         return []
+    if evidence.match is not None and evidence.match.driven:
+        summary = f"{earlier} did not answer; the conversation goes on with {evidence.route[1]}."
+        return [Reason("PC503", None, summary, driven=True)]
     return [Reason("PC503", None, f"The conversation ran on {earlier} and now asks {evidence.route[1]}.")]
+
+
+def begins_a_setting(evidence: Evidence) -> bool:
+    """Whether another setting is a program's, a user's or a new version's own, and this request is its first.
+
+    No conversation changed it, and it does not change with every request.
+    """
+    match, comparison = evidence.match, evidence.comparison
+    if match is None or comparison is None or match.unsteady or _is_one_conversation(evidence):
+        return False
+    return SETTING in comparison.divergence.causes
+
+
+def _first_of_setting(evidence: Evidence) -> list[Reason]:
+    if evidence.comparison is None or not begins_a_setting(evidence):
+        return []
+    name = evidence.comparison.divergence.details.get("parameter", "setting")
+    return [Reason("PC801", None, f"The first request of this template with this {name}.")]
 
 
 def _other_model(evidence: Evidence) -> str | None:
@@ -166,7 +192,8 @@ def _is_one_conversation(evidence: Evidence) -> bool:
 
 def _named_by_divergence(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     """Parameters, breakpoints, keys: what the SDK finds beside the text, and history without a breakpoint."""
-    codes = [code for code in codes_beside_text(evidence) if code in _CALLERS_OWN - {"PC503"}]
+    others = {"PC503", SETTING} if begins_a_setting(evidence) else {"PC503"}
+    codes = [code for code in codes_beside_text(evidence) if code in _CALLERS_OWN - others]
     ruler = tokens.ruler
     unmarked = None if ruler is None else worth_marking(evidence, ruler, tokens.cached)
     codes += [] if unmarked is None or unmarked.code in codes else [unmarked.code]

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.failed import Failed
 from promptcache_gateway.observe.row import Row, forget_oldest, index_entry
 
 if TYPE_CHECKING:
@@ -27,11 +28,13 @@ class TenantRows:
         rows: by family.
         forgotten: one of them has been forgotten.
         size: theirs together, in bytes.
+        failed: requests that were taken out again, for no upstream worked on them.
     """
 
     rows: OrderedDict[str, Row] = field(default_factory=OrderedDict)
     forgotten: bool = False
     size: int = 0
+    failed: Failed = field(default_factory=Failed)
 
     def drop(self, family: str) -> Row | None:
         """Take a row out."""

@@ -107,6 +107,7 @@ class Scene:
         pauses: seconds before each of those before it, 5 where it is silent.
         last: what the last call has besides.
         refused: the last one is answered with this HTTP status.
+        failing: which of those before it no upstream worked on.
     """
 
     bodies: list[Body]
@@ -120,6 +121,7 @@ class Scene:
     pauses: tuple[float, ...] = ()
     last: dict[str, Any] = field(default_factory=dict)
     refused: int | None = None
+    failing: frozenset[int] = frozenset()
 
 
 def play(scene: Scene) -> Diagnosis:
@@ -132,8 +134,9 @@ def play(scene: Scene) -> Diagnosis:
             stage.send_to_engine(body, facts(2_000, 0), **scene.more)
         return stage.send_to_engine(last, scene.engine, **scene.more).diagnosis
     if not scene.overlapping:
-        for body, pause_s in zip_longest(earlier, scene.pauses, fillvalue=5.0):
-            stage.send(body, after_s=pause_s, dialect=dialect, **scene.more)
+        for number, (body, pause_s) in enumerate(zip_longest(earlier, scene.pauses, fillvalue=5.0)):
+            send = stage.fail if number in scene.failing else stage.send
+            send(body, after_s=pause_s, dialect=dialect, **scene.more)
         if scene.forgotten:
             stage.provider.forget()  # type: ignore[attr-defined]
         more = {"dialect": dialect, **scene.more, **scene.last}

@@ -74,8 +74,69 @@ def settings_switched(author: Author) -> Scene:
     return Scene(bodies, frozenset({"PC504"}), SettledProvider, pauses=(5.0, 900.0))
 
 
+def settings_of_its_own(author: Author) -> Scene:
+    """A new version, another user or another program asks with settings of its own, under the same rules."""
+    rules = author.instructions()
+    often, seldom = author.random.choice(SETTINGS[:3])
+    asked = [often] * author.random.randrange(1, 20)
+    bodies = [chat(rules, author.question(), **settings) for settings in (*asked, seldom)]
+    return Scene(bodies, frozenset({"PC801"}), SettledProvider)
+
+
+def _schema(field: str, said: str = "") -> Body:
+    properties = {field: {"type": "string", "description": said}}
+    schema = {"name": "verdict", "schema": {"type": "object", "properties": properties}}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+def schema_with_a_clock(author: Author) -> Scene:
+    """Unrelated questions, and a schema that tells the time."""
+    rules = author.instructions()
+    settings = [_schema("kind", f"As of 2026-11-29T12:{minute:02}:07Z.") for minute in (4, 31)]
+    bodies = [chat(rules, author.question(), **one) for one in settings]
+    return Scene(bodies, frozenset({"PC504"}), SettledProvider)
+
+
+def schema_for_each(author: Author) -> Scene:
+    """Unrelated questions, and hardly any schema comes twice."""
+    rules = author.instructions()
+    names = [
+        "".join(author.random.choices("abcdefghij", k=8)) for _ in range(author.random.randrange(20, 30))
+    ]
+    bodies = [chat(rules, author.question(), **_schema(name)) for name in names]
+    return Scene(bodies, frozenset({"PC504"}), SettledProvider)
+
+
+def _falling_back(author: Author, *, same: bool) -> Scene:
+    """The model does not answer, and the request, or that of another conversation, goes to another one."""
+    body = author.conversation(author.random.randrange(1, 4), tools=False)
+    later = author.continued(body)
+    refused = later if same else author.conversation(1, tools=False)
+    bodies = [body, refused, {**later, "model": "model-b"}]
+    return Scene(bodies, frozenset({"PC503"}), Provider, failing=frozenset({1}), after_s=1.0)
+
+
+def driven_to_another_model(author: Author) -> Scene:
+    return _falling_back(author, same=True)
+
+
+def kept_from_its_model(author: Author) -> Scene:
+    """Nothing has been answered there since."""
+    return _falling_back(author, same=False)
+
+
+DRIVEN = (driven_to_another_model, kept_from_its_model)
+"""Nothing was read, and that is the upstream's doing."""
+
 RARE_SCENES: tuple[Callable[[Author], Scene], ...] = (rare_settings_alive,)
 """Traffic that draws no blame."""
 
-RARE_FAULTS: tuple[Callable[[Author], Scene], ...] = (rare_settings_expired, settings_switched)
+RARE_FAULTS: tuple[Callable[[Author], Scene], ...] = (
+    rare_settings_expired,
+    settings_switched,
+    settings_of_its_own,
+    schema_with_a_clock,
+    schema_for_each,
+    *DRIVEN,
+)
 """What must be known by its codes."""

@@ -140,6 +140,12 @@ class Stage:
         self.records.append(record)
         return record
 
+    def fail(self, body: Body, *, after_s: float = 5.0, status: int = 429, **known: Any) -> RequestRecord:
+        """Send a request that no upstream works on."""
+        self.clock.now += after_s
+        observation = self.observer.open(self.call(body, **known))
+        return self.observer.close(observation, outcome(Usage(), status=status))
+
     def send_to_engine(self, body: Body, facts: EngineFacts, **known: Any) -> RequestRecord:
         """Have a request served by the built-in engine, which knows ``facts``."""
         self.clock.now += 5.0

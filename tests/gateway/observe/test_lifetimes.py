@@ -44,8 +44,9 @@ def test_what_the_later_request_does_not_ask_for_is_nobodys_fault() -> None:
 @pytest.mark.parametrize(("after_s", "cause"), [(20.0, "PC504"), (900.0, "PC802")])
 def test_other_settings_cost_nothing_where_all_had_expired(after_s: float, cause: str) -> None:
     stage = Stage()
-    stage.send(chat(RULES, "One?"))
-    found = stage.send(chat(RULES, "Two?", reasoning_effort="high"), after_s=after_s).diagnosis
+    stage.send(chat(RULES, "What becomes of my order?"))
+    later = chat(RULES, "What becomes of my order?", "It is on its way.", "When?", reasoning_effort="high")
+    found = stage.send(later, after_s=after_s).diagnosis
 
     assert found.cause == cause
     assert found.attribution == ("caller" if cause == "PC504" else "expected")

@@ -107,9 +107,9 @@ def written(body: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_setting_stands_nowhere_in_the_text() -> None:
-    body = {**chat(RULES, "Hi?"), "reasoning_effort": "low"}
-    later = {**chat(f"Now: 12:00:01\n{RULES}", "Ho?"), "reasoning_effort": "high"}
-    places = by_code(judged({**body, "messages": chat(f"Now: 12:00:59\n{RULES}", "Hi?")["messages"]}, later))
+    talk = ("What becomes of my order?", "It is on its way.", "When?")
+    body = chat(f"Now: 12:00:59\n{RULES}", talk[0], reasoning_effort="low")
+    places = by_code(judged(body, chat(f"Now: 12:00:01\n{RULES}", *talk, reasoning_effort="high")))
 
     assert (places["PC504"].path, places["PC504"].char_offset) == (None, None)
     assert (places["PC504"].before, places["PC504"].after) == ("low", "high")

@@ -8,8 +8,8 @@ import pytest
 
 from promptcache_gateway.observe.history import History
 from tests.gateway.observe.marked_traffic import play
-from tests.gateway.observe.rare_traffic import RARE_FAULTS, RARE_SCENES, SETTINGS, SettledProvider
-from tests.gateway.observe.scenes import Stage, chat, rules_text
+from tests.gateway.observe.rare_traffic import DRIVEN, RARE_FAULTS, RARE_SCENES, SETTINGS, SettledProvider
+from tests.gateway.observe.scenes import Provider, Stage, chat, rules_text
 from tests.gateway.observe.traffic import Author
 
 if TYPE_CHECKING:
@@ -34,9 +34,24 @@ def test_a_loss_is_known_by_its_codes(make: Callable[[Author], Scene]) -> None:
         scene = make(Author(seed))
         found = play(scene)
         assert set(found.causes) == scene.codes, (seed, found)
-        assert found.attribution == ("expected" if "PC802" in scene.codes else "caller")
-        assert found.lost_tokens
-        assert found.losses == {found.cause: found.lost_tokens}
+        nobody = scene.codes & {"PC801", "PC802"}
+        assert found.attribution == ("upstream" if make in DRIVEN else "expected" if nobody else "caller")
+        assert bool(found.lost_tokens) is ("PC801" not in scene.codes)
+        assert found.losses == ({found.cause: found.lost_tokens} if found.lost_tokens else {})
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_whoever_could_go_back_to_a_model_was_not_driven_from_it(answered: bool) -> None:
+    """A failure excuses until a request has been answered there, of whatever template."""
+    author, stage = Author(1), Stage(Provider())
+    body, other = (author.conversation(1, tools=False) for _ in range(2))
+    stage.send(body)
+    stage.fail(other)
+    if answered:
+        stage.send(other)
+    found = stage.send({**author.continued(body), "model": "model-b"}, after_s=100.0).diagnosis
+    assert (found.cause, found.attribution) == ("PC503", "caller" if answered else "upstream")
+    assert ("did not answer" in found.summary) is not answered
 
 
 @pytest.mark.parametrize(("often", "seldom"), SETTINGS)
@@ -53,7 +68,8 @@ def test_each_of_the_rare_ones_but_the_first_had_expired(
         else:
             assert found.attribution == "expected"
     assert [found.cause for found in rare[1:]] == ["PC802", "PC802"]
-    assert rare[0].attribution == "caller"  # until then nobody had asked so
+    keyed = "prompt_cache_key" in seldom
+    assert rare[0].attribution == ("caller" if keyed else "expected")  # until then nobody had asked so
 
 
 def test_an_entry_of_its_own_that_lives_and_is_not_read_is_the_upstreams_doing() -> None:
