@@ -74,7 +74,7 @@ _NOTICE = (
 )
 """How a program tells its user what is going on: "You are about to delete …" is a dialog, and no prompt."""
 _OPENING = re.compile(
-    r"\s*(?:#+[^\n]*\n\s*)*"
+    r"\s*+(?:#[^\n]*+\n\s*+)*+"
     rf"(?:you(?:'re| are| will be| act| answer| play| help)\b(?! (?:not|{_NOTICE})\b)"
     r"|your (?:task|job|role|goal|name) is\b"
     r"|act as (?:an?|the)\b|as an? (?:expert|assistant|ai)\b|answer (?:the|with|in|as|only|using)\b"
@@ -83,6 +83,7 @@ _OPENING = re.compile(
     r"|<(?:system|instructions|role|persona)>)",
     re.IGNORECASE,
 )
+"""Headings first. None is given back, for no opening begins with ``#``: rulers would be tried in all ways."""
 
 
 @lru_cache(maxsize=32_768)

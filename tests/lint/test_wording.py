@@ -45,13 +45,27 @@ def test_files_of_the_system(name):
     assert role_of_file_name(name) == "system"
 
 
+_RULERS = ("#" * 78 + "\n\n## Shared settings\n") * 300
+"""Sections between rulers: a search that tries how many ``#`` belong to each would never end."""
+
+
 @pytest.mark.parametrize(
-    "text", ["You are a clerk.", "# Role\n\nYou are a clerk.", "Act as a clerk", "Your task is to"]
+    "text",
+    [
+        "You are a clerk.",
+        "# Role\n\nYou are a clerk.",
+        "Act as a clerk",
+        "Your task is to",
+        f"\n {_RULERS}You are a clerk.",
+    ],
 )
 def test_openings(text):
     assert opens_like_prompt(text)
 
 
-@pytest.mark.parametrize("text", ["You are not logged in.", "Your order is ready.", "The clerk", ""])
+@pytest.mark.parametrize(
+    "text",
+    ["You are not logged in.", "Your order is ready.", "The clerk", "", _RULERS, f"{_RULERS}host = {{host}}"],
+)
 def test_no_openings(text):
     assert not opens_like_prompt(text)
