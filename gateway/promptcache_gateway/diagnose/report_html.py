@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
-from promptcache_gateway.diagnose.report_text import dollars, line_of, moment
+from promptcache_gateway.diagnose.report_text import dollars, less_read, line_of, moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,9 +98,21 @@ def _template(template: Mapping[str, Any], patterns: Sequence[Mapping[str, Any]]
     )
     good = '<p class="good">Nothing breaks its prefix.</p>'
     unknown = template["achievable_hit_rate"] is None
+    causes += _unexplained(template["unexplained"])
     body = causes + shown or ("<p>Its counters prove no cause.</p>" if unknown else good)
     mixed = "<p>Several templates stand here together.</p>" if template["mixed"] else ""
     return f"<section><h2>{escape(template['name'])}</h2>{mixed}{bar}<p>{facts}.</p>{body}</section>"
+
+
+def _unexplained(found: Mapping[str, Any]) -> str:
+    example = found["example"]
+    if example is None:
+        return ""
+    return (
+        f'<article class="unknown"><h3>The cause is unknown</h3><p>{found["requests"]:,} requests'
+        f"{less_read(found['tokens'])}</p><p>First seen at {escape(line_of(example))}.</p>"
+        f"<p>{escape(example['summary'])}</p></article>"
+    )
 
 
 def _pattern(pattern: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from promptcache.cli.style import Style
     from promptcache_gateway.diagnose.patterns import Pattern
     from promptcache_gateway.diagnose.summary import CauseTotal, Summary, TemplateTotal
+    from promptcache_gateway.diagnose.unexplained import Unexplained
 
 _WIDTH = 100
 _MAX_CAUSES = 5
@@ -47,7 +48,7 @@ def describe(summary: Summary, style: Style, *, templates: int = 10) -> str:
     left = len(summary.templates) - len(shown)
     if left > 0:
         lines += ["", style.dim(f"{_count(left, 'more template')} (--templates N, or --output-format json)")]
-    if total.estimated:
+    if total.estimated or total.unexplained.tokens:
         lines += ["", style.dim("~ is an estimate: positions are read off the request's bytes.")]
     return "\n".join(lines)
 
@@ -58,15 +59,37 @@ def _template(template: TemplateTotal, patterns: Sequence[Pattern], style: Style
     causes = template.ranked()
     for cause, repeated in zip(causes[:_MAX_CAUSES], repeats(causes), strict=False):
         lines += _cause(cause, template, style, repeated=repeated)
+    lines += _unexplained(template.unexplained, style)
     shown = [pattern for pattern in patterns if pattern.template == template.name]
     for pattern in shown:
         lines += _pattern(pattern, style)
-    if not causes and not shown:
+    if not causes and not shown and not template.unexplained.requests:
         known = template.judged_prompt_tokens or not template.requests
         lines.append(
             "  " + (style.green("Nothing breaks its prefix.") if known else "Its counters prove no cause.")
         )
     return lines
+
+
+def _unexplained(found: Unexplained, style: Style) -> list[str]:
+    if found.example is None:
+        return []
+    wrap = textwrap.TextWrapper(_WIDTH, initial_indent="      ", subsequent_indent="      ").fill
+    size = f"{_count(found.requests, 'request')}{less_read(found.tokens)}"
+    return [
+        f"  {style.bold('The cause is unknown')}: {size}",
+        style.dim(f"      {line_of(found.example)}"),
+        wrap(found.example["summary"]),
+    ]
+
+
+def less_read(tokens: int) -> str:
+    """How much less was read of requests whose cause is not known; "" where that is not known either.
+
+    >>> less_read(1200), less_read(0)
+    (', ~1,200 tokens less than expected', '')
+    """
+    return f", ~{tokens:,} tokens less than expected" if tokens else ""
 
 
 def _pattern(pattern: Pattern, style: Style) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
+from promptcache_gateway.diagnose.unexplained import Unexplained, is_unexplained
 from promptcache_gateway.observe.templates import MIXED
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class TemplateTotal:
     """One template's sums.
 
     ``reported`` ones are of requests whose log says what was read, ``judged_prompt_tokens`` of those of which
-    it can be told what could have been: of counters alone that is not known.
+    it can be told what could have been: of counters alone that is not known. Of ``unexplained`` ones what was
+    read is taken for all that could be.
     """
 
     name: str
@@ -76,6 +78,7 @@ class TemplateTotal:
     saved_usd: float | None = None
     estimated: bool = False
     causes: dict[str, CauseTotal] = field(default_factory=dict)
+    unexplained: Unexplained = field(default_factory=Unexplained)
 
     def add(self, judged: Judged, place: Mapping[str, Any]) -> None:
         """Add one request, which stands at a place in the logs."""
@@ -90,6 +93,9 @@ class TemplateTotal:
             self.reported_prompt_tokens += prompt
             self.cached_tokens += record.cached_tokens or 0
         reusable = diagnosis.reusable_tokens
+        if is_unexplained(judged):
+            self.unexplained.add(judged, place)
+            reusable = None
         if judged.exchange.counts is None:
             self.judged_prompt_tokens += prompt
             self.reusable_tokens += min(prompt, _or(reusable, record.cached_tokens or 0))
@@ -132,6 +138,7 @@ class TemplateTotal:
             "saved_usd": self.saved_usd,
             "estimated": self.estimated,
             "causes": [cause.to_dict() for cause in self.ranked()],
+            "unexplained": self.unexplained.to_dict(),
         }
 
     def ranked(self) -> list[CauseTotal]:

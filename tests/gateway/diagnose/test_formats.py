@@ -266,6 +266,28 @@ def test_a_codex_rollout_becomes_its_requests() -> None:
     assert requests[0].body["instructions"] == "You are Codex."
 
 
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        (("medium", "medium", "high"), ["medium", "medium", "high"]),
+        ((None, "medium", "high"), [None, None, None]),  # the default may have been the same
+        ((None, None, None), [None, None, None]),
+    ],
+)
+def test_a_codex_turn_is_sent_with_its_effort(told: tuple[str | None, ...], known: list[str | None]) -> None:
+    lines = [codex("session_meta", {"id": "s"})]
+    for number, effort in enumerate(told):
+        context = {"model": "gpt-5-codex", **({} if effort is None else {"effort": effort})}
+        said = {"type": "message", "content": [{"type": "input_text", "text": f"Turn {number}."}]}
+        lines += [
+            codex("turn_context", context),
+            codex("response_item", {**said, "role": "user"}, number),
+            codex("response_item", {**said, "role": "assistant"}, number),
+            codex_count(5_000 + number, 0),
+        ]
+    assert [one.body.get("reasoning", {}).get("effort") for one in read(*lines)] == known
+
+
 @pytest.mark.parametrize("entry", [{"x": 1}, {"messages": "none"}, {"request": {"x": 1}}, {"request": "{"}])
 def test_what_is_no_request_is_said_not_to_be_understood(entry: Entry) -> None:
     with pytest.raises(NotUnderstoodError):

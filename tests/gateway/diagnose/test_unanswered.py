@@ -99,3 +99,41 @@ def test_what_missed_is_called_the_upstream(tmp_path: Path, capsys: pytest.Captu
     assert (
         "60 s ago and should have been cached; the upstream did not read it" in missed["example"]["summary"]
     )
+
+
+@pytest.mark.parametrize("read", [0, 6_000])
+def test_what_a_transcript_does_not_explain_is_told_as_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], read: int
+) -> None:
+    """It leaves out the instructions and tools, which may have changed: nobody is blamed, and it is said."""
+    log, page = tmp_path / "log.jsonl", tmp_path / "page.html"
+    lines: list[dict[str, Any]] = []
+    for number in range(5):
+        cached = read if number == 3 else 9_000 + 900 * number
+        usage = {"input_tokens": 4, "cache_read_input_tokens": cached}
+        usage["cache_creation_input_tokens"] = 9_900 + 900 * number - cached
+        answer = {"id": f"m{number}", "model": "claude-sonnet-4-5", "usage": usage}
+        at = {"sessionId": "s", "timestamp": f"2026-11-29T12:0{number}:00Z"}
+        lines += [
+            {**at, "type": "user", "message": {"role": "user", "content": f"{number}: {RULES[:3_000]}"}},
+            {
+                **at,
+                "type": "assistant",
+                "message": {**answer, "content": [{"type": "text", "text": "Done."}]},
+            },
+        ]
+    log.write_text("".join(json.dumps(each) + "\n" for each in lines))
+
+    main([str(log), "--output-format", "json", "--html", str(page)])
+    total = json.loads(capsys.readouterr().out)["total"]
+    main([str(log)])
+    said = capsys.readouterr().out
+
+    assert total["causes"] == []
+    assert total["unexplained"]["requests"] == 1
+    assert total["unexplained"]["tokens"] > 4_000
+    assert (total["unexplained"]["example"]["line"], total["lost_tokens"]) == (8, 0)
+    assert total["hit_rate"] == total["achievable_hit_rate"]
+    assert "The cause is unknown: 1 request, ~" in said
+    assert "Nothing breaks its prefix" not in said
+    assert "The cause is unknown" in page.read_text()

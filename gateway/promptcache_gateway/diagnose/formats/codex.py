@@ -35,6 +35,7 @@ class Codex:
 
     def __init__(self) -> None:
         self._model = ""
+        self._effort: str | None = None
         self._roots: dict[str, str] = {}  # of forked sessions, the one at the beginning
         self._copied_until: float | None = None
         self._parent: str | None = None
@@ -56,6 +57,7 @@ class Codex:
                     self._begin(payload, time)
             case "turn_context":
                 self._model = text_of(payload.get("model")) or self._model
+                self._effort = text_of(payload.get("effort"))
             case "response_item":
                 self._take(payload, time)
             case "compacted":
@@ -78,6 +80,8 @@ class Codex:
         if self._parent is not None and len(self._roots) < _MAX_SESSIONS:
             self._roots[self._session] = self._roots.get(self._parent, self._parent)
         self._model = ""
+        self._effort = None
+        self._told = True  # with every call so far how much effort it asked for
         self._items: list[Mapping[str, Any]] = []  # sent with an earlier call, or its answer
         self._new: list[Mapping[str, Any]] = []  # came in since the last call was closed
         self._sent_at: float | None = None
@@ -136,6 +140,9 @@ class Codex:
         body: dict[str, Any] = {"model": self._model, "input": items}
         if self._instructions is not None:
             body["instructions"] = self._instructions
+        self._told = self._told and self._effort is not None
+        if self._told:
+            body["reasoning"] = {"effort": self._effort}
         counts = {
             "input_tokens": usage.get("input_tokens"),
             "input_tokens_details": {
