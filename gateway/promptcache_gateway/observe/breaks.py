@@ -45,6 +45,7 @@ _OF_A_VERSION = frozenset({"PC301", "PC302"})
 _FILLED_IN = "PC303"
 _OTHER_TOOL = "PC302"
 _MODEL = "PC503"
+_EXPIRED = "PC802"
 _IN_TURN = "The prefix comes in two forms in turn, and each is written to the cache by itself."
 
 
@@ -87,7 +88,8 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
         causes = tuple(dict.fromkeys(_OTHER_TOOL if code == _FILLED_IN else code for code in causes))
     if begins_a_setting(evidence):
         causes = tuple(code for code in causes if code != SETTING) or (_unnamed(comparison),)
-    weights = weigh_causes(comparison, tuple(reasons), causes)
+    kept = _kept_by_others(evidence, tokens) if tuple(reasons) == (_EXPIRED,) else 0
+    weights = weigh_causes(comparison, tuple(reasons), causes, kept=kept)
     losses = split_loss(lost or 0, weights)
     codes = tuple(sorted(weights, key=lambda code: -weights[code]))
     places = tuple(_place(comparison, tokens, code, losses, reasons) for code in codes)
@@ -110,6 +112,18 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
         attribution,
         tokens.estimated or elsewhere,
     )
+
+
+def _kept_by_others(evidence: Evidence, tokens: Tokens) -> int:
+    """Bytes of instructions that others keep alive, and that would have been read but for values in them."""
+    comparison, match = evidence.comparison, evidence.match
+    if comparison is None or match is None or not match.head_alive or tokens.ruler is None:
+        return 0
+    later = comparison.later
+    if evidence.rules.marked_only or comparison.depth >= later.head:
+        return 0
+    size = later.offsets[later.head]
+    return size if tokens.ruler.at(size).guess >= evidence.rules.minimum else 0
 
 
 def was_read_past(evidence: Evidence, tokens: Tokens) -> bool:

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from promptcache.quick_values import quick
-from promptcache_gateway.observe.deploys import Deploy, deploy_of
+from promptcache_gateway.observe.deploys import deploy_of
 from promptcache_gateway.observe.glance import repeated
-from promptcache_gateway.observe.lookup import best_predecessor, longest_living, others_of, telling_keys
+from promptcache_gateway.observe.lookup import (
+    best_predecessor,
+    keeps_instructions,
+    longest_living,
+    others_of,
+    telling_keys,
+)
+from promptcache_gateway.observe.match import Match
 from promptcache_gateway.observe.row import (
     Entry,
     Row,
@@ -41,49 +47,6 @@ __all__ = ["Entry", "History", "Match"]
 
 _TELLING = 2  # messages of a history that say which conversation it is
 _ASKED = 4  # of them are looked up in each other family
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class Match:
-    """What history knows about a new request.
-
-    Attributes:
-        predecessor: the best earlier request, None when there is none.
-        living: the earlier request with the longest identical prefix that the same upstream and
-            model should still hold, None when there is none.
-        living_segments: how many leading segments it shares exactly.
-        alive: the predecessor itself is inside its lifetime.
-        pending: nothing that shares this prefix has begun to be answered yet.
-        first: True when nothing was ever seen here, so that there is nothing to compare with.
-        lengths: which of its prefixes are known in tokens: their number of segments, and how many tokens.
-        gaps: some earlier request has been forgotten, or is another tenant's on the same route, and may have
-            more in common with this one.
-        shuffled: it has the examples of those before it, in another order each time.
-        deploy: whether its instructions are the predecessor's, changed once.
-        unsteady: a setting in which it differs from the predecessor is another one with nearly every request.
-        driven: it goes to another upstream or model because the predecessor's did not answer.
-        elsewhere: the match with another family's request that holds messages of this one's history, where no
-            request of this family does; None where there is none.
-        others: requests that it may continue as well, had its prefix not been written in two ways.
-        in_turn: the predecessor is one of those.
-    """
-
-    predecessor: Entry | None
-    living: Entry | None
-    living_segments: int
-    alive: bool
-    pending: bool
-    first: bool
-    lengths: tuple[tuple[int, Extent], ...] = ()
-    gaps: bool = False
-    shuffled: bool = False
-    deploy: Deploy = "none"
-    unsteady: bool = False
-    driven: bool = False
-    elsewhere: Match | None = None
-    others: tuple[Entry, ...] = ()
-    in_turn: bool = False
 
 
 class History:
@@ -156,6 +119,8 @@ class History:
                     else deploy_of(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
                     unsteady=near is None
                     and is_unsteady(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
+                    head_alive=near is None
+                    and keeps_instructions(row, prompt, best, route, not_before=not_before, at=at),
                     driven=best.route != route and self._tenants[tenant].failed.drove(prompt, best, at),
                     gaps=self._has_forgotten(tenant, row)
                     or any(

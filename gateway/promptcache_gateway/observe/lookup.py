@@ -75,6 +75,23 @@ def others_of(
     )
 
 
+def keeps_instructions(
+    row: Row, prompt: Prompt, best: Entry, route: tuple[str, str], *, not_before: float, at: float
+) -> bool:
+    """Whether the best has expired, and others keep its instructions alive but for volatile values in them.
+
+    They were sent under the new one's settings.
+    """
+    head = prompt.head
+    if not head or best.lives(not_before, at) or best.prompt.head != head:
+        return False
+    key = prompt.masked[head]
+    newest = row.masked.get(key)
+    if newest is None or best.prompt.masked[head] != key or newest.route != route:
+        return False
+    return newest.lives(not_before, at) and newest.variant == variant_of(route, prompt.parameters)
+
+
 def _going_further(row: Row, prompt: Prompt, best: Entry) -> Entry | None:
     """The newest request with a late message, all of it in the new one's history but for one text."""
     known = common_depth(best.prompt.masked, prompt.masked)

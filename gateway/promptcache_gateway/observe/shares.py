@@ -3,7 +3,7 @@
 A request that breaks at one place and again behind it would, were the first fault mended, be read up to the
 second. So a cause answers for the prompt from where it stands to where the next one does, the last for all
 that would have matched behind it, and the shares add up to the loss. What would have lost the whole prefix
-anyway (an expiry, another upstream) answers for all of it.
+anyway (an expiry, another upstream) answers for all of it, but for instructions that others keep alive.
 """
 
 from __future__ import annotations
@@ -20,17 +20,21 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.shortfall import Reason
 
 
-def weigh_causes(comparison: Comparison, away: Sequence[str], causes: Sequence[str]) -> dict[str, int]:
+def weigh_causes(
+    comparison: Comparison, away: Sequence[str], causes: Sequence[str], *, kept: int = 0
+) -> dict[str, int]:
     """Bytes of the request that each cause made new; a code that stands where another does has none.
 
     Args:
         comparison: the request against its predecessor.
         away: codes of what would have lost the whole prefix anyway; the first of them answers for all.
         causes: codes of what differs.
+        kept: bytes that others would have kept alive, had nothing differed; of these the causes answer.
     """
-    end = comparison.kept_bytes
-    if away:
-        return {away[0]: end, **dict.fromkeys((*away[1:], *causes), 0)}
+    whole = comparison.kept_bytes
+    end = min(kept, whole) if away else whole
+    if away and not end:
+        return {away[0]: whole, **dict.fromkeys((*away[1:], *causes), 0)}
     starts = {code: spot_of(comparison, code).start for code in causes}
     firsts: dict[int, str] = {}
     for code, start in starts.items():  # of two in one place the first counts
@@ -38,7 +42,7 @@ def weigh_causes(comparison: Comparison, away: Sequence[str], causes: Sequence[s
     weights = dict.fromkeys(starts, 0)
     for start, following in pairwise([*sorted(firsts), end]):
         weights[firsts[start]] = following - start
-    return weights
+    return {**dict.fromkeys(away, 0), away[0]: whole - end, **weights} if away else weights
 
 
 def split_loss(lost: int, weights: dict[str, int]) -> dict[str, int]:

@@ -340,6 +340,26 @@ def expired_beside_another(author: Author) -> Scene:
     return Scene([body, *asked, later], frozenset({"PC802"}), pauses=pauses, after_s=100.0)
 
 
+def expired_behind_a_clock(author: Author) -> Scene:
+    """A conversation rests for too long, and but for the time at the top others had kept its instructions."""
+    rules = author.instructions(60)
+
+    def at(second: int, *messages: Body) -> Body:
+        minutes, seconds = divmod(second, 60)
+        clock = f"Now: 2026-11-29T12:{minutes:02}:{seconds:02}Z"
+        return {
+            "model": "model-a",
+            "messages": [{"role": "system", "content": f"{clock}\n{rules}"}, *messages],
+        }
+
+    said = [{"role": "user", "content": author.question()}, {"role": "assistant", "content": author.answer()}]
+    asked = {"role": "user", "content": author.question()}
+    others = [at(second, {"role": "user", "content": author.question()}) for second in (100, 200, 300)]
+    bodies = [at(0, said[0]), *others, at(400, *said, asked)]
+    codes = frozenset({"PC101", "PC401", "PC802"})
+    return Scene(bodies, codes, Provider, pauses=(5.0, 100.0, 100.0, 100.0), after_s=100.0)
+
+
 def fan_out(author: Author) -> Scene:
     body = talk(author, 0)
     others = [{**body, "messages": [message("user", author.question())]} for _ in range(2)]
@@ -407,6 +427,7 @@ MARKED_FAULTS: tuple[Callable[[Author], Scene], ...] = (
     too_far_to_look_back,
     mark_that_stands_still,
     expired_beside_another,
+    expired_behind_a_clock,
     fan_out,
     clock_in_a_tool,
     compacted_with_another_prefix,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.gateway.observe.marked_traffic import MarkedProvider, continued, marked, message, talk
 from tests.gateway.observe.scenes import Provider, Stage, chat, rules_text
 from tests.gateway.observe.traffic import Author
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe import Diagnosis
 
 RULES = rules_text()
 DAY = {"prompt_cache_retention": "24h"}
@@ -92,3 +95,37 @@ def test_an_expired_conversation_is_no_hit_because_another_keeps_the_instruction
     assert (diagnosis.hit, diagnosis.causes, diagnosis.attribution) == (False, ("PC802",), "expected")
     assert diagnosis.reusable_tokens == whole
     assert diagnosis.lost_tokens == whole - record.cached_tokens
+
+
+@pytest.mark.parametrize(
+    ("rest_s", "setting", "rules", "first"),
+    [
+        (150.0, "low", RULES, "PC101"),
+        (350.0, "low", RULES, "PC802"),  # nobody else had come in time
+        (150.0, "high", RULES, "PC802"),  # their cache is another
+        (150.0, "low", rules_text(4), None),  # nothing so short is kept
+    ],
+)
+def test_a_clock_is_charged_with_the_instructions_that_others_kept_alive(
+    rest_s: float, setting: str, rules: str, first: str | None
+) -> None:
+    """What was said since has expired, whatever stands in front of it."""
+    stage = Stage()
+    talk = ("What becomes of my order?", "It is on its way. " * 40, "When?")
+
+    def ask(second: int, *said: str, after_s: float, effort: str = "low") -> Diagnosis:
+        body = chat(f"Now: 12:00:{second:02}\n{rules}", *said, reasoning_effort=effort)
+        return stage.send(body, after_s=after_s).diagnosis
+
+    ask(1, talk[0], after_s=5.0)
+    ask(2, "Where are you?", after_s=100.0, effort=setting)
+    ask(3, "Who are you?", after_s=100.0, effort=setting)
+    found = ask(4, *talk, after_s=rest_s)
+    assert found.cause == first
+    if first == "PC101":
+        assert (found.attribution, found.path) == ("caller", "messages[0]")
+        assert sum(found.losses.values()) == found.lost_tokens
+        assert found.losses["PC101"] > found.losses["PC802"] > 0
+        assert "PC802" in found.summary
+    elif first is not None:
+        assert (found.attribution, dict(found.losses)) == ("expected", {"PC802": found.lost_tokens})
