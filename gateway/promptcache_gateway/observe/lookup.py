@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.likeness import is_drift, is_respelled
 from promptcache_gateway.observe.prompt import TRIVIAL_CHARS
 from promptcache_gateway.observe.row import variant_of
 from promptcache_gateway.observe.texts import common_prefix
@@ -93,7 +94,10 @@ def keeps_instructions(
 
 
 def _going_further(row: Row, prompt: Prompt, best: Entry) -> Entry | None:
-    """The newest request with a late message, all of it in the new one's history but for one text."""
+    """The newest request with a late message, all of it in the new one's history but for one text.
+
+    Or for any number of them that say the same, written otherwise.
+    """
     known = common_depth(best.prompt.masked, prompt.masked)
     segments, floor = prompt.segments, max(known, prompt.head)
     for at in _some_telling(segments, range(prompt.turn - 1, floor - 1, -1), _NEAR_MESSAGES):
@@ -109,8 +113,23 @@ def _is_aligned(earlier: Prompt, later: Prompt) -> bool:
     after = later.keys[later.head : later.head + len(before)]
     if not before or later.head + len(before) > later.turn:
         return False
-    unlike = sum(one != other for one, other in zip(before, after, strict=True))
-    return unlike + (earlier.masked[earlier.head] != later.masked[later.head]) == 1
+    unlike = [at for at, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+    others = int(earlier.masked[earlier.head] != later.masked[later.head])
+    if len(unlike) + others <= 1:
+        return len(unlike) + others == 1
+    if sorted(before[at] for at in unlike) == sorted(after[at] for at in unlike):
+        return True
+    for at in unlike:
+        others += not _says_the_same(earlier.segments[earlier.head + at], later.segments[later.head + at])
+        if others > 1:
+            return False
+    return True
+
+
+def _says_the_same(one: Segment, other: Segment) -> bool:
+    """Whether a message is another one in other white space, or with its JSON written otherwise."""
+    alike = one.kind == other.kind and one.role == other.role
+    return alike and (is_drift(one.text, other.text) or is_respelled(one, other))
 
 
 def _with_other_heads(row: Row, prompt: Prompt) -> tuple[Entry, ...]:
