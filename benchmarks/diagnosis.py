@@ -29,7 +29,11 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds the tests' traffic too
 
 from promptcache.counters import diagnose_sequence
-from tests.gateway.observe.alternating_traffic import ALTERNATING_FAULTS, ALTERNATING_SCENES
+from tests.gateway.observe.alternating_traffic import (
+    ALTERNATING_FAULTS,
+    ALTERNATING_HISTORIES,
+    ALTERNATING_SCENES,
+)
 from tests.gateway.observe.changing_traffic import CHANGING_FAULTS, CHANGING_SCENES, codes_of
 from tests.gateway.observe.counted_traffic import COUNTED
 from tests.gateway.observe.deploy_traffic import DEPLOYS, DYNAMIC
@@ -54,7 +58,7 @@ WRITTEN = (*WRITTEN_SCENES, *WRITTEN_FAULTS)
 CHANGING = (*CHANGING_SCENES, *CHANGING_FAULTS)
 SCATTERED = (*SCATTERED_SCENES, *SCATTERED_FAULTS)
 PREAMBLE = (*PREAMBLE_SCENES, *PREAMBLE_FAULTS)
-VERSIONED = (*DEPLOYS, *DYNAMIC, *ALTERNATING_SCENES, *ALTERNATING_FAULTS)
+VERSIONED = (*DEPLOYS, *DYNAMIC, *ALTERNATING_SCENES, *ALTERNATING_FAULTS, *ALTERNATING_HISTORIES)
 SHAPED = (*SHAPED_SCENES, *SHAPED_FAULTS, *RESENT_SCENES, *RESENT_FAULTS, *LEFT_OUT)
 LEAST = 0.98
 BESIDE = {"PC401", "PC601"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from promptcache.divergence.same_message import same_arguments
 from promptcache_gateway.observe.likeness import is_drift, is_respelled
 from promptcache_gateway.observe.prompt import TRIVIAL_CHARS
 from promptcache_gateway.observe.row import variant_of
@@ -128,8 +129,9 @@ def _is_aligned(earlier: Prompt, later: Prompt) -> bool:
 
 def _says_the_same(one: Segment, other: Segment) -> bool:
     """Whether a message is another one in other white space, or with its JSON written otherwise."""
-    alike = one.kind == other.kind and one.role == other.role
-    return alike and (is_drift(one.text, other.text) or is_respelled(one, other))
+    if one.kind != other.kind or one.role != other.role:
+        return False
+    return is_drift(one.text, other.text) or is_respelled(one, other) or same_arguments(one.body, other.body)
 
 
 def _with_other_heads(row: Row, prompt: Prompt) -> tuple[Entry, ...]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from promptcache.segments import Segment
 
-__all__ = ["is_reasoning", "object_in", "result_shape", "same_message"]
+__all__ = ["is_reasoning", "object_in", "result_shape", "same_arguments", "same_message"]
 
 _THINK = re.compile(r"<(think|thinking|reasoning)>.*?</\1>\s*", re.DOTALL)
 _REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks")
@@ -37,7 +37,7 @@ def same_message(earlier: Sequence[Segment], later: Sequence[Segment], index: in
         return flip
     if before.role != after.role:
         return None
-    if _same_arguments(before.body, after.body):
+    if same_arguments(before.body, after.body):
         return Finding("PC507")
     if shape := result_shape(before.body, after.body):
         return Finding("PC206", {"shape": shape})
@@ -88,7 +88,7 @@ def _parts(segments: Sequence[Segment], index: int) -> Sequence[Segment]:
     return [segment for segment in segments[index:] if segment.message == message]
 
 
-def _same_arguments(before: str, after: str) -> bool:
+def same_arguments(before: str, after: str) -> bool:
     """Whether two tool calls differ in nothing but the way their arguments are written."""
     old, new = object_in(before), object_in(after)
     if old is None or new is None or before == after:

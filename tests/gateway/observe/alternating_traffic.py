@@ -65,6 +65,44 @@ def an_early_message(body: Body, form: int) -> Body:
     return {**body, "messages": [body["messages"][0], asked, *body["messages"][2:]]}
 
 
+def _each(body: Body, role: str, write: Callable[[str], str]) -> Body:
+    messages = [
+        {**said, "content": write(said["content"])} if said["role"] == role and said["content"] else said
+        for said in body["messages"]
+    ]
+    return {**body, "messages": messages}
+
+
+def every_answer(body: Body, form: int) -> Body:
+    """One program strips the line end behind each answer."""
+    return _each(body, "assistant", lambda text: text + "\n") if form else body
+
+
+def every_question(body: Body, form: int) -> Body:
+    return _each(body, "user", lambda text: text + " ") if form else body
+
+
+def arguments(body: Body, form: int) -> Body:
+    """One program writes what tools are called with anew."""
+    messages = []
+    for said in body["messages"]:
+        calls = json.loads(json.dumps(said.get("tool_calls", [])))
+        for call in calls if form else ():
+            given = json.loads(call["function"]["arguments"])
+            call["function"]["arguments"] = json.dumps(given, separators=(",", ":"))
+        messages.append({**said, "tool_calls": calls} if calls else said)
+    return {**body, "messages": messages}
+
+
+def results(body: Body, form: int) -> Body:
+    """Results of parallel calls come in the order of the calls, or in which they were found."""
+    messages = list(body["messages"])
+    for at, said in enumerate(messages):
+        if form and said["role"] == "tool" and messages[at - 1]["role"] == "assistant":
+            messages[at : at + 2] = [messages[at + 1], said]
+    return {**body, "messages": messages}
+
+
 FORMS: dict[Write, str] = {
     line_ends: "PC206",
     a_space: "PC206",
@@ -93,6 +131,25 @@ def _turns(author: Author, write: Write, turns: int) -> list[Body]:
 def turn_by_turn(write: Write, code: str, author: Author) -> Scene:
     """One conversation: each turn comes in the other form."""
     return Scene(_turns(author, write, author.random.randrange(5, 8)), frozenset({code}), Provider)
+
+
+def _called(author: Author, turn: int) -> list[Body]:
+    """Two calls of a tool with their results."""
+    ids = [author.call_id(2 * turn + n) for n in range(2)]
+    given = json.dumps({"query": author.question(), "limit": turn, "fields": ["id", "note"]})
+    function = {"name": "search", "arguments": given}
+    calls = [{"id": one, "type": "function", "function": function} for one in ids]
+    found = [{"role": "tool", "tool_call_id": one, "content": _long(author)} for one in ids]
+    return [{"role": "assistant", "content": None, "tool_calls": calls}, *found]
+
+
+def step_by_step(write: Write, code: str, author: Author) -> Scene:
+    """An agent: each step comes in the other form."""
+    body, bodies = _conversation(author), []
+    for turn in range(author.random.randrange(6, 9)):
+        bodies.append(write(body, turn % 2))
+        body = {**body, "messages": [*body["messages"], *_called(author, turn)]}
+    return Scene(bodies, frozenset({code}), Provider)
 
 
 def _questions(author: Author, write: Write, forms: list[int]) -> list[Body]:
@@ -164,6 +221,17 @@ def _named(make: Callable[[Author], Scene], label: str) -> Callable[[Author], Sc
     make.__name__ = label
     return make
 
+
+ALTERNATING_HISTORIES: tuple[Callable[[Author], Scene], ...] = tuple(
+    _named(partial(make, write, code), f"{write.__name__}_in_turn")
+    for make, write, code in (
+        (turn_by_turn, every_answer, "PC206"),
+        (turn_by_turn, every_question, "PC206"),
+        (step_by_step, arguments, "PC507"),
+        (step_by_step, results, "PC304"),
+    )
+)
+"""The same where all of a history comes in two forms, of which the first requests have none yet."""
 
 ALTERNATING_FAULTS: tuple[Callable[[Author], Scene], ...] = (
     *(

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.gateway.observe.alternating_traffic import ALTERNATING_FAULTS, ALTERNATING_SCENES
+from tests.gateway.observe.alternating_traffic import (
+    ALTERNATING_FAULTS,
+    ALTERNATING_HISTORIES,
+    ALTERNATING_SCENES,
+)
 from tests.gateway.observe.changing_traffic import codes_of
 from tests.gateway.observe.marked_traffic import play
 from tests.gateway.observe.scenes import Provider, Stage
@@ -40,6 +44,20 @@ def test_each_turn_in_the_other_form_is_named_with_what_it_cost(make: Callable[[
                 assert number == 2 or ("in two forms" in one.summary) == (number > 2), (seed, number, one)
             else:
                 assert one.attribution == "expected", (seed, number, one)
+
+
+@pytest.mark.parametrize("make", ALTERNATING_HISTORIES, ids=lambda make: make.__name__)
+def test_a_history_in_the_other_form_is_named_however_much_of_it_is(make: Callable[[Author], Scene]) -> None:
+    for seed in range(2):
+        scene, stage = make(Author(seed)), Stage(Provider())
+        for number, body in enumerate(scene.bodies):
+            one = stage.send(body, after_s=5.0).diagnosis
+            if number < 3:
+                assert one.attribution == "expected" or set(one.causes) == scene.codes, (seed, number, one)
+                continue
+            assert (set(one.causes), one.attribution) == (scene.codes, "caller"), (seed, number, one)
+            assert one.lost_tokens
+            assert "in two forms" in one.summary
 
 
 @pytest.mark.parametrize("make", ALTERNATING_SCENES, ids=lambda make: make.__name__)
