@@ -32,13 +32,13 @@ def weigh_causes(
         kept: bytes that others would have kept alive, had nothing differed; of these the causes answer.
     """
     whole = comparison.kept_bytes
-    end = min(kept, whole) if away else whole
-    if away and not end:
+    end, alive = (min(kept, whole), comparison.living_bytes) if away else (whole, 0)
+    if away and end <= alive:  # what others kept was read
         return {away[0]: whole, **dict.fromkeys((*away[1:], *causes), 0)}
     starts = {code: spot_of(comparison, code).start for code in causes}
     firsts: dict[int, str] = {}
     for code, start in starts.items():  # of two in one place the first counts
-        firsts.setdefault(min(start, end), code)
+        firsts.setdefault(min(max(start, alive), end), code)
     weights = dict.fromkeys(starts, 0)
     for start, following in pairwise([*sorted(firsts), end]):
         weights[firsts[start]] = following - start

@@ -55,6 +55,24 @@ def test_other_settings_cost_nothing_where_all_had_expired(after_s: float, cause
     assert found.attribution == ("caller" if cause == "PC504" else "expected")
 
 
+def test_what_others_kept_and_was_read_is_not_charged_to_a_day_that_has_passed() -> None:
+    """Others had come with the new date, so that only the history was lost."""
+    stage = Stage()
+    talk = ("What becomes of my order?", "It is on its way. " * 60, "And when will it be here?")
+
+    def ask(day: int, *said: str, after_s: float = 100.0) -> Diagnosis:
+        return stage.send(chat(f"Today is 2026-11-{day}.\n{RULES}", *said), after_s=after_s).diagnosis
+
+    ask(29, talk[0])
+    ask(29, *talk)
+    for day in (29, 30, 30):
+        ask(day, f"Who is on duty on day {day}?")
+    found = ask(30, *talk, "At noon. " * 40, "Thanks. Which noon?", after_s=150.0)
+    assert (found.cause, found.attribution) == ("PC802", "expected")
+    assert dict(found.losses) == {"PC802": found.lost_tokens}
+    assert found.lost_tokens
+
+
 def test_a_mark_of_an_hour_prolongs_no_entry_of_five_minutes() -> None:
     author, stage = Author(1), Stage(MarkedProvider())
     body = talk(author, 2)
