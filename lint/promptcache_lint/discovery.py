@@ -13,7 +13,7 @@ from promptcache_lint.errors import MissingPathError
 from promptcache_lint.settings import same_everywhere
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from promptcache_lint.settings import Settings, SettingsOf
 
@@ -26,6 +26,8 @@ _SKIPPED_FOLDERS = frozenset(
         *(".vscode", "dist", "build", ".promptcache_cache"),
     }
 )
+_Rules = tuple[tuple[str, GitIgnoreSpec], ...]
+"""Ignore files, outermost first: how the paths begin that each may ignore, and what it says."""
 _PROJECT_MARKS = ("pyproject.toml", "promptcache.toml", "setup.py", ".git")
 
 
@@ -84,9 +86,9 @@ class _Walk:
         """What a path on the command line stands for."""
         if path.is_dir():
             ignores = self._ignores_above(path)
-            if any(_is_ignored(folder, is_folder=True, rules=ignores) for folder in (path, *path.parents)):
-                ignores = []  # it was asked for by name
-            yield from self._below(path, path, ignores)
+            if any(_is_ignored(str(each), is_folder=True, rules=ignores) for each in (path, *path.parents)):
+                ignores = ()  # it was asked for by name
+            yield from self._below(path, ignores)
             return
         settings = self._settings.folder(path.parent)
         if force_exclude and self._is_left_out(path, settings):
@@ -98,32 +100,42 @@ class _Walk:
         if self._is_excluded(path, root, settings, is_folder=False):
             return True
         rules = self._ignores_above(path.parent)
-        return any(_is_ignored(p, is_folder=p != path, rules=rules) for p in (path, *path.parents))
+        return any(_is_ignored(str(p), is_folder=p != path, rules=rules) for p in (path, *path.parents))
 
-    def _below(self, folder: Path, root: Path, ignores: list[tuple[Path, GitIgnoreSpec]]) -> Iterator[Found]:
-        settings = self._settings.folder(folder)
-        own = _read_ignore(folder) if settings.respect_gitignore and folder != root else None
-        rules = [*ignores, (folder, own)] if own is not None else ignores
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:
-            return
-        folders = []
-        for entry in entries:
-            path = Path(entry.path)
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if is_folder and entry.name in _SKIPPED_FOLDERS:
+    def _below(self, root: Path, ignores: _Rules) -> Iterator[Found]:
+        """What lies below a folder: its files, then each folder in it likewise."""
+        waiting = [(root, ignores)]
+        while waiting:
+            folder, rules = waiting.pop()
+            settings = self._settings.folder(folder)
+            own = _read_ignore(folder) if settings.respect_gitignore and folder != root else None
+            if own is not None:
+                rules = (*rules, (_within(folder), own))
+            try:
+                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            except OSError:
                 continue
-            if rules and _is_ignored(path, is_folder=is_folder, rules=rules):
-                continue
-            if self._is_excluded(path, root, settings, is_folder=is_folder):
-                continue
-            if is_folder:
-                folders.append(path)
-            elif _is_file(entry):
-                yield Found(path, asked=False, settings=settings)
-        for inner in folders:
-            yield from self._below(inner, root, rules)
+            folders = []
+            for entry in entries:
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if self._is_passed_by(entry, root, settings, rules, is_folder=is_folder):
+                    continue
+                if is_folder:
+                    folders.append((Path(entry.path), rules))
+                elif _is_file(entry):
+                    yield Found(Path(entry.path), asked=False, settings=settings)
+            waiting += reversed(folders)
+
+    def _is_passed_by(
+        self, entry: os.DirEntry[str], root: Path, settings: Settings, rules: _Rules, *, is_folder: bool
+    ) -> bool:
+        if is_folder and entry.name in _SKIPPED_FOLDERS:
+            return True
+        if _is_ignored(entry.path, is_folder=is_folder, rules=rules):
+            return True
+        return bool(settings.exclude) and self._is_excluded(
+            Path(entry.path), root, settings, is_folder=is_folder
+        )
 
     def _is_excluded(self, path: Path, root: Path, settings: Settings, *, is_folder: bool) -> bool:
         if not settings.exclude:
@@ -140,10 +152,10 @@ class _Walk:
         # A folder above the walked one may be what a pattern excludes.
         return any(spec.match_file(f"{above.as_posix()}/") for above in Path(name).parents if above.name)
 
-    def _ignores_above(self, root: Path) -> list[tuple[Path, GitIgnoreSpec]]:
+    def _ignores_above(self, root: Path) -> _Rules:
         """The ignore files of the repository the root lies in, outermost first; none where not respected."""
         if not self._settings.folder(root).respect_gitignore:
-            return []
+            return ()
         folders = [root]
         while not (folders[-1] / ".git").exists():
             if folders[-1].parent == folders[-1]:
@@ -151,7 +163,7 @@ class _Walk:
                 break
             folders.append(folders[-1].parent)
         specs = ((folder, _read_ignore(folder)) for folder in reversed(folders))
-        return [(folder, spec) for folder, spec in specs if spec is not None]
+        return tuple((_within(folder), spec) for folder, spec in specs if spec is not None)
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
@@ -166,11 +178,18 @@ def _relative(path: Path, base: Path, is_folder: bool) -> str:  # noqa: FBT001 -
     return path.relative_to(base).as_posix() + ("/" if is_folder else "")
 
 
-def _is_ignored(path: Path, *, is_folder: bool, rules: Iterable[tuple[Path, GitIgnoreSpec]]) -> bool:
-    for base, spec in reversed(list(rules)):
-        if path == base or not path.is_relative_to(base):
+def _within(folder: Path) -> str:
+    """How every path below a folder begins: a root, and no other folder, has the separator already."""
+    name = str(folder)
+    return name if name.endswith(os.sep) else name + os.sep
+
+
+def _is_ignored(path: str, *, is_folder: bool, rules: _Rules) -> bool:
+    for within, spec in reversed(rules):
+        if not path.startswith(within) or len(path) == len(within):
             continue
-        verdict = spec.check_file(_relative(path, base, is_folder)).include
+        name = path[len(within) :].replace(os.sep, "/") + ("/" if is_folder else "")
+        verdict = spec.check_file(name).include
         if verdict is not None:
             return verdict
     return False

@@ -76,7 +76,8 @@ def lint_paths(
         results: Iterable[FileResult] = run_in_processes(found, roots, base, cache, jobs)
     else:
         results = lint_in_order(found, roots, base, cache)
-    report = _report(results, found, roots, settings)
+    walked = {Path(path).resolve() for path in paths}
+    report = _report(results, found, tuple(root for root in roots if root not in walked), settings)
     if cache is not None:
         ResultCache(cache).prune()
     return report
@@ -113,12 +114,12 @@ def _wanted(found: Iterable[Found]) -> list[Found]:
 
 
 def _programs(
-    found: list[Found], roots: tuple[Path, ...], settings: Settings | SettingsOf | None
+    found: list[Found], unwalked: tuple[Path, ...], settings: Settings | SettingsOf | None
 ) -> Iterator[str]:
     """The texts of the programs that are linted; of the whole tree, if only files of prompts are."""
     paths = [file.path for file in found if file.path.suffix.lower() in PROGRAMS]
     if not paths:
-        below = _wanted(discover(roots, same_everywhere(settings)))
+        below = _wanted(discover(unwalked, same_everywhere(settings)))
         paths = [file.path for file in below if file.path.suffix.lower() in PROGRAMS]
     for path in paths:
         with suppress(OSError):
@@ -128,10 +129,11 @@ def _programs(
 def _report(
     results: Iterable[FileResult],
     found: list[Found],
-    roots: tuple[Path, ...],
+    unwalked: tuple[Path, ...],
     settings: Settings | SettingsOf | None,
 ) -> LintReport:
-    standing = Standing(lambda: _programs(found, roots, settings))
+    """What was found, weighed by the tree; ``unwalked``: folders of it that ``found`` does not hold whole."""
+    standing = Standing(lambda: _programs(found, unwalked, settings))
     findings: list[Finding] = []
     sources: dict[str, Source] = {}
     notes: dict[str, None] = {}

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+from promptcache_lint import Settings
 from promptcache_lint.cli import main
+from promptcache_lint.discovery import discover
 
 RULES = "You are a clerk of our company. Be brief and polite, and never promise anything."
 
@@ -102,6 +104,21 @@ def test_gitignore_is_respected_and_can_be_switched_off(tree, capsys):
     assert run(capsys, ".")[0] == 0
     assert run(capsys, "prompts", "--no-respect-gitignore")[0] == 1
     assert run(capsys, "prompts/clock.txt")[0] == 1
+
+
+def test_ignore_files_hold_for_their_folder_and_the_nearest_goes_before(tmp_path):
+    wanted = ["a/kept.md", "ab/x.md", "ab/in/x.md", "a/deep/kept.md", "a/deep/here/x.md"]
+    left_out = ["a/x.md", "a/deep/x.md", "a/deep/only/x.md", "ab/out/x.md"]
+    for name in [*wanted, *left_out]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "a" / ".gitignore").write_text("x.md\n/deep/only/\n")
+    (tmp_path / "a" / "deep" / "here").joinpath(".gitignore").write_text("!x.md\n")
+    (tmp_path / "ab" / ".gitignore").write_text("/out\n")
+    found = [file.path.relative_to(tmp_path).as_posix() for file in discover([tmp_path], Settings())]
+    assert [name for name in found if name.endswith(".md")] == [
+        *("a/kept.md", "a/deep/kept.md", "a/deep/here/x.md", "ab/x.md", "ab/in/x.md")
+    ]
 
 
 def test_unreadable_files_do_not_stop_the_run(tree, capsys):

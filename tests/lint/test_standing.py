@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from promptcache_lint import Settings, Severity, lint_paths
+from promptcache_lint import Settings, Severity, lint_paths, run
+from promptcache_lint.discovery import discover
 
 RULES = (
     "Name the pier, the deck and the time of departure, in the language of the question. Never promise a "
@@ -59,6 +60,20 @@ def test_a_file_that_names_its_role_is_an_error_where_it_is_used_and_a_warning_w
 def test_a_tree_without_programs_speaks_for_itself(tree):
     tree(prompts__system_dot_md=PROMPT, prompts__job_dot_md=NOTICE)
     assert found() == {("PC101", "error"), ("PC102", "warning"), ("PC107", "warning")}
+
+
+@pytest.mark.parametrize(("named", "walks"), [(["."], 1), (["prompts", "pyproject.toml"], 2)])
+def test_a_tree_that_was_walked_is_not_walked_again_for_its_programs(tree, monkeypatch, named, walks):
+    tree(prompts__system_dot_md=PROMPT, pyproject_dot_toml="")
+    asked: list[list[str]] = []
+
+    def counted(paths, settings, **options):
+        asked.append([str(path) for path in paths])
+        return discover(paths, settings, **options)
+
+    monkeypatch.setattr(run, "discover", counted)
+    lint_paths(named)
+    assert len([paths for paths in asked if paths]) == walks
 
 
 def test_a_notice_that_programs_use_is_information_and_left_out_with_warnings(tree):

@@ -141,9 +141,9 @@ def _is_prompt_text(path: Path, relative: str, text: str) -> bool:
         return False
     if path.suffix.lower() in {".prompt", ".prompty"}:
         return True
-    if not has_placeholder(text) and not is_jinja(text):
+    if _PROMPT_PATH.search(relative) is None and not opens_like_prompt(_start(text)):
         return False
-    return _PROMPT_PATH.search(relative) is not None or opens_like_prompt(_start(text))
+    return has_placeholder(text) or is_jinja(text)  # asked last: all of the text is looked through
 
 
 def _start(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Branch, flatten
@@ -38,10 +39,10 @@ def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
             return _merge_texts(first.parts, second.parts, place, test)
         case Seq(), Seq():
             longer, shorter = (first, second) if len(first.items) >= len(second.items) else (second, first)
-            items = longer.items
-            if shorter.items != longer.items[: len(shorter.items)]:
-                items = (*longer.items, *(item for item in shorter.items if item not in longer.items))
-            return Seq(items[:MOST_ITEMS], union_of((first.traits, second.traits)), longer.kind, partial=True)
+            rest = shorter.items[_alike(shorter.items, longer.items) :]
+            new = (item for item in rest if item not in longer.items)
+            items = (*longer.items, *islice(new, max(0, MOST_ITEMS - len(longer.items))))[:MOST_ITEMS]
+            return Seq(items, union_of((first.traits, second.traits)), longer.kind, partial=True)
         case Map(), Map():
             traits = union_of((first.traits, second.traits))
             return Map(_merge_pairs(first, second, place, test), traits, partial=True)
@@ -69,14 +70,22 @@ def _merge_pairs(first: Map, second: Map, place: Place, test: str) -> tuple[tupl
 
 
 def _merge_texts(first: tuple[Part, ...], second: tuple[Part, ...], place: Place, test: str) -> Str:
-    same = 0
-    while same < min(len(first), len(second)) and first[same] == second[same]:
-        same += 1
+    same = _alike(first, second)
     mine, theirs = first[same:], second[same:]
     if sum(1 for _ in flatten((*mine, *theirs))) > _MOST_SPREAD:  # they double with every branch around
         return _one_of(first, second)
     branch = Branch(test, place, (mine, theirs), written=False)
     return Str((*first[:same], branch)[:_MOST_PARTS])
+
+
+def _alike(first: tuple[object, ...], second: tuple[object, ...]) -> int:
+    """How many items two rows begin with alike: of a list that grew on both ways, nearly all."""
+    same = 0
+    for mine, theirs in zip(first, second, strict=False):
+        if mine is not theirs and mine != theirs:
+            break
+        same += 1
+    return same
 
 
 def _one_of(first: tuple[Part, ...], second: tuple[Part, ...]) -> Str:
