@@ -12,9 +12,10 @@ from typing import Any
 
 import orjson
 
-_BOUNDARY = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-_SEAM = 3
-"""What of a boundary may have come before its last byte."""
+# A blank line: one line end straight after another, each LF, CR or CRLF; the first one's last byte is enough.
+_BOUNDARY = re.compile(rb"\n\n|[\n\r]\r\n?")
+_WHOLE = (b"\n\n", b"\n\r\n", b"\r\r\n")
+"""Ends of events that no next byte can be a part of."""
 _NOTABLE = re.compile(rb'"(?:usage|error)"\s*:\s*\{')
 _ID = re.compile(rb'"id"\s*:\s*"([A-Za-z0-9_.:-]{1,128})"')
 MAX_PARTIAL_EVENT = 256 * 1024
@@ -38,56 +39,89 @@ class EventRelay:
         self._withhold = withhold_usage
         self._max_partial = max_partial
         self._partial = bytearray()
-        self._seam = b""  # the last of them, which may be the beginning of an event's end
+        self._seam = b""  # the last byte, where its event is not over or a line feed may still belong to it
+        self._over = False  # whether that event is over but for the line feed
+        self._withheld = False  # whether the last event that was looked at was withheld
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes from the upstream; return those that may go to the caller now.
 
         However small the pieces are that an event comes in, each byte is looked at a few times only.
         """
-        if self._partial:
-            seam = self._seam + data
-            if len(self._partial) + len(data) <= self._max_partial and _BOUNDARY.search(seam) is None:
-                self._keep(data, seam)
-                return b""
-            data = self._kept() + data
-        if not data.endswith((b"\n\n", b"\r\n\r\n")):
+        passed = b""
+        if self._seam:
+            passed, data = self._go_on(data)
+            if not data:
+                return passed
+        if not data.endswith(_WHOLE):
             data = self._hold_partial(data)
         if self.response_id is None:
             self._note_id(data)
-        if _NOTABLE.search(data) is None:
-            return data
-        return self._sift(data)
+        if _NOTABLE.search(data) is not None:
+            data = self._sift(data)
+        return passed + data if passed else data
 
     def finish(self) -> bytes:
         """What is still held when the stream ends without its last blank line, with that line added."""
         rest = self._sift(self._kept())
-        if not rest:
-            return b""
+        if not rest.strip(b"\r\n"):
+            return rest
         return rest + (b"\n" if rest.endswith(b"\n") else b"\n\n")
+
+    def _go_on(self, data: bytes) -> tuple[bytes, bytes]:
+        """What of the next bytes goes out as it is, and what is to be looked at, with what was held."""
+        if self._over:
+            return self._after_return(data)
+        seam = self._seam + data
+        boundary = _BOUNDARY.search(seam)
+        if not self._partial:  # of an event that was too large to wait for
+            end = len(seam) if boundary is None else boundary.end()
+            self._note_end(seam[end - 1 :], over=boundary is not None)
+            return seam[1:end], seam[end:]
+        if boundary is None and len(self._partial) + len(data) <= self._max_partial:
+            self._keep(data)
+            return b"", b""
+        return b"", self._kept() + data
+
+    def _after_return(self, data: bytes) -> tuple[bytes, bytes]:
+        """A line feed straight after the carriage return that ended an event goes where the event went."""
+        if not data:
+            return b"", b""
+        self._seam, self._over = b"", False
+        if not data.startswith(b"\n"):
+            return b"", data
+        return b"" if self._withheld else b"\n", data[1:]
 
     def _hold_partial(self, data: bytes) -> bytes:
         """Keep an unfinished event back, unless it is too large to wait for."""
-        end = max(
-            data.rfind(b"\n\n") + 2 if b"\n\n" in data else 0,
-            data.rfind(b"\r\n\r\n") + 4 if b"\r\n\r\n" in data else 0,
-            data.rfind(b"\r\r") + 2 if b"\r\r" in data else 0,
-        )
-        if len(data) - end > self._max_partial:
+        last = max(data.rfind(b"\n\n"), data.rfind(b"\n\r"), data.rfind(b"\r\r"))
+        end = 0 if last < 0 else last + 2
+        if end and data[end - 1 : end + 1] == b"\r\n":
+            end += 1
+        self._withheld = False
+        if end == len(data):
+            self._note_end(data[-1:], over=True)
+        elif len(data) - end > self._max_partial:
+            self._note_end(data[-1:], over=False)
             return data
-        rest = data[end:]
-        if rest:
-            self._keep(rest, rest)
+        else:
+            self._keep(data[end:])
         return data[:end]
 
-    def _keep(self, data: bytes, seam: bytes) -> None:
+    def _note_end(self, last: bytes, *, over: bool) -> None:
+        """Note the last byte that went out, where its event goes on, or ended in a carriage return."""
+        self._over = over and last == b"\r"
+        self._seam = last if self._over or not over else b""
+
+    def _keep(self, data: bytes) -> None:
         self._partial.extend(data)
-        self._seam = seam[-_SEAM:]
+        self._seam = data[-1:] or self._seam
 
     def _kept(self) -> bytes:
         """What was held, which is not any more."""
         held = bytes(self._partial)
         self._partial.clear()
+        self._seam = b""
         return held
 
     def _note_id(self, data: bytes) -> None:
@@ -96,9 +130,12 @@ class EventRelay:
             self.response_id = match[1].decode("ascii")
 
     def _sift(self, data: bytes) -> bytes:
-        return b"".join(
-            [event for event in _split(data) if _NOTABLE.search(event) is None or not self._note(event)]
-        )
+        kept = []
+        for event in _split(data):
+            self._withheld = _NOTABLE.search(event) is not None and self._note(event)
+            if not self._withheld:
+                kept.append(event)
+        return b"".join(kept)
 
     def _note(self, event: bytes) -> bool:
         """Note what an event says; True when it is to be withheld."""
