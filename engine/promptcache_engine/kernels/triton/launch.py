@@ -62,9 +62,16 @@ class Launch:
     options: Options = field(default_factory=Options)
 
     def run(self) -> None:
-        """Launch on the current stream; an empty grid does nothing."""
+        """Launch on the current stream; an empty grid does nothing.
+
+        Raises:
+            ValueError: no kernel runs where the arguments lie.
+        """
         if 0 in self.grid:
             return
+        tensors = [each for each in self.arguments if isinstance(each, Tensor)]
+        if not interpreting() and not any(each.is_cuda for each in tensors):  # some may be the host's
+            raise _nowhere(tensors[0].device)
         cast("Any", self.kernel)[self.grid](*self.arguments, **self.constants, **self.options.as_triton())
 
 
@@ -97,7 +104,11 @@ def target_of(tensor: Tensor) -> Target:
         return Target("hip", int(name) if name.isdigit() else 0)
     if device.type == "cpu" and interpreting():
         return Target("cpu")
-    raise ValueError(f"Triton kernels run on a GPU, not on {device}; there the torch operations do the same")
+    raise _nowhere(device)
+
+
+def _nowhere(device: torch.device) -> ValueError:
+    return ValueError(f"Triton kernels run on a GPU, not on {device}; there the torch operations do the same")
 
 
 def next_power_of_two(number: int) -> int:

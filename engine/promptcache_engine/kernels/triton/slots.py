@@ -4,6 +4,8 @@ Specification: ``copy_slots``, ``gather_slots`` and ``scatter_slots`` of ``refer
 pages lie in their slots and move with them.
 """
 
+import math
+
 import torch
 import triton.language as tl
 from torch import Tensor
@@ -11,7 +13,7 @@ from torch import Tensor
 from promptcache_engine.kernels.triton.launch import Launch, Options, jit
 
 _TILE = 1024
-_WORD = 4
+_WORDS = {4: torch.int32, 2: torch.int16, 1: torch.int8}
 _APART = 16
 
 
@@ -37,13 +39,20 @@ def scatter_slots(pool: Tensor, slots: Tensor, rows: Tensor) -> None:
 def plan(source: Tensor, target: Tensor, src: Tensor | None, dst: Tensor | None) -> Launch:
     """The launch that moves rows ``src`` of ``source`` to rows ``dst`` of ``target``, in every layer.
 
-    Without ``src`` or ``dst`` rows are taken, or put, in order. Rows move as 32-bit words where they can.
+    Without ``src`` or ``dst`` rows are taken, or put, in order. Rows move in the largest unit, of up to 32
+    bits, that all rows of both begin with and fill.
+
+    Raises:
+        ValueError: the tensors differ in dtype, layers or width, or values of a row do not lie side by side.
     """
     named = dst if src is None else src
     assert named is not None
     if source.stride(2) != 1 or target.stride(2) != 1 or source.dtype != target.dtype:
         raise ValueError("slots move between rows of one dtype whose values lie side by side")
-    words = [_as_words(each) for each in (source, target)]
+    if source.shape[::2] != target.shape[::2]:
+        raise ValueError(f"rows of {tuple(source.shape)} do not fit those of {tuple(target.shape)}")
+    unit = math.gcd(*_spans(source), *_spans(target), max(_WORDS))
+    words = [each.view(_WORDS[unit]) for each in (source, target)]
     width = words[0].shape[2]
     strides = [stride for each in words for stride in (each.stride(0), each.stride(1))]
     return Launch(
@@ -55,13 +64,10 @@ def plan(source: Tensor, target: Tensor, src: Tensor | None, dst: Tensor | None)
     )
 
 
-def _as_words(pool: Tensor) -> Tensor:
-    """The same memory in units of four bytes, or in the largest that every row begins with."""
-    size = pool.element_size()
+def _spans(pool: Tensor) -> list[int]:
+    """The bytes by which rows are wide and apart, and those before the first."""
     spans = (pool.shape[2], pool.stride(0), pool.stride(1), pool.storage_offset())
-    if all(span * size % _WORD == 0 for span in spans):
-        return pool.view(torch.int32)
-    return pool.view({1: torch.int8, 2: torch.int16}.get(size, pool.dtype))
+    return [int(span * pool.element_size()) for span in spans]
 
 
 @jit()

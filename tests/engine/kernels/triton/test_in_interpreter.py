@@ -43,10 +43,17 @@ def test_kernels_refuse_a_device_they_do_not_run_on() -> None:
     code = (
         "import torch\n"
         "from promptcache_engine.kernels import triton\n"
-        "try: triton.sample_tokens(torch.ones(1, 2), **{name: torch.ones(1) for name in"
-        " ('heats', 'top_k', 'top_p', 'min_p', 'keys')})\n"
-        "except ValueError as error: print(error)\n"
+        "ones, slots = torch.ones(1, 2), torch.zeros(1, dtype=torch.int64)\n"
+        "options = {name: torch.ones(1) for name in ('heats', 'top_k', 'top_p', 'min_p', 'keys')}\n"
+        "for work in (\n"
+        "    lambda: triton.sample_tokens(ones, **options),\n"
+        "    lambda: triton.silu_mul(ones),\n"
+        "    lambda: triton.rms_norm(ones, ones[0], 1e-6),\n"
+        "    lambda: triton.copy_slots(ones.view(1, 1, 2), slots, slots),\n"
+        "):\n"
+        "    try: work()\n"
+        "    except ValueError as error: print(error)\n"
     )
     env = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert "run on a GPU, not on cpu" in run.stdout
+    assert run.stdout.count("run on a GPU, not on cpu") == 4

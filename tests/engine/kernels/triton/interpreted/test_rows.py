@@ -128,3 +128,42 @@ def test_slots_move(width: int, dtype: torch.dtype) -> None:
         assert torch.equal(into, gathered[-1])
     assert torch.equal(*gathered)
     assert torch.equal(*pools)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wide", "apart", "offset"),
+    [
+        (torch.bfloat16, 4, 5, 0),
+        (torch.bfloat16, 4, 4, 1),
+        (torch.int8, 8, 9, 0),
+        (torch.int8, 8, 10, 2),
+        (torch.float8_e4m3fn, 8, 9, 1),
+        (torch.float32, 3, 5, 1),
+    ],
+    ids=str,
+)
+def test_slots_move_between_rows_that_begin_differently(
+    dtype: torch.dtype, wide: int, apart: int, offset: int
+) -> None:
+    """One side in whole words, the other ``apart`` values apart behind an odd place."""
+    slots, left = torch.tensor([6, 2, 5]), torch.tensor([0, 1, 3, 4, 7])
+    pool = (randoms(2, 8, wide) * 50).to(dtype)
+
+    def odd() -> Tensor:
+        memory = torch.zeros((6 * apart + offset) * dtype.itemsize, dtype=torch.uint8).view(dtype)
+        return memory[offset:].view(2, 3, apart)[:, :, :wide]
+
+    rows = odd()
+    assert triton.gather_slots(pool, slots, rows) is rows
+    assert torch.equal(coded.raw(rows), coded.raw(pool)[:, slots])
+    back = torch.zeros(2, 8, wide).to(dtype)
+    triton.scatter_slots(back, slots, rows)
+    assert torch.equal(coded.raw(back)[:, slots], coded.raw(pool)[:, slots])
+    assert not coded.raw(back)[:, left].any()
+
+
+def test_slots_do_not_move_between_rows_of_different_sizes() -> None:
+    pool, slots = randoms(2, 8, 4), torch.tensor([1])
+    for rows in (randoms(2, 1, 5), randoms(1, 1, 4)):
+        with pytest.raises(ValueError, match="do not fit"):
+            triton.scatter_slots(pool, slots, rows)
