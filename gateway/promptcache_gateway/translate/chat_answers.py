@@ -122,10 +122,10 @@ class CompletionChunks:
                 return b""
 
     def end(self, usage: Usage) -> bytes:
-        """Finish reason, usage where asked for, and ``[DONE]``."""
+        """Finish reason, usage where asked for and reported, and ``[DONE]``."""
         out = self._chunk({}, self._finish)
-        if self._include_usage:
-            out += data_event({**self._head, "choices": [], "usage": openai_usage(usage)})
+        if self._include_usage and (told := openai_usage(usage)) is not None:
+            out += data_event({**self._head, "choices": [], "usage": told})
         return out + DONE
 
     def fail(self, error: ApiError) -> bytes:

@@ -1,6 +1,7 @@
 """A usage record in each API's convention: Anthropic counts cached tokens beside the input, OpenAI in it.
 
-What was not reported is null or absent, an explicit zero is a zero.
+What was not reported is null or absent, an explicit zero is a zero. Anthropic's clients alone need numbers
+of input and output: there it is 0.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ def thought_tokens(usage: Usage) -> int | None:
 
 
 def anthropic_usage(usage: Usage) -> dict[str, Any]:
-    """Anthropic's ``usage``; ``input_tokens`` leaves out what was read and written where that is known."""
+    """Anthropic's ``usage``; ``input_tokens`` leaves out what was read and written where that is known.
+
+    Its ``usage`` is never null, nor are these two numbers: what was not reported of them is 0.
+    """
     fresh = usage.uncached if usage.uncached is not None else usage.total_input
     said: dict[str, Any] = {
         "input_tokens": fresh or 0,
@@ -49,9 +53,14 @@ def engine_usage(facts: EngineFacts | None) -> dict[str, Any]:
     }
 
 
-def openai_usage(usage: Usage) -> dict[str, Any]:
-    """OpenAI's ``usage`` of a chat completion; ``prompt_tokens`` holds what was read and written."""
-    total, output = usage.total_input or 0, usage.output or 0
+def openai_usage(usage: Usage) -> dict[str, Any] | None:
+    """OpenAI's ``usage`` of a chat completion; ``prompt_tokens`` holds what was read and written.
+
+    None where input or output was not reported: its numbers are never null, and 0 would be one.
+    """
+    total, output = usage.total_input, usage.output
+    if total is None or output is None:
+        return None
     said: dict[str, Any] = {
         "prompt_tokens": total,
         "completion_tokens": output,
@@ -67,9 +76,14 @@ def openai_usage(usage: Usage) -> dict[str, Any]:
     return said
 
 
-def responses_usage(usage: Usage) -> dict[str, Any]:
-    """OpenAI's ``usage`` of a response; ``input_tokens`` holds what was read and written."""
-    total, output = usage.total_input or 0, usage.output or 0
+def responses_usage(usage: Usage) -> dict[str, Any] | None:
+    """OpenAI's ``usage`` of a response; ``input_tokens`` holds what was read and written.
+
+    None where input or output was not reported, as of `openai_usage`.
+    """
+    total, output = usage.total_input, usage.output
+    if total is None or output is None:
+        return None
     said: dict[str, Any] = {
         "input_tokens": total,
         "output_tokens": output,

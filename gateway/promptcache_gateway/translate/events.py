@@ -39,16 +39,26 @@ def data_event(payload: dict[str, Any]) -> bytes:
 
 def read_events(piece: bytes) -> Iterator[dict[str, Any]]:
     """The JSON objects in a run of whole events; comments, ``[DONE]`` and what is no object are left out."""
-    for event in piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n\n"):
-        lines = [line[5:] for line in event.split(b"\n") if line.startswith(b"data:")]
-        if not lines:
-            continue
+    for data in _data_in(piece):
         try:
-            payload = orjson.loads(b"\n".join(lines))
+            payload = orjson.loads(data)
         except orjson.JSONDecodeError:
             continue
         if isinstance(payload, dict):
             yield payload
+
+
+def _data_in(piece: bytes) -> Iterator[bytes]:
+    """The data of each event that has any."""
+    for event in piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n\n"):
+        lines = [line[5:] for line in event.split(b"\n") if line.startswith(b"data:")]
+        if lines:
+            yield b"\n".join(lines)
+
+
+def says_done(piece: bytes) -> bool:
+    """Whether the data of one of the events is ``[DONE]``; that a text holds the word says nothing."""
+    return _LAST in piece and any(data.strip() == _LAST for data in _data_in(piece))
 
 
 class Translator(Protocol):
@@ -156,7 +166,7 @@ class TranslatedStream:
                 translated = b"".join(out)
                 if translated:
                     yield translated
-                self._over = self._over or _LAST in piece
+                self._over = self._over or says_done(piece)
             if not self._over:
                 raise _cut_short()
             yield self._translator.end(self._inner.usage)

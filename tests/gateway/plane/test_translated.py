@@ -219,19 +219,21 @@ def test_what_is_no_answer_is_an_error(over_chat: Served, chat: MockUpstream, bo
     assert code != "broke" or answer.json()["error"]["message"] == "No credits"
 
 
-@pytest.mark.parametrize("way", ["dies", "stalls", "ends", "says so", "is odd"])
+@pytest.mark.parametrize(
+    "way", ["dies", "stalls", "ends", "ends, and its text has the word", "says so", "is odd"]
+)
 def test_a_stream_that_fails_ends_with_anthropic_s_error_event(
     claude: anthropic.Anthropic, over_chat: Served, chat: MockUpstream, way: str
 ) -> None:
     async def script(wire: Wire) -> None:
         await wire.start_events()
-        await wire.part(sse(chunk("Hel")))
+        await wire.part(sse(chunk("The last is data: [DONE]." if "word" in way else "Hel")))
         await asyncio.sleep(0.05)
         if way == "dies":
             wire.reset()
         elif way == "stalls":
             await wire.gone()
-        elif way == "ends":  # in good order, and without a word of why
+        elif "ends" in way:  # in good order, and without a word of why
             await wire.end()
         else:
             error = {"error": {"message": "busy", "type": "t", "code": "busy"}}
@@ -240,13 +242,13 @@ def test_a_stream_that_fails_ends_with_anthropic_s_error_event(
 
     chat.script = script
     lost = "upstream_disconnected"
-    code = {"dies": lost, "ends": lost, "stalls": "upstream_timeout", "says so": "busy"}
+    code = {"dies": lost, "stalls": "upstream_timeout", "says so": "busy", "is odd": "upstream_unreadable"}
     answer = over_chat.post({**ASK, "stream": True}, path="/v1/messages")
     events, _, _ = answer.content.rpartition(b": promptcache ")
     assert b"event: error\ndata: " in events
     assert b"message_stop" not in events
     record = over_chat.record(answer)
-    assert record["error"] == code.get(way, "upstream_unreadable")
+    assert record["error"] == code.get(way, lost)
     assert record["status"] == (504 if way == "stalls" else 502)
     with pytest.raises(anthropic.APIStatusError), claude.messages.stream(**ASK) as stream:
         stream.get_final_message()
@@ -417,6 +419,29 @@ def test_responses_over_chat(chat: MockUpstream, over_both: Served) -> None:
         with client.responses.stream(model="m", input="Hi") as stream:
             assert stream.get_final_response().output_text == "Hello there."
     assert over_both.record(raw.http_response)["usage"]["cached_tokens"] == 1920
+
+
+def test_usage_that_was_not_reported_is_null(chat: MockUpstream, over_both: Served) -> None:
+    async def script(wire: Wire) -> None:
+        said = {"message": {"role": "assistant", "content": "x"}, "index": 0, "finish_reason": "stop"}
+        if b'"stream":true' not in wire.seen.body:
+            await wire.respond(json.dumps({"id": "c", "choices": [said]}).encode())
+            return
+        await wire.start_events()
+        await wire.part(sse(chunk("x")) + DONE)
+        await wire.end()
+
+    chat.script = script
+    with openai.OpenAI(base_url=f"{over_both.url}/v1", api_key="k", max_retries=0, timeout=20) as client:
+        whole = client.responses.create(model="m", input="Hi")
+        with client.responses.stream(model="m", input="Hi") as stream:
+            streamed = stream.get_final_response()
+    for made in (whole, streamed):
+        assert (made.status, made.output_text, made.usage) == ("completed", "x", None)
+    with anthropic.Anthropic(base_url=over_both.url, api_key="k", max_retries=0, timeout=20) as client:
+        usage = client.messages.create(**ASK).usage
+    assert (usage.input_tokens, usage.output_tokens) == (0, 0), "its clients need numbers"
+    assert usage.cache_read_input_tokens is None
 
 
 def test_responses_over_messages(over_both: Served) -> None:

@@ -259,6 +259,7 @@ def test_events_become_chunks(include_usage: bool) -> None:
     translator = CompletionChunks("asked", "chatcmpl-x", 5, include_usage=include_usage)
     chunks = translated(translator, events_of_message())
     assert {(chunk["id"], chunk["model"], chunk["created"]) for chunk in chunks} == {("msg_1", "claude-x", 5)}
+    assert translator.end(Usage.unreported()).count(b"data: ") == 2, "no usage is told that nobody reported"
     if include_usage:
         last = chunks.pop()
         assert (last["choices"], last["usage"]) == ([], USAGE)

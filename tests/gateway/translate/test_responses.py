@@ -165,7 +165,10 @@ def test_an_answer_that_was_cut(reason: str, said: str) -> None:
     made = to_response(answer, frame())
     assert (made["status"], made["incomplete_details"]) == ("incomplete", {"reason": said})
     assert made["output"][-1]["status"] == "incomplete"
-    assert "input_tokens_details" not in made["usage"], "what was not reported is absent"
+    assert made["usage"] is None, "what was not reported is no zero"
+    told = to_response({**answer, "usage": {"prompt_tokens": 9, "completion_tokens": 0}}, frame())["usage"]
+    assert (told["input_tokens"], told["output_tokens"], told["total_tokens"]) == (9, 0, 9)
+    assert "input_tokens_details" not in told, "nor is what was reported of the rest"
 
 
 def test_only_the_item_that_was_being_written_is_incomplete() -> None:
@@ -191,6 +194,7 @@ def test_only_the_item_that_was_being_written_is_incomplete() -> None:
         map(text.take, [chunks[0], {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}])
     )
     *_, done_item, response = read_events(cut + text.end(Usage.unreported()))
+    assert response["response"]["usage"] is None
     assert done_item["item"]["status"] == response["response"]["output"][0]["status"] == "incomplete"
 
 
