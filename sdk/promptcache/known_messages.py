@@ -24,7 +24,7 @@ class KnownMessages(Generic[Made]):
 
     Args:
         most: messages that are kept.
-        most_chars: characters of theirs that are kept.
+        most_chars: characters of theirs that are kept, roles included.
     """
 
     def __init__(self, most: int = 4_096, most_chars: int = 4_000_000) -> None:
@@ -44,11 +44,17 @@ class KnownMessages(Generic[Made]):
         key = _key(index, role, content)
         with self._lock:
             before = self._known.pop(key, None)
-            self._chars += len(content) - (0 if before is None else len(before[0]))
+            self._chars += len(content) + len(role) - (0 if before is None else len(before[0]) + len(role))
             self._known[key] = (content, made)
             while len(self._known) > self._most or self._chars > self._most_chars:
-                _, (oldest, _) = self._known.popitem(last=False)
-                self._chars -= len(oldest)
+                (_, who, *_), (oldest, _) = self._known.popitem(last=False)
+                self._chars -= len(oldest) + len(who)
+
+    def clear(self) -> None:
+        """Know nothing any more."""
+        with self._lock:
+            self._known.clear()
+            self._chars = 0
 
     def __len__(self) -> int:
         return len(self._known)

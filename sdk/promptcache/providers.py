@@ -31,6 +31,7 @@ __all__ = [
     "MARK_TTL_S",
     "MAX_BREAKPOINTS",
     "ModelFacts",
+    "all_prompt_parameters",
     "find_model",
     "prompt_parameters",
 ]
@@ -143,6 +144,11 @@ def prompt_parameters(provider: str | None) -> Mapping[str, str]:
     The part is ``tools`` (everything), ``system`` or ``messages``. An unknown provider gets all of them.
     """
     return MappingProxyType(_DATA["parameters"].get(provider or "any", _DATA["parameters"]["any"]))
+
+
+def all_prompt_parameters() -> tuple[frozenset[str], ...]:
+    """Return the names of the request parameters that reach the prompt, a set for each table of them."""
+    return tuple(frozenset(names) for names in _DATA["parameters"].values())
 
 
 def _facts(name: str) -> ModelFacts:

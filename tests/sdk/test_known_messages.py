@@ -48,7 +48,24 @@ def test_a_message_that_comes_again_is_the_same_object() -> None:
 
 
 def test_the_texts_it_keeps_are_bounded() -> None:
-    known: KnownMessages[Segment] = KnownMessages(most_chars=100)
+    known: KnownMessages[Segment] = KnownMessages(most_chars=110)
     for number in range(20):
         cut_request({"messages": [{"role": "user", "content": f"{number:030}"}]}, known)
     assert len(known) == 3
+
+
+def test_roles_count_as_what_is_said_does() -> None:
+    known: KnownMessages[Segment] = KnownMessages(most_chars=100)
+    for number in range(20):
+        cut_request({"messages": [{"role": f"{number:040}", "content": "Yes."}]}, known)
+    assert len(known) == 2
+
+
+def test_nothing_is_known_after_it_was_cleared() -> None:
+    known: KnownMessages[Segment] = KnownMessages(most_chars=100)
+    body = {"messages": [{"role": "user", "content": "x" * 80}]}
+    first = cut_request(body, known)
+    known.clear()
+    assert len(known) == 0
+    assert cut_request(body, known)[0] is not first[0]
+    assert len(known) == 1

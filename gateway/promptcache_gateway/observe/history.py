@@ -60,7 +60,7 @@ class History:
         max_families: int = 512,
         max_tenants: int = 256,
     ) -> None:
-        """Bounds: requests in a row, bytes of prompt text and rows of a tenant, tenants."""
+        """Bounds: requests in a row, bytes of them and rows of a tenant, tenants."""
         self._max_requests = max_requests
         self._max_bytes = max_bytes
         self._max_families = max_families
@@ -158,10 +158,9 @@ class History:
                 row = owner.rows[family] = Row()
             owner.rows.move_to_end(family)
             row.entries.append(entry)
-            size = entry.prompt.total_bytes
-            row.size += size
-            owner.size += size
             index_entry(row, entry)
+            row.size += entry.size
+            owner.size += entry.size
             self._keep_bounds(owner, row)
 
     def learn(self, tenant: str, family: str, entry: Entry, found: Iterable[tuple[int, Extent]]) -> None:
@@ -183,8 +182,8 @@ class History:
                 return
             self._tenants[tenant].failed.add(entry)
             row.entries.remove(entry)
-            row.size -= entry.prompt.total_bytes
-            self._tenants[tenant].size -= entry.prompt.total_bytes
+            row.size -= entry.size
+            self._tenants[tenant].size -= entry.size
             for index, keys in indexes_of(row, entry):
                 hand_back(index, release(index, keys, entry), row)
             drop_empty_route(row, entry)
@@ -224,7 +223,7 @@ class History:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of prompt text the remembered requests stand for."""
+        """Bytes that the remembered requests stand for: their texts, and what was sent around them."""
         with self._lock:
             return sum(owner.size for owner in self._tenants.values())
 

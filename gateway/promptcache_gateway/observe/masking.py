@@ -96,6 +96,13 @@ class Masker:
             place = end + len(between)
         return "".join(parts)
 
+    def clear(self) -> None:
+        """Remember no text any more; keys stay what they are."""
+        with self._lock:
+            self._pieces.clear()
+            self._texts.clear()
+            self._keys.clear()
+
     def _look(self, piece: str, most: int) -> _Piece:
         """A piece with its first ``most`` characters masked."""
         key = hash(piece if len(piece) <= most else (piece, most))

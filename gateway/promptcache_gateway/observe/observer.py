@@ -138,6 +138,7 @@ class Observer:
         """Forget what is remembered of a tenant; what is in the database is the store's to delete."""
         self._templates.forget(tenant)
         self._history.forget(tenant)
+        self._reader.forget(tenant)
         if self.journal is not None:
             self.journal.forget(tenant)
         for forget in self.forgetters:
@@ -224,7 +225,7 @@ class Observer:
             _report("compare", observation.call, error)
 
     def _observe(self, call: Call) -> Sight:
-        prompt = self._reader.read(call.payload)
+        prompt = self._reader.read(call.payload, call.tenant)
         name = self._templates.name(call.tenant, call.template, prompt)
         rules = with_marks(self._rules(call), prompt.segments, prompt.parameters)
         emptied, route = self._emptied.get(call.upstream), (call.upstream, call.model)

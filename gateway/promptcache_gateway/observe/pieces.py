@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
 from promptcache_gateway.observe.extents import segment_bounds, usual_tokens
+from promptcache_gateway.observe.held import beside_texts
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
@@ -52,14 +53,27 @@ class Piece:
         own: key of its place and all it says. Valid in this process only.
         text: key of its text.
         weight: bytes it stands for. Every message costs a few tokens of markup that no body shows.
+        held: bytes that are kept of it: those, and what its segment holds beside its text.
     """
 
-    __slots__ = ("_bounds", "_keys", "_parts", "_segment", "_stretch", "_usual", "own", "text", "weight")
+    __slots__ = (
+        "_bounds",
+        "_keys",
+        "_parts",
+        "_segment",
+        "_stretch",
+        "_usual",
+        "held",
+        "own",
+        "text",
+        "weight",
+    )
 
     def __init__(self, segment: Segment) -> None:
         self.own = hash((segment.place, segment.text, segment.extra))
         self.text = hash(segment.text)
         self.weight = byte_length(segment.text) + (MARKUP_BYTES if segment.kind == "message" else 0)
+        self.held = self.weight + beside_texts((segment,))
         self._segment = segment
         self._keys: dict[tuple[int, int], int] = {}
         self._bounds: tuple[float, float] | None = None
@@ -138,7 +152,7 @@ class Pieces:
 
     Args:
         most: pieces that are kept.
-        most_bytes: bytes that they may stand for together.
+        most_bytes: bytes that may be kept of them together.
     """
 
     def __init__(self, most: int = 4_096, most_bytes: int = 4_000_000) -> None:
@@ -160,10 +174,16 @@ class Pieces:
     def _keep(self, key: tuple[str, str], piece: Piece) -> None:
         with self._lock:
             before = self._known.pop(key, None)
-            self._bytes += piece.weight - (0 if before is None else before.weight)
+            self._bytes += piece.held - (0 if before is None else before.held)
             self._known[key] = piece
             while len(self._known) > self._most or self._bytes > self._most_bytes:
-                self._bytes -= self._known.popitem(last=False)[1].weight
+                self._bytes -= self._known.popitem(last=False)[1].held
+
+    def clear(self) -> None:
+        """Keep no piece any more."""
+        with self._lock:
+            self._known.clear()
+            self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._known)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.settings import KEPT_ELSEWHERE
+
 if TYPE_CHECKING:
     from promptcache.usage import Usage
     from promptcache_gateway.observe.prompt import Prompt
@@ -19,9 +21,6 @@ _HIDDEN_TOKENS = 16_384
 """What a provider may put around a prompt on its own: instructions for tools, for reasoning, for safety."""
 
 _MEDIA = re.compile(r'"type":"[a-z_]*(?:image|audio|video|file|document|container|reference)')
-_KEPT_ELSEWHERE = frozenset(
-    {"previous_response_id", "conversation", "container", "prompt_id", "context_management", "mcp_servers"}
-)
 
 
 def believed(usage: Usage, prompt: Prompt | None) -> Usage:
@@ -36,7 +35,7 @@ def believed(usage: Usage, prompt: Prompt | None) -> Usage:
 
 def is_whole(prompt: Prompt) -> bool:
     """Whether all of the prompt stands in the request, pictures included: no stored conversation."""
-    return _KEPT_ELSEWHERE.isdisjoint(prompt.parameters)
+    return KEPT_ELSEWHERE.isdisjoint(prompt.parameters)
 
 
 def is_edited_by_provider(prompt: Prompt) -> bool:

@@ -16,13 +16,13 @@ from promptcache.segments import Segment, cut_request, newest_turn_start
 from promptcache_gateway.observe.masking import HEAD_BUDGET, MESSAGE_BUDGET
 from promptcache_gateway.observe.pieces import MARKUP_BYTES, Piece
 from promptcache_gateway.observe.read_alike import read_alike
+from promptcache_gateway.observe.settings import parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from promptcache_gateway.observe.masking import Masker
 
-_CONTENT_KEYS = frozenset({"messages", "system", "tools", "prompt", "instructions", "input", "functions"})
 _INSTRUCTING_ROLES = frozenset({"system", "developer"})
 
 TRIVIAL_CHARS = 24
@@ -43,7 +43,8 @@ class Prompt:
         offsets: bytes before each segment, markup included; ``offsets[-1]`` is all segments'.
         head: how many leading segments are tools and instructions.
         turn: index of the first segment of the newest user turn (``len(segments)`` if there is none).
-        parameters: the request's body without its contents: model, tool_choice, cache keys.
+        parameters: what a comparison asks for of what the body says beside its contents: model, tool_choice,
+            cache keys.
         pieces: what is known of each segment by itself; empty where the prompt was told by another process.
     """
 
@@ -100,11 +101,6 @@ def put_together(
         parameters_of(body),
         pieces,
     )
-
-
-def parameters_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A request's body without its contents."""
-    return {key: value for key, value in body.items() if key not in _CONTENT_KEYS}
 
 
 def share_texts(prompt: Prompt, known: Prompt) -> Prompt:

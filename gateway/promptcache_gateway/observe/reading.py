@@ -34,13 +34,15 @@ class PromptReader:
         self._pieces = Pieces()
         self._repeats = Repeats(masker)
 
-    def read(self, body: Mapping[str, Any]) -> Prompt:
+    def read(self, body: Mapping[str, Any], tenant: str = "") -> Prompt:
         """Cut a request's body and key it; what has come before is neither cut nor keyed again.
+
+        ``tenant``: who sent it.
 
         Raises:
             promptcache.errors.MalformedRequestError: the body is not one of the known shapes.
         """
-        repeated = self._repeats.read(body)
+        repeated = self._repeats.read(body, tenant)
         if repeated is not None:
             return repeated
         segments = read_alike(body, cut_request(body, self._known))
@@ -48,5 +50,12 @@ class PromptReader:
         prompt = put_together(
             body, segments, tuple([piece_of(segment) for segment in segments]), self._masker
         )
-        self._repeats.keep(body, prompt)
+        self._repeats.keep(body, prompt, tenant)
         return prompt
+
+    def forget(self, tenant: str) -> None:
+        """Forget a tenant's beginnings, and all that cannot be told to be somebody else's."""
+        self._repeats.forget(tenant)
+        self._known.clear()
+        self._pieces.clear()
+        self._masker.clear()

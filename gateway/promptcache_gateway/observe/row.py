@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache.divergence.parameters import telling_parameters
+from promptcache_gateway.observe.held import beside_texts, settings_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,6 +54,8 @@ class Entry:
     response_id: str | None = None
     lifetime_s: float = math.inf
     _variant: int | None = field(default=None, init=False, repr=False)
+    _size: int | None = field(default=None, init=False, repr=False)
+    _settings: int | None = field(default=None, init=False, repr=False)
 
     @property
     def variant(self) -> int:
@@ -61,6 +64,15 @@ class Entry:
             self._variant = variant_of(self.route, self.prompt.parameters)
         return self._variant
 
+    @property
+    def size(self) -> int:
+        """Bytes it stands for: its texts, and what was sent around them. It stays what it was at first."""
+        if self._size is None:
+            if self._settings is None:
+                self._settings = settings_bytes(self.prompt.parameters)
+            self._size = self.prompt.total_bytes + beside_texts(self.prompt.segments) + self._settings
+        return self._size
+
     def varies_as(self, other: Entry) -> None:
         """Take another's key where route and settings are the same: making it costs more than to compare."""
         if (
@@ -68,7 +80,7 @@ class Entry:
             and other.model == self.model
             and other.prompt.parameters == self.prompt.parameters
         ):
-            self._variant = other.variant
+            self._variant, self._settings = other.variant, other._settings
 
     @property
     def route(self) -> tuple[str, str]:
@@ -177,7 +189,7 @@ def drop_empty_route(row: Row, entry: Entry) -> None:
 def forget_oldest(row: Row) -> None:
     """Take the oldest request out of the row."""
     oldest = row.entries.popleft()
-    row.size -= oldest.prompt.total_bytes
+    row.size -= oldest.size
     row.forgotten = True
     prompt = oldest.prompt
     _let_go_of_chain(row.exact, prompt.exact, oldest)

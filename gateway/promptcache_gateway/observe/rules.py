@@ -16,12 +16,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
 from promptcache.providers import LOOKBACK_BLOCKS, MARK_TTL_S, find_model
+from promptcache_gateway.observe.settings import ASKING
 
 if TYPE_CHECKING:
     from promptcache.segments import Segment
 
 _LONGEST_NAME = 256  # a longer one is no model's, and is not worth remembering
-_ASKING = frozenset({"prompt_cache_options", "prompt_cache_retention"})
 _RETENTION_S = {"24h": 86_400.0}
 
 
@@ -134,7 +134,7 @@ def _rules(kind: str, model: str, granularity: int | None, *, enabled: bool) -> 
 def with_marks(rules: CacheRules, segments: Sequence[Segment], parameters: Mapping[str, Any]) -> CacheRules:
     """The rules with what the request itself asked for: a longer lifetime, nothing kept but what it marks."""
     asked = [ttl_of(segment.breakpoint) for segment in segments if segment.breakpoint is not None]
-    if not asked and not rules.modes and _ASKING.isdisjoint(parameters):
+    if not asked and not rules.modes and ASKING.isdisjoint(parameters):
         return rules
     options = parameters.get("prompt_cache_options")
     if rules.modes and isinstance(options, Mapping) and options.get("mode") == "explicit":

@@ -76,6 +76,6 @@ def _row_of(entries: Iterable[Entry], *like: Row) -> Row:
         row.lengths.update(one.lengths)
     for entry in entries:
         row.entries.append(entry)
-        row.size += entry.prompt.total_bytes
         index_entry(row, entry)
+        row.size += entry.size
     return row

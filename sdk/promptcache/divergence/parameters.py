@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from promptcache.divergence.evidence import Finding
-from promptcache.providers import find_model, prompt_parameters
+from promptcache.providers import all_prompt_parameters, find_model, prompt_parameters
 
-__all__ = ["parameter_findings", "telling_parameters"]
+__all__ = ["COMPARED", "parameter_findings", "telling_parameters"]
 
 _KEYS = ("prompt_cache_key", "cache_salt", "prompt_cache_options")
 _SCHEMAS = ("response_format", "text", "output_config", "output_format")
+COMPARED: frozenset[str] = frozenset({"model", *_KEYS, *_SCHEMAS}).union(*all_prompt_parameters())
+"""Names of all that is compared of two requests beside their contents, whoever provides the model."""
+
 _SAME_AS_ABSENT: Mapping[str, tuple[object, ...]] = {
     "tool_choice": ("auto", {"type": "auto"}),
     "parallel_tool_calls": (True,),

@@ -7,9 +7,11 @@ four bytes. It knows nothing of segments, templates or causes.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from promptcache.segments import cut_request
@@ -199,3 +201,17 @@ def chat(system: str | None, *messages: str, **parameters: Any) -> Body:
     roles = itertools.cycle(("user", "assistant"))
     talk = [{"role": role, "content": text} for role, text in zip(roles, messages, strict=False)]
     return {"model": "model-a", **parameters, "messages": [*head, *talk]}
+
+
+def texts_in(held: object) -> set[str]:
+    """Every text that an object leads to, what it is made of (modules, classes, functions) aside."""
+    texts, seen, left = set(), set(), [held]
+    while left:
+        one = left.pop()
+        if id(one) in seen or isinstance(one, (ModuleType, FunctionType, type)):
+            continue
+        seen.add(id(one))
+        if isinstance(one, str):
+            texts.add(one)
+        left += gc.get_referents(one)
+    return texts

@@ -60,7 +60,7 @@ def replayed(sent: Sequence[Sent], *, glances: bool) -> tuple[list[Any], int]:
         for number, (tenant, route, head, talk, question, setting, pause) in enumerate(sent):
             at += pause
             body = chat(HEADS[head], *TALKS[talk], QUESTIONS[question])
-            prompt = reader.read({**body, "model": route[1], "temperature": setting})
+            prompt = reader.read({**body, "model": route[1], "verbosity": setting, "temperature": number})
             match = history.find(tenant, "f", prompt, route=route, not_before=at - 300, at=at)
             matches.append(told(match))
             entry = Entry(

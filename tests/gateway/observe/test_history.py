@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptcache.quick_values import changed
 from promptcache_gateway.observe.extents import Extent, exactly
 from promptcache_gateway.observe.history import Entry, History
 from promptcache_gateway.observe.masking import Masker
@@ -134,6 +136,49 @@ def test_one_request_larger_than_the_bound_is_still_compared_with() -> None:
     assert best(history, chat("x" * 5_000, "b")) == "huge"
 
 
+LONG = "y" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("beside", "least", "most"),
+    [
+        ({"metadata": {"user": LONG}, "unheard_of": [LONG], "user": LONG}, 0, 0),
+        ({"temperature": 0.5, "service_tier": "flex"}, 0, 0),
+        ({"response_format": {"type": "json_schema", "json_schema": {LONG: [LONG, 1]}}}, 200_000, 201_000),
+        ({"prompt_cache_key": LONG}, 100_000, 100_100),
+        ({"reasoning": [[]] * 1_000}, 64_000, 65_000),
+    ],
+)
+def test_what_is_kept_beside_the_texts_is_counted(beside: dict[str, Any], least: int, most: int) -> None:
+    plain, history = History(), History()
+    plain.add("t", "f", entry("plain", chat(RULES, "a")))
+    for number in range(3):  # equal settings are not counted anew
+        history.add("t", "f", entry(str(number), chat(RULES, "a", **beside)))
+
+    assert 3 * least <= history.stored_bytes - 3 * plain.stored_bytes <= 3 * most
+
+
+def test_fields_and_marks_of_messages_are_counted() -> None:
+    history = History(max_bytes=250_000)
+    marked = [{"type": "text", "text": "Yes.", "cache_control": {"type": LONG}}]
+    for number in range(9):
+        said = {"role": "assistant", "content": marked, "reasoning_content": LONG}
+        history.add("t", "f", entry(str(number), {"messages": [said, {"role": "user", "content": "a"}]}))
+
+    assert len(history) == 1
+    assert 200_000 <= history.stored_bytes <= 201_000
+
+
+def test_what_was_counted_is_taken_off_again_though_keys_were_put_in_since() -> None:
+    history = History()
+    held = entry("held", chat(RULES, "a"))
+    history.add("t", "f", held)
+    held.prompt = changed(held.prompt, parameters={"prompt_cache_key": LONG})
+    history.discard("t", "f", held)
+
+    assert history.stored_bytes == 0
+
+
 def test_a_discarded_request_hands_its_keys_back() -> None:
     history = History()
     first = entry("first", chat(RULES, "a", "an answer of some length", "b"))
@@ -235,7 +280,7 @@ def test_the_bytes_told_are_those_of_what_is_remembered(steps: list[tuple[str, s
             history.rename(tenant, family, "f")
         owners = history._tenants.values()
         held = [entry for owner in owners for row in owner.rows.values() for entry in row.entries]
-        assert history.stored_bytes == sum(entry.prompt.total_bytes for entry in held)
+        assert history.stored_bytes == sum(entry.size for entry in held)
 
 
 def known(history: History, body: dict[str, Any], *, model: str = "model-a") -> dict[int, Extent]:

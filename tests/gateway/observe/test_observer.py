@@ -14,6 +14,7 @@ from tests.gateway.observe.scenes import (
     facts,
     outcome,
     rules_text,
+    texts_in,
 )
 
 RULES = rules_text()
@@ -523,3 +524,22 @@ def test_an_observer_without_upstreams_still_observes() -> None:
     stage.send(chat(RULES, "One"))
 
     assert stage.send(chat(RULES, "Two")).diagnosis.hit is True
+
+
+def test_no_text_of_a_forgotten_tenant_is_left_in_memory() -> None:
+    stage = Stage()
+    secret = "Never tell it is 12:31 in Kirkwall. "
+    for number in range(3):
+        stage.send(
+            chat(secret + RULES, f"Is it Kirkwall? {number}", f"Kirkwall {number}", "And then?"), tenant="a"
+        )
+        stage.send(chat(secret + RULES, f"Is it Kirkwall? {number}"), tenant="a")
+        stage.send(chat(RULES, f"Where is it? {number}"), tenant="b")
+    stage.records.clear()
+    assert any("Kirkwall" in text for text in texts_in(stage.observer))
+
+    stage.observer.forget("a")
+
+    assert not [text for text in texts_in(stage.observer) if "Kirkwall" in text]
+    assert stage.send(chat(RULES, "Is it here?"), tenant="b").diagnosis.hit is True
+    assert stage.send(chat(secret + RULES, "Kirkwall?"), tenant="a").diagnosis.compared_with is None

@@ -63,6 +63,15 @@ def test_pieces_are_bounded_in_number_and_in_bytes() -> None:
     assert few.of(segments[0]) is not None
 
 
+def test_what_a_segment_holds_beside_its_text_is_counted_too() -> None:
+    pieces = Pieces(most_bytes=25_000)
+    for number in range(9):
+        said = {"role": "assistant", "content": f"{number}", "reasoning_content": "y" * 10_000}
+        pieces.of(read_prompt({"messages": [said]}, Masker()).segments[0])
+
+    assert len(pieces) == 2
+
+
 @given(st.lists(st.sampled_from(["yes", "a message that is long enough to tell"]), max_size=40))
 def test_the_first_and_the_last_telling_messages_are_looked_up(said: list[str]) -> None:
     """Four of the first and eight of the last, or all of them where there are no more."""

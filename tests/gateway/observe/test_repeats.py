@@ -12,7 +12,7 @@ from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.prompt import Prompt, pieces_of, read_prompt
 from promptcache_gateway.observe.reading import PromptReader
 from promptcache_gateway.observe.repeats import Repeats
-from tests.gateway.observe.scenes import rules_text
+from tests.gateway.observe.scenes import rules_text, texts_in
 
 TEXTS = st.sampled_from(
     ["", "Yes.", "Where is my parcel, please?", "Wo ist mein Päckchen hin? \ud800", "x" * 40]
@@ -109,12 +109,105 @@ def test_what_has_another_form_or_beginning_is_left_alone(body: dict[str, Any]) 
     assert repeats.read(body) is None
 
 
-def test_beginnings_are_bounded_in_number_and_in_characters() -> None:
+def kept(repeats: Repeats, body: dict[str, Any], masker: Masker, tenant: str = "") -> None:
+    repeats.keep(body, read_prompt(body, masker), tenant)
+
+
+def test_beginnings_are_bounded_in_number_and_in_bytes() -> None:
     masker = Masker()
-    few, small = Repeats(masker, most=3), Repeats(masker, most_chars=500)
+    few, small = Repeats(masker, most=3), Repeats(masker, most_bytes=30_000)
     for number in range(40):
         body = asking("One?", "x" * (50 + number))
-        for repeats in (few, small):
-            repeats.keep(body, read_prompt(body, masker))
+        kept(few, body, masker)
+        kept(small, body, masker)
+        assert small.stored_bytes <= 30_000
 
-    assert (len(few), len(small)) == (3, 5)
+    assert len(few) == 3
+    assert 8 <= len(small) < 40
+
+
+LONG = "y" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("larger", "by"),
+    [
+        (asking(LONG, "Be kind."), 0),
+        (asking("One?", "Be kind.", metadata={"a": LONG}, response_format={"type": LONG}), 0),
+        (asking("One?", LONG), 200_000),
+        (asking("One?", "\U0001f600" + LONG), 800_000),
+        (asking("One?", "Be kind.", tools=[{"name": LONG}]), 200_000),
+        (asking("One?", "Be kind.", tools=[{"name": "a", "cache_control": {"type": LONG}}]), 200_000),
+        (asking("One?", "Be kind.", system=LONG), 200_000),
+        (asking("One?", "Be kind.", model=LONG), 100_000),
+        (asking("One?", *["x"] * 1_000), 1_000_000),
+        (
+            {
+                "model": "m",
+                "messages": [{"role": LONG, "content": "x"}, {"role": "user", "content": "One?"}],
+            },
+            200_000,
+        ),
+    ],
+    ids=["question", "settings", "text", "wide", "tools", "marks", "system", "model", "many", "role"],
+)
+def test_all_that_is_kept_of_a_beginning_is_counted(larger: dict[str, Any], by: int) -> None:
+    masker = Masker()
+    plain, repeats = Repeats(masker), Repeats(masker)
+    kept(plain, asking("One?", "Be kind."), masker)
+    kept(repeats, larger, masker)
+
+    assert len(repeats) == 1
+    more = repeats.stored_bytes - plain.stored_bytes
+    assert more == 0 if by == 0 else by - 50 <= more <= 3 * by
+    assert by or LONG not in texts_in(repeats)
+
+
+def test_one_tenant_does_not_push_the_others_out() -> None:
+    masker = Masker()
+    repeats = Repeats(masker, most=8)
+    for tenant in "ab":
+        kept(repeats, asking("One?", f"Be kind, {tenant}."), masker, tenant)
+    for number in range(40):
+        kept(repeats, asking("One?", "x" * number), masker, "busy")
+
+    assert len(repeats) == 8
+    for tenant in "ab":
+        assert repeats.read(asking("Two?", f"Be kind, {tenant}."), tenant) is not None
+    assert repeats.read(asking("Two?", "x" * 39), "busy") is not None
+    assert repeats.read(asking("Two?", "x" * 39), "a") is None
+
+
+def test_a_tenant_is_forgotten_and_no_other() -> None:
+    masker = Masker()
+    repeats = Repeats(masker)
+    for tenant in "ab":
+        kept(repeats, asking("One?", "Be kind."), masker, tenant)
+    before = repeats.stored_bytes
+    repeats.forget("a")
+    repeats.forget("nobody")
+
+    assert (len(repeats), repeats.stored_bytes) == (1, before / 2)
+    assert repeats.read(asking("Two?", "Be kind."), "a") is None
+    assert repeats.read(asking("Two?", "Be kind."), "b") is not None
+
+
+@pytest.mark.parametrize(("before", "behind"), [(0, 8_000), (4_000, 4_000), (8_000, 0)])
+def test_instructions_of_one_length_are_known_side_by_side(before: int, behind: int) -> None:
+    masker = Masker()
+    repeats = Repeats(masker)
+    served = ["x" * before + name + "x" * behind for name in ("Ada", "Eva", "Kim")]
+    for text in served:
+        kept(repeats, asking("One?", text), masker)
+
+    assert all(repeats.read(asking("Two?", text)) is not None for text in served)
+
+
+def test_models_that_take_turns_are_known_side_by_side() -> None:
+    masker = Masker()
+    repeats = Repeats(masker)
+    bodies = [asking("One?", "Be kind.", model=model) for model in ("m", "n")]
+    for body in bodies:
+        kept(repeats, body, masker)
+
+    assert all(repeats.read(body) is not None for body in bodies)
