@@ -6,9 +6,12 @@ Exit status: 0 when stopped by a signal and for a passing ``--check``, 2 when it
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
+import signal
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +24,7 @@ from promptcache_gateway.upstreams import check_upstreams, create_switchboard
 if TYPE_CHECKING:
     import argparse
     import socket
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from promptcache_gateway.settings import Settings
     from promptcache_gateway.upstreams.base import Upstream
@@ -40,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if arguments.check:
                 check_upstreams(settings)
                 _say_they_are_fine(settings)
-            else:
+                return 0
+            with _ended_by_sigterm():
                 _serve(settings, partial(read_settings, arguments), sys.argv[1:] if argv is None else argv)
     except GatewayError as error:
         print(f"promptcache serve: {error}", file=sys.stderr)
@@ -48,6 +52,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     return 0
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM does what Ctrl+C does until the event loop takes its signals: loading takes a second before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:

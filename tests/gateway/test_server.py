@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from promptcache_gateway import cli
 from promptcache_gateway.app import create_app
 from promptcache_gateway.cli import main
 from promptcache_gateway.errors import PortBusyError
@@ -196,6 +197,14 @@ def test_it_can_be_stopped_while_it_starts(tmp_path: Path) -> None:
     asyncio.run(main())
     assert time.monotonic() - begun < 30
     assert announced == []
+
+
+def test_it_can_be_stopped_before_it_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """While its packages are loaded."""
+    monkeypatch.setattr(cli, "check_upstreams", lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM)
+    assert main(["--port", "0", "--data-dir", str(tmp_path)]) == 0
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def run(*argv: str, capsys: pytest.CaptureFixture[str]) -> str:

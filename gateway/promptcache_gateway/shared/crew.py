@@ -67,11 +67,17 @@ class Crew:
         self._failed = asyncio.get_running_loop().create_future()
         for place in self._places:
             place.task = asyncio.create_task(self._keep(place))
-        ready = asyncio.gather(*(place.ready.wait() for place in self._places))
-        await asyncio.wait((ready, self._failed), return_when=asyncio.FIRST_COMPLETED)
-        if not ready.done():
+        ready = asyncio.create_task(self._all_ready())
+        try:
+            await asyncio.wait((ready, self._failed), return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                raise StartupError("a worker could not start.", remedy="It has said why above.")
+        finally:
             ready.cancel()
-            raise StartupError("a worker could not start.", remedy="It has said why above.")
+
+    async def _all_ready(self) -> None:
+        for place in self._places:
+            await place.ready.wait()
 
     async def stop(self) -> None:
         """Have every worker end its requests, and wait until all are gone and all they said is heard."""

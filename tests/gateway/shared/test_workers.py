@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +18,7 @@ import pytest
 
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.settings import Settings, UpstreamSettings
+from promptcache_gateway.shared.crew import Crew
 from tests.gateway.batch.caching_server import CachingServer, caching_server
 from tests.gateway.mock_upstream import CHAT, mock_upstream, wait_until
 from tests.gateway.shared.processes import RULES, Crewed, crew
@@ -171,6 +174,27 @@ def test_other_settings_reach_every_worker_and_a_stop_lets_requests_end(tmp_path
                 thread.join()
             assert running.failures == [], "a stop lets what runs end"
             assert running.process.wait(30) == 0
+
+
+def test_a_stop_while_workers_start_leaves_no_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def never_ready(crew: Crew, _place: object) -> int:
+        await crew._ending.wait()
+        return 0
+
+    async def stopped(bound: socket.socket) -> None:
+        crew = Crew(None, bound, "", (), count=2, grace_s=5)  # type: ignore[arg-type]
+        starting = asyncio.create_task(crew.start())
+        await asyncio.sleep(0.01)
+        starting.cancel()
+        await crew.stop()
+
+    monkeypatch.setattr(Crew, "_live", never_ready)
+    with socket.socket() as bound:
+        asyncio.run(stopped(bound))
+    gc.collect()
+    assert caplog.messages == []
 
 
 def test_the_built_in_engine_is_one_process(tmp_path: Path) -> None:
