@@ -30,6 +30,8 @@ HELD_COST = 2
 _GZIP = b"\x1f\x8b"
 _MAX_MEMBERS = 10_000
 _NOTED = frozenset({"usage", "id", "error"})
+_REFUSAL = frozenset({"error", "type", "request_id"})
+"""The members of an error's body, of OpenAI's shape or Anthropic's."""
 _MOST_BRACKETS = 200_000
 """Of an answer that is looked through: that takes a tenth of a second."""
 _STEP = 64 * 1024
@@ -127,8 +129,15 @@ def noted(
             response_id = payload["id"]
     if status >= 400:
         error = error_code(payload) or f"upstream_{status}"
+    elif payload is not None and len(body) <= FREE and _is_refusal(payload):
+        error = error_code(payload) or "upstream_error"
     usage = Usage.unreported() if usage is None else usage
     return WholeReply(status, headers, body, usage, None, None, error, response_id, hold)
+
+
+def _is_refusal(payload: dict[str, Any]) -> bool:
+    """Whether an answer under a good status holds an error and nothing else: nobody was answered."""
+    return isinstance(payload.get("error"), dict) and payload.keys() <= _REFUSAL
 
 
 def _what_is_noted(body: bytes) -> dict[str, Any] | None:

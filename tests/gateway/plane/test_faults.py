@@ -242,6 +242,28 @@ def test_an_error_event_of_the_upstream_s_own_passes_and_is_recorded(
     assert _failed(proxied, answer) == (502, "overloaded")
 
 
+@pytest.mark.parametrize(
+    ("body", "recorded"),
+    [
+        (b'{"error": {"message":"No credits","code":"broke"}}', (502, "broke")),
+        (b'{"type":"error","error":{"message":"No"},"request_id":"r"}', (502, "upstream_error")),
+        (b'{"error":null,"choices":[]}', (200, None)),
+        (b'{"id":"x","error":{"code":"odd"},"choices":[]}', (200, None)),
+    ],
+)
+def test_an_answer_that_holds_nothing_but_an_error_passes_and_is_recorded_as_one(
+    proxied: Served, mock: MockUpstream, body: bytes, recorded: tuple[int, str | None]
+) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.respond(body)
+
+    mock.script = script
+    answer = proxied.post({**STREAM, "stream": False})
+    assert (answer.status_code, answer.content) == (200, body)
+    record = proxied.record(answer)
+    assert (record["status"], record["error"]) == recorded
+
+
 def test_a_plain_answer_to_a_streaming_request_is_relayed(proxied: Served, mock: MockUpstream) -> None:
     async def script(wire: Wire) -> None:
         await wire.respond(CHAT_BYTES)
