@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
+from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks import gpu_parts
+from benchmarks.gpu_alike import rows_alike
 from benchmarks.gpu_pages import Paged, chunks, paged
 from benchmarks.gpu_parts import Row
 from promptcache_engine.kernels import coded, reference_sampling
@@ -141,9 +143,42 @@ def _attention(
             found.append(_row("extend_attention, keys divided", variant, split, expected, BOUNDS[dtype]))
             if exact:
                 found.append(_row("divided equals whole", variant, split, extended, 0.0))
+            if exact:
+                whole, pieces = _in_pieces(case, 13 if tiny else 700, heads, dim, dtype, **rules)
+                found.append(_row("chunked equals whole", variant, pieces, whole, 0.0))
             if exact and device.type == "cuda":  # the interpreter's products differ by a row's place
                 found.append(_row("decode equals extend", variant, decoded, extended[last], 0.0))
     return found
+
+
+def _in_pieces(
+    case: Paged,
+    length: int,
+    heads: int,
+    dim: int,
+    dtype: torch.dtype,
+    *,
+    scale: float,
+    window: int | None,
+    softcap: float | None,
+) -> tuple[Tensor, Tensor]:
+    """All rows of a prompt, computed at once and in uneven chunks that begin within tiles and pages."""
+    device, longest = case.keys.device, case.table.contexts.argmax()
+    pages = case.table.pages[longest : longest + 1]
+    query = torch.randn(length, heads, dim, device=device).to(dtype)
+
+    def rows(begin: int, end: int) -> Tensor:
+        contexts = torch.tensor([end], dtype=torch.int32, device=device)
+        table = replace(case.table, pages=pages, contexts=contexts, longest=end)
+        return kernels.extend_attention(
+            query[begin:end], case.keys, case.values, table, chunks([end - begin], device),
+            scale=scale, window=window, softcap=softcap, deterministic=True,
+        )  # fmt: skip
+
+    cuts = [0, 1, length // 7 + 2, length // 2, length]
+    with rows_alike(device):
+        pieces = [rows(begin, end) for begin, end in pairwise(cuts)]
+        return rows(0, length), torch.cat(pieces)
 
 
 def _divided(

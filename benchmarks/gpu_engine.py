@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.gpu_alike import rows_alike
 from benchmarks.gpu_parts import Row, attempt
 from promptcache_engine import Completion, Engine, EngineConfig, SamplingParams, TokenDelta
 from promptcache_engine.choosing import draw_on_host
@@ -48,9 +49,12 @@ class Sizes:
     batches: tuple[int, ...] = (1, 8, 64)
     chunk: int = 8192
     room: int = 200_000
+    exact_prompt: int = 512
+    cut: int = 72
+    """Tokens a step of the engine that cuts ``exact_prompt`` in pieces, the last a shorter one."""
 
 
-TINY = Sizes(1, 32, 2, 1, 32, 259, (20,), 4, 3, (1, 2), 16, 512)
+TINY = Sizes(1, 32, 2, 1, 32, 259, (20,), 4, 3, (1, 2), 16, 512, 16, 5)
 
 
 def run(device: torch.device, *, tiny: bool) -> Iterator[Row]:
@@ -91,22 +95,47 @@ def _without_graphs(loaded: LoadedModel, numbers: random.Random, sizes: Sizes) -
 
 
 def _exact(sizes: Sizes, device: torch.device, dtype: torch.dtype) -> Iterator[Row]:
-    """Warm beside cold, and replayed steps beside launched ones: to the bit."""
+    """Warm beside cold, a prompt in pieces beside the whole, replayed steps beside launched ones: to the
+    bit."""
     torch.set_num_threads(1)
     loaded = _model(sizes, device, dtype, deterministic=True)
-    with _engine(loaded, sizes) as engine:
-        row, replayed = _warm_equals_cold(engine, random.Random(10), sizes)
-    yield row
+    with rows_alike(device):
+        with _engine(loaded, sizes) as engine:
+            row, cold = _warm_equals_cold(engine, sizes)
+        yield row
+        yield from attempt("chunked equals whole", _chunked_equals_whole, loaded, sizes, cold)
     if device.type != "cpu":
-        yield from attempt("replayed equals launched", _replayed_equals_launched, loaded, sizes, replayed)
+        yield from attempt("replayed equals launched", _replayed_equals_launched, loaded, sizes, cold)
+
+
+def _chunked_equals_whole(loaded: LoadedModel, sizes: Sizes, whole: Completion) -> Row:
+    """The prompt that was computed in one step, cut in pieces, beside others that are cut, too."""
+    prompt, *others = _exact_prompts(sizes)
+    tokens = len(whole.token_ids)
+    with _engine(loaded, replace(sizes, chunk=sizes.cut), cuda_graphs="off") as engine:
+        chunked = _beside(engine, prompt, others, tokens)
+        steps = engine.stats().steps
+    return {
+        "operation": "chunked equals whole",
+        "tokens": tokens,
+        "prompt": len(prompt),
+        "a_step": sizes.cut,
+        "right": _same_bits(whole, chunked)
+        and chunked.cached_tokens == 0
+        and steps >= len(prompt) // sizes.cut + tokens,
+    }
 
 
 def _replayed_equals_launched(loaded: LoadedModel, sizes: Sizes, replayed: Completion) -> Row:
     with _engine(loaded, sizes, cuda_graphs="off") as engine:
-        tokens = min(32, sizes.decoded)
-        _, launched = _ask(engine, _prompt(random.Random(10), sizes, sizes.decoded_prompt), tokens)
-    same = replayed.token_ids == launched.token_ids and replayed.logprobs == launched.logprobs
-    return {"operation": "replayed equals launched", "tokens": tokens, "right": same}
+        tokens = len(replayed.token_ids)
+        _, launched = _ask(engine, _exact_prompts(sizes)[0], tokens)
+    right = _same_bits(replayed, launched)
+    return {"operation": "replayed equals launched", "tokens": tokens, "right": right}
+
+
+def _same_bits(one: Completion, other: Completion) -> bool:
+    return one.token_ids == other.token_ids and one.logprobs == other.logprobs
 
 
 def _model(sizes: Sizes, device: torch.device, dtype: torch.dtype, *, deterministic: bool) -> LoadedModel:
@@ -313,26 +342,32 @@ def _moments(engine: Engine, prompt: list[int], params: SamplingParams) -> list[
     return [time.perf_counter() for event in events if isinstance(event, TokenDelta) for _ in event.token_ids]
 
 
-def _warm_equals_cold(engine: Engine, numbers: random.Random, sizes: Sizes) -> tuple[Row, Completion]:
+def _exact_prompts(sizes: Sizes) -> list[list[int]]:
+    """The prompt whose answers are compared, then those that are computed beside it."""
+    numbers, beside = random.Random(10), min(3, max(sizes.batches) - 1)
+    lengths = [sizes.exact_prompt, *[sizes.exact_prompt // 2] * beside]
+    return [_prompt(numbers, sizes, length) for length in lengths]
+
+
+def _beside(engine: Engine, prompt: list[int], others: list[list[int]], tokens: int) -> Completion:
+    """The answer to a prompt that is computed together with others."""
+    with ThreadPoolExecutor(len(others) + 1) as pool:
+        (_, answer), *_ = pool.map(lambda each: _ask(engine, each, tokens), [prompt, *others])
+    found: Completion = answer
+    return found
+
+
+def _warm_equals_cold(engine: Engine, sizes: Sizes) -> tuple[Row, Completion]:
     """One prompt cold, then from the cache beside others: tokens and their log-probabilities, to the bit; and
     the cold answer."""
-    prompt = _prompt(numbers, sizes, sizes.decoded_prompt)
-    others = [
-        _prompt(numbers, sizes, sizes.decoded_prompt // 2) for _ in range(min(3, max(sizes.batches) - 1))
-    ]
+    prompt, *others = _exact_prompts(sizes)
     tokens = min(32, sizes.decoded)
     _, cold = _ask(engine, prompt, tokens)
-    with ThreadPoolExecutor(len(others) + 1) as pool:
-        (_, warm), *_ = pool.map(lambda each: _ask(engine, each, tokens), [prompt, *others])
-    # Interpreted, products are NumPy's, whose rows differ in the last bits by their place.
-    exact = engine.info.device == "cpu" or cold.logprobs == warm.logprobs
+    warm = _beside(engine, prompt, others, tokens)
     row = {
         "operation": "warm equals cold",
         "tokens": tokens,
         "cached": warm.cached_tokens,
-        "right": cold.token_ids == warm.token_ids
-        and exact
-        and cold.cached_tokens == 0
-        and warm.cached_tokens == len(prompt) - 1,
+        "right": _same_bits(cold, warm) and cold.cached_tokens == 0 and warm.cached_tokens == len(prompt) - 1,
     }
     return row, cold

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 KERNELS = {
     "add_rms_norm", "copy_slots", "decode_attention", "extend_attention", "gather_slots, scatter_slots",
     "gelu_mul", "rms_norm", "rotary_write", "sample_tokens", "silu_mul", "extend_attention, keys divided",
-    "divided equals whole",
+    "divided equals whole", "chunked equals whole",
 }  # fmt: skip
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
@@ -45,6 +45,7 @@ def test_it_runs_in_small_and_finds_everything_right(tmp_path: Path) -> None:
     assert judged == [
         ("draws", True), ("warm up", True), ("first token", True), ("decode", True), ("decode", True),
         ("decode", True), ("waits", True), ("warm equals cold", True),
+        ("chunked equals whole", True),
     ]  # fmt: skip
     assert report["machine"].startswith("interpreted, no GPU")
     assert report["not_run"][0] == "tiles: not asked for"
