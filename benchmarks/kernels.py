@@ -1,6 +1,6 @@
 """Compile every Triton kernel, as shipped, for every target, and write what each takes into ``kernels.md``.
 
-    python benchmarks/kernels.py [--targets cuda:90,hip:942] [--jobs 2] [--write]
+    python benchmarks/kernels.py [--targets cuda:90,hip:gfx942] [--jobs 2] [--write]
 
 No GPU is needed: Triton brings the assemblers. A program that spills is marked; the exit status is then 1.
 """
@@ -36,7 +36,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
     parser.add_argument("--write", action="store_true", help="put the table into kernels.md")
     args = parser.parse_args()
-    targets = [target for target in shipped.TARGETS if name_of(target) in args.targets.split(",")]
+    try:
+        targets = targets_named(args.targets)
+    except ValueError as error:
+        parser.error(str(error))
+    if args.write and len(targets) < len(shipped.TARGETS):
+        parser.error("--write replaces the whole table: leave --targets out")
     count = sum(1 for _ in launches(targets[0]))
     places = [(target, place) for place in range(count) for target in targets]
     rows: dict[tuple[str, str], dict[Target, Resources]] = {}
@@ -95,6 +100,19 @@ def cell(resources: Resources) -> str:
 
 def name_of(target: Target) -> str:
     return f"{target.kind}:{target.arch}"
+
+
+def targets_named(names: str) -> list[Target]:
+    """The shipped targets of these names, in the table's order; ``hip:gfx942`` is ``hip:942``.
+
+    Raises:
+        ValueError: one is none of them.
+    """
+    known = {name_of(target): target for target in shipped.TARGETS}
+    asked = [name.strip().replace(":gfx", ":") for name in names.split(",")]
+    if unknown := [name for name in asked if name not in known]:
+        raise ValueError(f"no such target: {', '.join(unknown)}; there are {', '.join(known)}")
+    return [target for name, target in known.items() if name in asked]
 
 
 if __name__ == "__main__":

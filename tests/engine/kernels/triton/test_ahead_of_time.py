@@ -13,6 +13,7 @@ import torch
 if importlib.util.find_spec("triton") is None or os.environ.get("TRITON_INTERPRET") == "1":
     pytest.skip("Triton is not installed, or interprets in this process", allow_module_level=True)
 
+from benchmarks import kernels as table
 from promptcache_engine.kernels.triton import shipped, tiles
 from promptcache_engine.kernels.triton.ahead import compile_ahead
 from promptcache_engine.kernels.triton.launch import Target
@@ -123,3 +124,29 @@ def test_every_operation_is_among_the_shipped() -> None:
     launches = [*shipped.attention_launches(Target("cuda", 90), 64, torch.bfloat16)]
     launches += [*shipped.row_launches(64, torch.bfloat16), *shipped.other_launches(torch.bfloat16)]
     assert {each.operation.partition(",")[0] for each in launches} == set(triton.__all__)
+
+
+def test_targets_are_known_by_both_spellings() -> None:
+    assert table.targets_named("hip:gfx942, cuda:90") == [Target("cuda", 90), Target("hip", 942)]
+    assert table.targets_named("hip:942") == [Target("hip", 942)]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--targets", "cuda:90,cuda:75"], "no such target: cuda:75; there are cuda:80, cuda:90"),
+        (["--targets", ""], "no such target"),
+        (["--targets", "cuda:90", "--write"], "leave --targets out"),
+    ],
+)
+def test_the_table_is_not_written_for_some_targets_only(
+    options: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["kernels.py", *options])
+    monkeypatch.setattr(table, "compiled", pytest.fail)
+    before = table.REPORT.read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        table.main()
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+    assert table.REPORT.read_bytes() == before
