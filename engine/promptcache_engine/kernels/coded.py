@@ -16,6 +16,9 @@ from torch import Tensor
 LARGEST = {torch.float8_e4m3fn: 448.0, torch.int8: 127.0}
 """The largest magnitude that each coding holds; a scale maps the largest value of a head to it."""
 
+LEAST_SCALE = 2.0**-126
+"""The least scale, float32's least normal number: heads for which it would be smaller are coded as zeros."""
+
 _SCALE_BYTES = 4
 _ALIGNMENT = 16
 # Below, padding could be taken for another head.
@@ -78,13 +81,14 @@ def raw(pool: Tensor) -> Tensor:
 
 
 def encode(rows: Tensor, dtype: torch.dtype, dim: int) -> Tensor:
-    """Slots [T, width] of ``dtype`` for rows [T, Hk * D]; the scale of zeros is 1, padding is 0."""
+    """Slots [T, width] of ``dtype`` for rows [T, Hk * D]; the scale of zeros, and of heads next to
+    them (``LEAST_SCALE``), is 1, padding is 0."""
     if dtype not in LARGEST:
         return rows.to(dtype)
     count, heads = rows.shape[0], rows.shape[1] // dim
     wide = rows.float().view(count, heads, dim)
-    peaks = wide.abs().amax(-1)
-    scales = torch.where(peaks == 0, 1.0, peaks / LARGEST[dtype])
+    scales = wide.abs().amax(-1) / LARGEST[dtype]
+    scales = torch.where(scales < LEAST_SCALE, 1.0, scales)
     coded = wide / scales.unsqueeze(-1)
     if dtype == torch.int8:
         coded = coded.round_()

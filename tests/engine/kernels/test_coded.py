@@ -73,6 +73,15 @@ def test_zeros_stay_zeros_and_what_is_not_a_number_stays_so(dtype: torch.dtype) 
 
 
 @CODINGS
+@pytest.mark.parametrize("peak", [1e-45, 1e-43, 8e-43, 1e-40, 1e-38])
+def test_heads_next_to_zero_are_zeros(dtype: torch.dtype, peak: float) -> None:
+    """Their scale would be rounded to nothing, or so far that values leave the coding's range."""
+    given_rows = torch.linspace(-peak, peak, 16).unsqueeze(0)
+    assert bool(given_rows.any())
+    assert not bool(coded.decode(coded.encode(given_rows, dtype, 16), torch.float32, 16).any())
+
+
+@CODINGS
 def test_a_tokens_bytes_depend_on_the_token_alone(dtype: torch.dtype) -> None:
     given_rows = rows(6, 32)
     together = coded.encode(given_rows, dtype, 16).view(torch.uint8)

@@ -6,9 +6,12 @@ Specification: ``reference_fused.rotary_write``.
 import triton.language as tl
 from torch import Tensor
 
+from promptcache_engine.kernels.coded import LEAST_SCALE
 from promptcache_engine.kernels.triton.coding import to_fp8, to_int8
 from promptcache_engine.kernels.triton.launch import Launch, Options, jit, next_power_of_two
 from promptcache_engine.kernels.triton.layer import PoolParts, pool_parts
+
+_LEAST_SCALE = tl.constexpr(LEAST_SCALE)
 
 
 def rotary_write(
@@ -189,7 +192,8 @@ def _write(
         peak = tl.maximum(tl.max(tl.abs(left), 0), tl.max(tl.abs(right), 0))
         # A sum with what is not a number is none: the scale then spoils what is read, as it must.
         spoiled = (tl.sum(left, 0) + tl.sum(right, 0)) * 0.0
-        scale = tl.where(peak == 0.0, 1.0, tl.div_rn(peak, largest)) + spoiled
+        scale = tl.div_rn(peak, largest)
+        scale = tl.where(scale < _LEAST_SCALE, 1.0, scale) + spoiled
         tl.store(scale_place, scale)
         if coded == 1:
             tl.store(place, to_fp8(tl.div_rn(left, scale)), mask=real)

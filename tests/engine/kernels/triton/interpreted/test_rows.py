@@ -102,6 +102,21 @@ def test_coded_writes_are_the_specifications_bytes(pool_dtype: torch.dtype) -> N
 
 
 @pytest.mark.parametrize("pool_dtype", CODED, ids=str)
+def test_coded_writes_of_all_sizes_are_the_specifications_bytes(pool_dtype: torch.dtype) -> None:
+    sizes = torch.tensor([1e-45, 1e-43, 8e-43, 1e-40, 1e-37, 1e-36, 1e-30, 1.0, 1e30])
+    projected = randoms(len(sizes), 3 * 16) * sizes.unsqueeze(1)
+    cos, sin = torch.ones(len(sizes), 8), torch.zeros(len(sizes), 8)
+    sides = []
+    for operation in (triton.rotary_write, reference_fused.rotary_write):
+        pools = [torch.zeros(9, coded.slot_width(1, 16, pool_dtype)).to(pool_dtype) for _ in "kv"]
+        operation(projected, cos, sin, *pools, slots=torch.arange(9), heads=1, dim=16)
+        sides.append(pools)
+    for found, expected in zip(*sides, strict=True):
+        assert torch.equal(coded.raw(found), coded.raw(expected))
+        assert not coded.decode(found, torch.float32, 16).isnan().any()
+
+
+@pytest.mark.parametrize("pool_dtype", CODED, ids=str)
 def test_what_is_not_a_number_stays_so_in_coded_pages(pool_dtype: torch.dtype) -> None:
     projected = randoms(1, 3 * 16)
     projected[0, 17] = math.nan
