@@ -159,8 +159,9 @@ class History:
             owner.rows.move_to_end(family)
             row.entries.append(entry)
             index_entry(row, entry)
-            row.size += entry.size
-            owner.size += entry.size
+            size = entry.size
+            row.size += size
+            owner.size += size
             self._keep_bounds(owner, row)
 
     def learn(self, tenant: str, family: str, entry: Entry, found: Iterable[tuple[int, Extent]]) -> None:

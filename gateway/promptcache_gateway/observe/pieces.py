@@ -73,7 +73,8 @@ class Piece:
         self.own = hash((segment.place, segment.text, segment.extra))
         self.text = hash(segment.text)
         self.weight = byte_length(segment.text) + (MARKUP_BYTES if segment.kind == "message" else 0)
-        self.held = self.weight + beside_texts((segment,))
+        plain = not segment.extra and segment.breakpoint is None
+        self.held = self.weight if plain else self.weight + beside_texts((segment,))
         self._segment = segment
         self._keys: dict[tuple[int, int], int] = {}
         self._bounds: tuple[float, float] | None = None
