@@ -196,6 +196,7 @@ def _warm_up(engine: Engine) -> Row:
     return {
         "operation": "warm up",
         "compile_s": report.compile_seconds,
+        "programs": sum(count for _, count in report.kernels),
         "graphs_s": report.graph_seconds,
         "graphs": report.graphs,
         "MiB": report.graph_bytes >> 20,

@@ -12,6 +12,7 @@ class WarmUp:
 
     Attributes:
         compile_seconds: for one step of each kind, which compiles the kernels or finds them compiled.
+        kernels: (name, programs) of the kernels that were launched up to then, by this process.
         graph_seconds: for recording decode steps.
         graphs: how many were recorded; other steps are launched kernel by kernel.
         graphs_missing: how many could not be.
@@ -21,6 +22,7 @@ class WarmUp:
     """
 
     compile_seconds: float = 0.0
+    kernels: tuple[tuple[str, int], ...] = ()
     graph_seconds: float = 0.0
     graphs: int = 0
     graphs_missing: int = 0

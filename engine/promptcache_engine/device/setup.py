@@ -54,10 +54,12 @@ def first_steps(config: EngineConfig, steps: "DeviceSteps", draw: Draw) -> WarmU
     report = steps.warm_up(
         config.max_batch_tokens, lambda logits, shaped: draw(logits, shaped, _DRAWN, (1, 2))
     )
-    if config.cuda_graphs == "off":
-        return report
-    recorded = steps.record(CudaRecorder(steps.device))
-    return replace(recorded, compile_seconds=report.compile_seconds)
+    if config.cuda_graphs != "off":
+        recorded = steps.record(CudaRecorder(steps.device))
+        report = replace(recorded, compile_seconds=report.compile_seconds)
+    from promptcache_engine.kernels.triton.compiled import programs  # noqa: PLC0415
+
+    return replace(report, kernels=programs())
 
 
 FirstSteps: TypeAlias = Callable[[EngineConfig, "DeviceSteps", Draw], WarmUp | None]
@@ -141,8 +143,11 @@ def _without_triton(
 
 def _tell(report: WarmUp) -> None:
     _log.info(
-        "kernels ready in %.1f s; %d decode graphs, up to %d sequences of %d tokens, in %.1f s and %d MiB",
+        "kernels ready in %.1f s, %d programs (%s); "
+        "%d decode graphs, up to %d sequences of %d tokens, in %.1f s and %d MiB",
         report.compile_seconds,
+        sum(count for _, count in report.kernels),
+        ", ".join(f"{name} {count}" for name, count in report.kernels),
         report.graphs,
         max(report.graph_batches, default=0),
         max(report.graph_contexts, default=0),

@@ -75,8 +75,15 @@ def test_what_was_done_is_noted(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "promptcache_engine.device.setup")
     loaded, config = tiny_model(operations=Claimed()), sized()
     pool, info = make_pool(config, loaded)
-    done = WarmUp(compile_seconds=2.0, graphs=3, graph_batches=(1, 2), graph_contexts=(32,))
+    done = WarmUp(
+        compile_seconds=2.0,
+        kernels=(("attend", 2), ("merge", 1)),
+        graphs=3,
+        graph_batches=(1, 2),
+        graph_contexts=(32,),
+    )
     device, noted = setup.prepare(config, loaded, pool, info, begin=lambda *_: done)
     assert device is not None
     assert noted.warm_up == done
-    assert "kernels ready in 2.0 s; 3 decode graphs" in caplog.text
+    assert noted.for_health()["warm_up"]["kernels"] == done.kernels  # type: ignore[index]
+    assert "kernels ready in 2.0 s, 3 programs (attend 2, merge 1); 3 decode graphs" in caplog.text

@@ -14,7 +14,7 @@ if importlib.util.find_spec("triton") is None or os.environ.get("TRITON_INTERPRE
     pytest.skip("Triton is not installed, or interprets in this process", allow_module_level=True)
 
 from benchmarks import kernels as table
-from promptcache_engine.kernels.triton import shipped, tiles
+from promptcache_engine.kernels.triton import compiled, shipped, slots, tiles
 from promptcache_engine.kernels.triton.ahead import compile_ahead
 from promptcache_engine.kernels.triton.launch import Target
 
@@ -124,6 +124,19 @@ def test_every_operation_is_among_the_shipped() -> None:
     launches = [*shipped.attention_launches(Target("cuda", 90), 64, torch.bfloat16)]
     launches += [*shipped.row_launches(64, torch.bfloat16), *shipped.other_launches(torch.bfloat16)]
     assert {each.operation.partition(",")[0] for each in launches} == set(triton.__all__)
+
+
+def test_programs_are_told_by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Triton keeps them, for each device in the first part of a tuple; another form tells nothing."""
+    assert isinstance(slots._move_rows.device_caches, dict)  # type: ignore[attr-defined]
+    caches: dict[int, object] = {}
+    monkeypatch.setattr(slots._move_rows, "device_caches", caches)
+    monkeypatch.setattr(compiled, "_MODULES", (slots,))
+    assert compiled.programs() == ()
+    caches.update({0: ({"one": 1, "other": 2}, {}), 1: ({"one": 1}, {})})
+    assert compiled.programs() == (("move_rows", 3),)
+    caches[1] = object()
+    assert compiled.programs() == (("move_rows", 2),)
 
 
 def test_targets_are_known_by_both_spellings() -> None:
