@@ -46,7 +46,9 @@ def _sample(row: Tensor, limits: Sequence[float], halves: tuple[int, int]) -> Te
     tempered = (row - row.max()) / torch.tensor(heat, dtype=row.dtype, device=row.device)
     ids = torch.arange(len(row), device=row.device)
     if 0 < top_k < len(row) or top_p < 1 or min_p > 0:
-        weights, order = tempered.exp().double().sort(descending=True, stable=True)
+        # By logits: weights of two may round to the same.
+        ranked, order = tempered.sort(descending=True, stable=True)
+        weights = ranked.exp().double()
         weights = torch.where(weights < min_p, 0.0, weights)
         if top_k > 0:
             weights[int(top_k) :] = 0.0

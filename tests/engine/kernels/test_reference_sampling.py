@@ -62,3 +62,13 @@ def test_a_share_that_float32_cannot_hold_keeps_the_likeliest() -> None:
     found = sample_tokens(logits, heats=one, top_k=none.int(), top_p=none, min_p=none, keys=halves(1, 2))
     assert found.tolist() == [1, 0]
     assert sample(logits, [SamplingParams(top_p=1e-60)] * 2, [1, 2]) == [1, 0]
+
+
+def test_the_likeliest_is_so_by_its_logit_where_weights_are_equal() -> None:
+    logits = torch.tensor([[0.0, 1e-9, -1.0]]).expand(8, 3)
+    assert torch.equal(*logits[0, :2].sub(1e-9).exp().split(1))
+    one, none, keys = torch.ones(8), torch.zeros(8), range(8)
+    found = sample_tokens(
+        logits, heats=one, top_k=torch.ones(8).int(), top_p=one, min_p=none, keys=halves(*keys)
+    )
+    assert found.tolist() == [1] * 8 == sample(logits, [SamplingParams(top_k=1)] * 8, list(keys))
