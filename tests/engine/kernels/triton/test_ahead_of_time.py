@@ -25,6 +25,8 @@ smaller ones of their generations (8.6, 8.9, 12.0), which take the same tiles, h
 PLAIN = [(target, 128, torch.bfloat16) for target in shipped.TARGETS] + [
     (Target("cuda", 90), 64, torch.float8_e4m3fn),
     (Target("cuda", 100), 64, torch.bfloat16),
+    (Target("cuda", 80), 80, torch.bfloat16),
+    (Target("cuda", 90), 96, torch.bfloat16),
 ]
 
 COMBINED = [
@@ -101,7 +103,13 @@ def test_rows_compile_without_spills(coding: torch.dtype) -> None:
             check(each, target)
 
 
-@pytest.mark.parametrize("target", [Target("cuda", 80), Target("hip", 942)], ids=str)
+@pytest.mark.parametrize("target", shipped.TARGETS, ids=str)
+def test_rows_of_80_compile_without_spills(target: Target) -> None:
+    for each in shipped.row_launches(80, torch.bfloat16):
+        check(each, target)
+
+
+@pytest.mark.parametrize("target", shipped.TARGETS, ids=str)
 def test_the_others_compile_without_spills(target: Target) -> None:
     for each in shipped.other_launches(torch.bfloat16):
         check(each, target)
