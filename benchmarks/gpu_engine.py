@@ -273,7 +273,8 @@ def _first_token(engine: Engine, numbers: random.Random, sizes: Sizes, length: i
     """Cold; with 95 % in the cache; and those 5 % alone, as a prompt of their own. Each best of three.
 
     Tokens behind a long prefix attend to it, which alone they do not: ``arithmetic`` is how many times the
-    products that takes, the ratio of an engine without any other cost. The target is judged beyond that.
+    products that takes, the ratio of an engine without any other cost. The target is judged as it stands,
+    and once more beyond that.
     """
     cold, warm, alone, hits = [], [], [], []
     kept = length * 95 // 100
@@ -302,11 +303,13 @@ def _first_token(engine: Engine, numbers: random.Random, sizes: Sizes, length: i
 
 
 def _judged(ratio: float, least: float) -> Row:
-    """Against the rest alone, and against what its products behind the prefix take at the least."""
+    """Against the rest alone, which counts; beside it against what its products behind the prefix take at the
+    least."""
     return {
         "target": TTFT_TARGET,
-        "target_met": ratio <= TTFT_TARGET * least,
-        "target_met_without_arithmetic": ratio <= TTFT_TARGET,
+        "target_met": ratio <= TTFT_TARGET,
+        "target_beyond_arithmetic": TTFT_TARGET * least,
+        "met_beyond_arithmetic": ratio <= TTFT_TARGET * least,
     }
 
 

@@ -139,6 +139,17 @@ def test_it_says_what_is_wrong() -> None:
     assert gpu_correct._row("any", "", right + 1e-5, right, 1e-4)["right"] is True
 
 
+def test_the_first_token_is_judged_by_the_rest_alone() -> None:
+    """What the products behind a long prefix explain stands beside the target and does not move it."""
+    from benchmarks import gpu_engine
+
+    judged = [gpu_engine._judged(ratio, 3.0) for ratio in (1.2, 3.5, 4.0)]
+    assert [(each["target_met"], each["met_beyond_arithmetic"]) for each in judged] == [
+        (True, True), (False, True), (False, False),
+    ]  # fmt: skip
+    assert {each["target"] for each in judged} == {1.3}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
