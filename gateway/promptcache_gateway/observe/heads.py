@@ -155,11 +155,9 @@ class Heads:
     def place(self, new: Newcomer) -> Place:
         """Where a head belongs that has not come before."""
         known = self.most_alike(new.signature)
-        if known is not None and (
-            known in self.lodgers or not new.signature.says_other(self.signatures[known])
-        ):
+        if known is not None and not self._says_other(known, new.signature):
             return Place(known=known)
-        host = known or self.most_akin(new.signature)
+        host = self.most_akin(new.signature) if known is None else self.lodgers.host_of(known)
         if host is None:
             return Place()
         if new.signature.is_another(self.signatures[host]):
@@ -169,6 +167,11 @@ class Heads:
         if known is not None and self.lodgers.changes_each_time(host):
             return Place(known=host)
         return Place(host=host, alike=known is not None, one=known is not None and self._is_one(host, new))
+
+    def _says_other(self, known: str, signature: Signature) -> bool:
+        """Whether a head may be another agent's than the one it is like: a lodger all but says the same."""
+        other = self.signatures[known]
+        return signature.is_another(other) if known in self.lodgers else signature.says_other(other)
 
     def _is_one(self, host: str, new: Newcomer) -> bool:
         """Whether a head presents itself as its host does: by who answers, or in the way it begins."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from promptcache.usage import Usage
@@ -72,6 +74,15 @@ def test_agents_that_say_who_they_are_are_never_blamed_for_being_many(made: obje
     stage = Stage(Provider())
     records = [stage.send(chat(made(n), f"Question {n}?")) for n in range(ENOUGH + 4)]  # type: ignore[operator]
     assert {record.diagnosis.attribution for record in records} == {"expected"}
+
+
+def test_agents_that_say_who_they_are_are_not_taken_for_one_that_lodges() -> None:
+    """Nine tenths of what they say is the same: one is all but like another that has not come again yet."""
+    stage, chance = Stage(Provider()), random.Random(38)
+    for at in range(50):
+        n = chance.randrange(10)
+        record = stage.send(chat(role(n) + prose(700, n) + prose(6_000, "policy"), f"Question {at}?"))
+        assert record.diagnosis.attribution != "caller"
 
 
 def test_agents_with_tools_of_their_own_are_never_blamed_for_being_many() -> None:
