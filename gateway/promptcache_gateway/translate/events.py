@@ -38,11 +38,17 @@ def data_event(payload: dict[str, Any]) -> bytes:
 
 
 def read_events(piece: bytes) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a run of whole events; comments, ``[DONE]`` and what is no object are left out."""
+    """The JSON objects in a run of whole events; comments, ``[DONE]`` and what is no object are left out.
+
+    Raises:
+        orjson.JSONDecodeError: an object is cut off or malformed, so that a part of the answer is lost.
+    """
     for data in _data_in(piece):
         try:
             payload = orjson.loads(data)
         except orjson.JSONDecodeError:
+            if data.lstrip().startswith(b"{"):
+                raise
             continue
         if isinstance(payload, dict):
             yield payload

@@ -18,7 +18,8 @@ _WHOLE = (b"\n\n", b"\n\r\n", b"\r\r\n")
 """Ends of events that no next byte can be a part of."""
 _NOTABLE = re.compile(rb'"(?:usage|error)"\s*:\s*\{')
 _ID = re.compile(rb'"id"\s*:\s*"([A-Za-z0-9_.:-]{1,128})"')
-MAX_PARTIAL_EVENT = 256 * 1024
+MAX_PARTIAL_EVENT = 4 * 1024 * 1024
+"""Images come in one event, and the last of OpenAI's responses holds the whole answer once more."""
 _MAX_KEPT_CHUNKS = 32
 
 

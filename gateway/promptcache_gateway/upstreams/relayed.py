@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError
-from promptcache_gateway.upstreams.event_relay import MAX_PARTIAL_EVENT, EventRelay
+from promptcache_gateway.upstreams.event_relay import EventRelay
 from promptcache_gateway.upstreams.headers import to_caller
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ _OPENINGS: dict[Dialect, bytes] = {
     "anthropic.messages": b"content_block_",
     "openai.responses": b".delta",
 }
-# The last event of OpenAI's responses holds the whole answer once more.
-_PARTIALS: dict[Dialect, int] = {"openai.responses": 4 * 1024 * 1024}
 
 
 class RelayedStream:
@@ -39,9 +37,7 @@ class RelayedStream:
         self._answer = answer
         self._dialect = dialect
         self._opening = _OPENINGS.get(dialect, b"data:")
-        self._relay = EventRelay(
-            withhold_usage=withhold_usage, max_partial=_PARTIALS.get(dialect, MAX_PARTIAL_EVENT)
-        )
+        self._relay = EventRelay(withhold_usage=withhold_usage)
         compressed = answer.header(b"content-encoding").strip().lower() not in {b"", b"identity"}
         # Compressed events cannot be read; they go through as they are.
         self.events = streams_events(answer) and not compressed

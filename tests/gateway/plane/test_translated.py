@@ -220,7 +220,7 @@ def test_what_is_no_answer_is_an_error(over_chat: Served, chat: MockUpstream, bo
 
 
 @pytest.mark.parametrize(
-    "way", ["dies", "stalls", "ends", "ends, and its text has the word", "says so", "is odd"]
+    "way", ["dies", "stalls", "ends", "ends, and its text has the word", "says so", "is odd", "is torn"]
 )
 def test_a_stream_that_fails_ends_with_anthropic_s_error_event(
     claude: anthropic.Anthropic, over_chat: Served, chat: MockUpstream, way: str
@@ -237,12 +237,13 @@ def test_a_stream_that_fails_ends_with_anthropic_s_error_event(
             await wire.end()
         else:
             error = {"error": {"message": "busy", "type": "t", "code": "busy"}}
-            await wire.part(sse(error if way == "says so" else {"choices": 3}))
+            last = {"says so": sse(error), "is odd": sse({"choices": 3}), "is torn": sse(chunk("lo"))[:-9]}
+            await wire.part(last[way] + b"\n\n")
             await wire.end()
 
-    chat.script = script
-    lost = "upstream_disconnected"
-    code = {"dies": lost, "stalls": "upstream_timeout", "says so": "busy", "is odd": "upstream_unreadable"}
+    chat.script, lost = script, "upstream_disconnected"
+    code = {"stalls": "upstream_timeout", "says so": "busy"}
+    code |= dict.fromkeys(["is odd", "is torn"], "upstream_unreadable")
     answer = over_chat.post({**ASK, "stream": True}, path="/v1/messages")
     events, _, _ = answer.content.rpartition(b": promptcache ")
     assert b"event: error\ndata: " in events
@@ -252,6 +253,20 @@ def test_a_stream_that_fails_ends_with_anthropic_s_error_event(
     assert record["status"] == (504 if way == "stalls" else 502)
     with pytest.raises(anthropic.APIStatusError), claude.messages.stream(**ASK) as stream:
         stream.get_final_message()
+
+
+def test_an_event_of_a_megabyte_is_translated_whole(claude: anthropic.Anthropic, chat: MockUpstream) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.start_events()
+        whole = sse(chunk("word " * 200_000))
+        for start in range(0, len(whole), 50_000):
+            await wire.part(whole[start : start + 50_000])
+        await wire.part(sse(chunk("", finish="stop")) + DONE)
+        await wire.end()
+
+    chat.script = script
+    with claude.messages.stream(**ASK) as stream:
+        assert stream.get_final_text() == "word " * 200_000
 
 
 def test_what_cannot_be_translated_says_where(claude: anthropic.Anthropic, chat: MockUpstream) -> None:
