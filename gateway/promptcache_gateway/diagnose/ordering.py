@@ -7,11 +7,13 @@ thousands at a time; what no longer fits into the order is said to be late. Judg
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from promptcache.quick_values import quick
+from promptcache_gateway.diagnose.bounded import keep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +26,8 @@ GATHERED_BYTES = 64 << 20
 Place = Literal["next", "late", "anew"]
 """Behind all of its tenant's; before some of them; first of a stretch that lies before all that were read."""
 
-_MAX_TENANTS = 65_536
+MAX_TENANTS = 65_536
+"""Whose latest times are remembered."""
 
 
 @quick
@@ -59,7 +62,7 @@ class TimeOrder:
         self._waiting: list[_Waiting] = []
         self._bytes = 0
         self._last_read = float("-inf")
-        self._latest: dict[str, float] = {}  # by tenant: others' requests are no evidence
+        self._latest: OrderedDict[str, float] = OrderedDict()  # by tenant: others' requests are no evidence
         self._backwards = False
 
     def add(self, line: int, exchange: LoggedExchange, size: int) -> Iterator[Placed]:
@@ -89,10 +92,8 @@ class TimeOrder:
 
     def _is_late(self, one: _Waiting) -> bool:
         tenant = one.exchange.tenant
-        latest = self._latest.pop(tenant, one.time)
-        self._latest[tenant] = max(latest, one.time)
-        if len(self._latest) > _MAX_TENANTS:
-            del self._latest[next(iter(self._latest))]
+        latest = self._latest.get(tenant, one.time)
+        keep(self._latest, tenant, max(latest, one.time), MAX_TENANTS)
         return one.time < latest
 
 

@@ -15,6 +15,8 @@ from promptcache.price_list import load_price_list
 from promptcache.quick_values import quick
 from promptcache.segments import cut_request
 from promptcache.usage import Usage
+from promptcache_gateway.diagnose.bounded import keep
+from promptcache_gateway.diagnose.ordering import MAX_TENANTS
 from promptcache_gateway.exchange import Call, Outcome
 from promptcache_gateway.observe.history import History
 from promptcache_gateway.observe.money import Money
@@ -39,7 +41,6 @@ _NEED_TIMES = frozenset({"PC608", "PC802", "PC809"})
 _FAILED = 400
 _FIRST_OUTPUT_S = 10.0  # a long prompt's first output may take so long
 _REMEMBERED = 4096
-_MAX_TENANTS = 65_536
 _MAY_WAIT = (
     "The request before it was sent a moment earlier; whether it had begun to be answered is not logged."
 )
@@ -94,7 +95,9 @@ class Replay:
 
     def __init__(self, money: Money | None = None) -> None:
         self._now = 0.0
-        self._latest: dict[str, float] = {}  # by tenant: each has a clock, files are read one after the other
+        self._latest: OrderedDict[str, float] = (
+            OrderedDict()
+        )  # by tenant: each has a clock, files are read one after the other
         # Read once: an export that begins with the newest has a new observer for every stretch.
         self.money = money if money is not None else Money(load_price_list().find)
         self._observer = self._make_observer()
@@ -114,7 +117,7 @@ class Replay:
             promptcache.errors.MalformedRequestError: its body is not one of the known shapes.
         """
         if place == "anew":
-            self._latest = {}
+            self._latest.clear()
             self._observer = self._make_observer(gaps=True)
         segments = cut_request(exchange.body)
         self._now = self._time_of(exchange)
@@ -133,18 +136,14 @@ class Replay:
         known = _out_of_order(record) if place == "late" else _taken_back(record, exchange)
         if known.diagnosis.cause in _NEED_TIMES:
             known = self._by_the_clock(known, exchange)
-        self._sent[call.id] = _Sent(exchange.time, told=ttft is not None)
-        if len(self._sent) > _REMEMBERED:
-            self._sent.popitem(last=False)
+        keep(self._sent, call.id, _Sent(exchange.time, told=ttft is not None), _REMEMBERED)
         return Judged(line, known, counted, exchange)
 
     def _time_of(self, exchange: LoggedExchange) -> float:
         """When a request was sent, never before its tenant's last one."""
-        last = self._latest.pop(exchange.tenant, 0.0)
+        last = self._latest.get(exchange.tenant, 0.0)
         now = last + _TICK_S if exchange.time is None else max(last, exchange.time)
-        self._latest[exchange.tenant] = now
-        if len(self._latest) > _MAX_TENANTS:
-            del self._latest[next(iter(self._latest))]
+        keep(self._latest, exchange.tenant, now, MAX_TENANTS)
         return now
 
     def _by_the_clock(self, record: RequestRecord, exchange: LoggedExchange) -> RequestRecord:

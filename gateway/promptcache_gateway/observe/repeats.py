@@ -225,9 +225,8 @@ def _size(messages: list[dict[str, str]], before: Prompt) -> int:
     texts = sum(map(getsizeof, chain.from_iterable(map(dict.values, messages))))
     others = before.segments[: len(before.segments) - len(messages)]
     beside = sum([getsizeof(one.text) for one in others]) + beside_texts(others)
-    return (
-        2 * texts + beside + _A_MESSAGE * len(before.segments)
-    )  # each has its text once more, with its role
+    told = 2 * texts  # once more in its segment, with its role
+    return told + beside + _A_MESSAGE * len(before.segments)
 
 
 def _beside(body: Mapping[str, Any]) -> bytes | None:

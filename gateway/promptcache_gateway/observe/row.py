@@ -12,10 +12,9 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from promptcache.divergence.parameters import telling_parameters
 from promptcache_gateway.observe.held import beside_texts, settings_bytes
+from promptcache_gateway.observe.settings import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -126,12 +125,7 @@ _Index = dict[int, Entry]
 def variant_of(route: tuple[str, str], parameters: Mapping[str, Any]) -> int:
     """The key of a route and of those settings that shape a prompt, or say which cache holds it."""
     told = telling_parameters(parameters)
-    if not told:
-        return hash(route)
-    try:
-        return hash((route, orjson.dumps(told, option=orjson.OPT_SORT_KEYS)))
-    except TypeError:  # numbers and texts that only other readers of JSON let through
-        return hash((route, repr(told)))
+    return hash((route, written(told))) if told else hash(route)
 
 
 def indexes_of(row: Row, entry: Entry) -> tuple[tuple[_Index, tuple[int, ...]], ...]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from promptcache.divergence.parameters import COMPARED
 
 if TYPE_CHECKING:
@@ -32,3 +34,11 @@ def parameters_of(body: Mapping[str, Any]) -> dict[str, Any]:
     {'model': 'm', 'service_tier': 'flex'}
     """
     return {name: value for name, value in body.items() if name in _TELLING}
+
+
+def written(value: object) -> bytes:
+    """A setting's value written down, the same for the same value whatever the order of its names."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # numbers and texts that only other readers of JSON let through
+        return repr(value).encode(errors="backslashreplace")

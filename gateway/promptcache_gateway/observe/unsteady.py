@@ -11,10 +11,9 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from promptcache.detectors import mask_volatile
 from promptcache.divergence.parameters import parameter_findings
+from promptcache_gateway.observe.settings import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,26 +43,19 @@ def is_unsteady(prompt: Prompt, best: Prompt, recent: Iterable[Prompt]) -> bool:
     seen = [one.parameters for one in islice(recent, _RECENT)]
     return any(
         _is_filled_in(best.parameters.get(name), prompt.parameters.get(name))
-        or _hardly_returns(_written(one.get(name)) for one in seen)
+        or _hardly_returns(written(one.get(name)) for one in seen)
         for name in names
     )
 
 
 def _is_filled_in(before: Any, after: Any) -> bool:
     """Whether two values are one but for a volatile value in them."""
-    old, new = _written(before), _written(after)
+    old, new = written(before).decode(), written(after).decode()
     return max(len(old), len(new)) <= _LONGEST and mask_volatile(old) == mask_volatile(new)
 
 
-def _hardly_returns(values: Iterable[str]) -> bool:
+def _hardly_returns(values: Iterable[bytes]) -> bool:
     """Whether so many values came once, and hardly any came again."""
     counts = Counter(values).values()
     once = sum(count == 1 for count in counts)
     return once >= _ONCE and (len(counts) - once) * _RETURNS <= once
-
-
-def _written(value: Any) -> str:
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:  # numbers and texts that only other readers of JSON let through
-        return repr(value)

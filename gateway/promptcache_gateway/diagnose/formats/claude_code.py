@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
+from promptcache_gateway.diagnose.bounded import keep
 from promptcache_gateway.diagnose.exchange import LoggedExchange, read_time, text_of
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class ClaudeCode:
         talk = self._talk_of(session, entry)
         found = self._take(talk, entry)
         if name is not None:
-            _keep(self._lines, name, (talk, len(talk.messages)), _MAX_LINES)
+            keep(self._lines, name, (talk, len(talk.messages)), _MAX_LINES)
         return found
 
     def end(self) -> Iterable[LoggedExchange]:
@@ -94,7 +95,7 @@ class ClaudeCode:
                 talk = talk.up_to(length)
         elif talk is None or (parent is None and "parentUuid" in entry):
             talk = _Talk(session)
-        _keep(self._latest, place, talk, _MAX_SESSIONS)
+        keep(self._latest, place, talk, _MAX_SESSIONS)
         return talk
 
     def _take(self, talk: _Talk, entry: Mapping[str, Any]) -> Iterable[LoggedExchange]:
@@ -122,7 +123,7 @@ class ClaudeCode:
         if name is not None and name in self._owners:
             talk.owner = self._owners[name]  # a copy's: its conversation goes on here
         elif name is not None:
-            _keep(self._owners, name, talk.owner, _MAX_LINES)
+            keep(self._owners, name, talk.owner, _MAX_LINES)
         model = text_of(message.get("model")) or ""
         exchange = _exchange(talk, entry, message)
         sent = bool(talk.messages) and not model.startswith("<")  # "<synthetic>": written by the client
@@ -144,14 +145,6 @@ def _exchange(talk: _Talk, entry: Mapping[str, Any], message: Mapping[str, Any])
         whole=False,
         known_by=None if name is None else ("claude-code", name),
     )
-
-
-def _keep(held: OrderedDict[Any, Any], key: object, value: object, most: int) -> None:
-    """Hold a value, and no more than so many of them."""
-    held[key] = value
-    held.move_to_end(key)
-    if len(held) > most:
-        held.popitem(last=False)
 
 
 def _is_prompt(entry: Mapping[str, Any]) -> bool:
