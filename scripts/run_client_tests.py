@@ -1,21 +1,25 @@
 """Run a client library's own tests against the gateway, in front of a mock upstream.
 
-    pip download --no-deps --no-binary :all: openai==VERSION && tar xzf openai-VERSION.tar.gz
-    python scripts/run_client_tests.py openai openai-VERSION
-    python scripts/run_client_tests.py anthropic anthropic-VERSION
+    python scripts/run_client_tests.py openai
+    python scripts/run_client_tests.py anthropic [FOLDER]
 
-VERSION is the installed one: its tests know its types. They send every documented parameter, which no real
-server takes at once, hence the mock: it answers each route with one plausible object. What is run is what the
-gateway serves; the rest of a client's surface (files, fine-tuning, batches, realtime…) is outside it.
+Without FOLDER (an unpacked source distribution) pip fetches that of the installed version, whose tests know
+its types, into a temporary folder, and there too what the tests' own set-up imports and is not installed.
+They send every documented parameter, which no real server takes at once, hence the mock: it answers each
+route with one plausible object. What is run is what the gateway serves; the rest of a client's surface
+(files, fine-tuning, batches, realtime…) is outside it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import urllib.request
@@ -93,6 +97,7 @@ SUITES = {
             "tests/api_resources/test_models.py",
             "tests/api_resources/chat/test_completions.py",
             "tests/api_resources/test_responses.py",
+            "tests/api_resources/beta/test_responses.py",
         ),
         (
             "(test_completions and create) or (test_responses and create) or test_embeddings"
@@ -100,10 +105,17 @@ SUITES = {
         ),
     ),
     "anthropic": (
-        ("tests/api_resources/test_messages.py", "tests/api_resources/test_models.py"),
+        (
+            "tests/api_resources/test_messages.py",
+            "tests/api_resources/test_models.py",
+            "tests/api_resources/beta/test_messages.py",
+            "tests/api_resources/beta/test_models.py",
+        ),
         "test_messages or test_models",
     ),
 }
+# What a client's conftest.py imports beside what the gateway's own tests need, and what that needs in turn.
+SET_UP = {"openai": (), "anthropic": ("inline-snapshot", "http-snapshot", "asttokens", "executing")}
 
 
 class Mock(BaseHTTPRequestHandler):
@@ -151,25 +163,50 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("client", choices=sorted(SUITES))
-    parser.add_argument("folder", type=Path, help="the client's unpacked source distribution")
+    parser.add_argument("folder", type=Path, nargs="?", help="the client's unpacked source distribution")
     arguments, more = parser.parse_known_args()
     mock = ThreadingHTTPServer(("127.0.0.1", 0), Mock)
     threading.Thread(target=mock.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as folder:
-        gateway, address = start_gateway(arguments.client, f"http://127.0.0.1:{mock.server_port}", folder)
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        sources = arguments.folder or fetched(arguments.client, scratch)
+        set_up(arguments.client, scratch)
+        gateway, address = start_gateway(arguments.client, f"http://127.0.0.1:{mock.server_port}", scratch)
         try:
-            return run_tests(arguments.client, arguments.folder, address, more)
+            return run_tests(arguments.client, sources, scratch, address, more)
         finally:
             gateway.terminate()
             gateway.wait(30)
             mock.shutdown()
 
 
-def start_gateway(client: str, upstream: str, folder: str) -> tuple[subprocess.Popen[str], str]:
+def fetched(client: str, scratch: Path) -> Path:
+    """The unpacked source distribution of the client's installed version."""
+    wanted = f"{client}=={importlib.metadata.version(client)}"
+    pip("download", "--no-deps", "--no-binary", client, "--dest", str(scratch), wanted)
+    (archive,) = scratch.glob(f"{client}-*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(scratch, filter="data")
+    return scratch / archive.name.removesuffix(".tar.gz")
+
+
+def set_up(client: str, scratch: Path) -> None:
+    """Put what the tests' own set-up imports where `run_tests` has it found, not into this environment."""
+    missing = [name for name in SET_UP[client] if importlib.util.find_spec(name.replace("-", "_")) is None]
+    if missing:
+        pip("install", "--no-deps", "--target", str(scratch / "set_up"), *missing)
+
+
+def pip(*arguments: str) -> None:
+    """Run pip; what it complains of is shown."""
+    subprocess.run([sys.executable, "-m", "pip", "-q", *arguments], check=True)
+
+
+def start_gateway(client: str, upstream: str, folder: Path) -> tuple[subprocess.Popen[str], str]:
     """The gateway's process, and its address once it serves."""
     kind = "anthropic" if client == "anthropic" else "openai"
     serve = "import sys; from promptcache_gateway.cli import main; sys.exit(main())"
-    told = ["--upstream", upstream, "--upstream-kind", kind, "--port", "0", "--data-dir", folder]
+    told = ["--upstream", upstream, "--upstream-kind", kind, "--port", "0", "--data-dir", str(folder)]
     gateway = subprocess.Popen(
         [sys.executable, "-c", serve, *told, "--log-format", "json"],
         stderr=subprocess.PIPE,
@@ -184,11 +221,13 @@ def start_gateway(client: str, upstream: str, folder: str) -> tuple[subprocess.P
     raise SystemExit("the gateway did not start")
 
 
-def run_tests(client: str, folder: Path, address: str, more: list[str]) -> int:
+def run_tests(client: str, folder: Path, scratch: Path, address: str, more: list[str]) -> int:
     """Run the chosen tests against ``address``; ``more`` goes to pytest."""
     files, chosen = SUITES[client]
     # Stainless's clients end their addresses differently: OpenAI's without a version, Anthropic's add it.
     environment = os.environ | {"TEST_API_BASE_URL": f"{address}/v1" if client == "openai" else address}
+    paths = (str(scratch / "set_up"), os.environ.get("PYTHONPATH"))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", ".", "-o", "asyncio_mode=auto"]
     command += ["-o", "asyncio_default_fixture_loop_scope=session"]
     command += ["-p", "no:cacheprovider", "-q", "-k", chosen, *more, *files]
