@@ -32,6 +32,13 @@ def finish_of(reason: object) -> str:
     return _FINISH_REASONS.get(str(reason), "stop")
 
 
+def explanation_of(ended: Mapping[str, Any]) -> str | None:
+    """Why the model gave no answer, where a message, or its last delta, says it."""
+    details = ended.get("stop_details")
+    explanation = details.get("explanation") if isinstance(details, dict) else None
+    return explanation if isinstance(explanation, str) and explanation else None
+
+
 def to_completion(message: Mapping[str, Any], model: str, name: str, created: int) -> dict[str, Any]:
     """A whole answer.
 
@@ -43,7 +50,7 @@ def to_completion(message: Mapping[str, Any], model: str, name: str, created: in
     """
     choice = {
         "index": 0,
-        "message": _said(message.get("content") or ()),
+        "message": _said(message.get("content") or (), explanation_of(message)),
         "logprobs": None,
         "finish_reason": finish_of(message.get("stop_reason")),
     }
@@ -57,7 +64,7 @@ def to_completion(message: Mapping[str, Any], model: str, name: str, created: in
     }
 
 
-def _said(blocks: Any) -> dict[str, Any]:
+def _said(blocks: Any, refusal: str | None) -> dict[str, Any]:
     texts: list[str] = []
     calls: list[dict[str, Any]] = []
     thoughts: list[dict[str, Any]] = []
@@ -74,7 +81,7 @@ def _said(blocks: Any) -> dict[str, Any]:
     said: dict[str, Any] = {
         "role": "assistant",
         "content": "".join(texts) if texts else None,
-        "refusal": None,
+        "refusal": refusal,
     }
     if thoughts:
         said["reasoning_content"] = "".join(thought.get("thinking") or "" for thought in thoughts)
@@ -113,9 +120,7 @@ class CompletionChunks:
             case "content_block_stop":
                 return self._close(event.get("index", 0))
             case "message_delta":
-                reason = (event.get("delta") or {}).get("stop_reason")
-                self._finish = finish_of(reason) if reason is not None else self._finish
-                return b""
+                return self._ended(event.get("delta") or {})
             case "ping":
                 return b": ping\n\n"
             case _:
@@ -178,6 +183,11 @@ class CompletionChunks:
         if text:
             self._silent.discard(index)
         return self._chunk({"tool_calls": [{"index": self._calls[index], "function": {"arguments": text}}]})
+
+    def _ended(self, delta: Mapping[str, Any]) -> bytes:
+        reason, refusal = delta.get("stop_reason"), explanation_of(delta)
+        self._finish = finish_of(reason) if reason is not None else self._finish
+        return b"" if refusal is None else self._chunk({"refusal": refusal})
 
     def _thought(self, index: int) -> dict[str, Any]:
         """The block of a thought, which goes to the caller whole, to be sent back with the next turn."""

@@ -217,6 +217,8 @@ def _assistant(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
     kept = message.get("thinking_blocks")
     blocks = [*kept] if isinstance(kept, list) else []
     blocks += _blocks(message, path)
+    if message.get("content") is None and message.get("refusal"):
+        blocks.append({"type": "text", "text": a_text(message["refusal"], f"{path}.refusal")})
     for index, item in enumerate(a_list(message.get("tool_calls") or [], f"{path}.tool_calls")):
         at = f"{path}.tool_calls[{index}]"
         call = an_object(item, at)

@@ -103,6 +103,8 @@ def _of_chat(payload: Mapping[str, Any]) -> Iterator[Dropped]:
     for at, message in _objects(payload.get("messages")):
         if message.get("name") is not None:
             yield f"messages[{at}].name", _NO_COUNTERPART
+        if message.get("refusal") and message.get("content") is not None:
+            yield f"messages[{at}].refusal", _NO_COUNTERPART
         if message.get("reasoning_content") and not message.get("thinking_blocks"):
             yield f"messages[{at}].reasoning_content", _NO_COUNTERPART
         for index, part in _objects(message.get("content")):

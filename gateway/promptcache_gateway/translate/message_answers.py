@@ -22,16 +22,23 @@ _STOP_REASONS = {
     "length": "max_tokens",
     "tool_calls": "tool_use",
     "function_call": "tool_use",
-    "content_filter": "refusal",
 }
+_ENDED = frozenset({"stop", None})
 
 
-def stop_of(choice: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Anthropic's stop reason of a choice, and the stop sequence where the server named it (vLLM does)."""
-    matched = choice.get("stop_reason")
-    if choice.get("finish_reason") == "stop" and isinstance(matched, str):
-        return "stop_sequence", matched
-    return _STOP_REASONS.get(str(choice.get("finish_reason")), "end_turn"), None
+def stop_of(choice: Mapping[str, Any], refused: str = "") -> dict[str, Any]:
+    """Why an answer ended, in Anthropic's fields.
+
+    The stop sequence is there where the server named it (vLLM does). ``refused`` is what the model said
+    instead of an answer: a chat that ends with it says no more than ``stop``.
+    """
+    finish, matched = choice.get("finish_reason"), choice.get("stop_reason")
+    if finish == "content_filter" or (refused and finish in _ENDED):
+        details = {"type": "refusal", "category": None, "explanation": refused or None}
+        return {"stop_reason": "refusal", "stop_sequence": None, "stop_details": details}
+    if finish == "stop" and isinstance(matched, str):
+        return {"stop_reason": "stop_sequence", "stop_sequence": matched}
+    return {"stop_reason": _STOP_REASONS.get(str(finish), "end_turn"), "stop_sequence": None}
 
 
 def to_message(answer: Mapping[str, Any], model: str, name: str) -> dict[str, Any]:
@@ -46,15 +53,13 @@ def to_message(answer: Mapping[str, Any], model: str, name: str) -> dict[str, An
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     said = choice.get("message")
     message = said if isinstance(said, dict) else {}
-    reason, sequence = stop_of(choice)
     return {
         "id": answer.get("id") or name,
         "type": "message",
         "role": "assistant",
         "model": answer.get("model") or model,
         "content": _content(message),
-        "stop_reason": reason,
-        "stop_sequence": sequence,
+        **stop_of(choice, refusal_of(message)),
         "usage": anthropic_usage(Usage.from_response(answer)),
     }
 
@@ -80,7 +85,13 @@ def _content(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def texts_of(said: Mapping[str, Any]) -> list[str]:
     """What is said and what is said instead of it."""
-    return [text for text in (said.get("content"), said.get("refusal")) if isinstance(text, str) and text]
+    return [text for text in (said.get("content"), refusal_of(said)) if isinstance(text, str) and text]
+
+
+def refusal_of(said: Mapping[str, Any]) -> str:
+    """What a message, or a piece of one, says instead of an answer."""
+    refusal = said.get("refusal")
+    return refusal if isinstance(refusal, str) else ""
 
 
 def thought_of(said: Mapping[str, Any]) -> str:
@@ -98,12 +109,14 @@ class MessageEvents:
         self._engine = engine
         self._started = False
         self._blocks = Blocks()
-        self._reason: tuple[str, str | None] = ("end_turn", None)
+        self._last: Mapping[str, Any] = {}
+        self._refusal: list[str] = []
+        self._refused = 0
 
     @property
     def held(self) -> int:
-        """Characters of arguments that were gathered."""
-        return self._blocks.held
+        """Characters of arguments and of a refusal that were gathered."""
+        return self._blocks.held + self._refused
 
     def take(self, event: dict[str, Any]) -> bytes:
         """The events for one chunk."""
@@ -115,17 +128,19 @@ class MessageEvents:
             if thought := thought_of(delta):
                 out.append(self._blocks.text("thinking", thought))
             out.extend(self._blocks.text("text", text) for text in texts_of(delta))
+            if refusal := refusal_of(delta):
+                self._refusal.append(refusal)
+                self._refused += len(refusal)
             out.extend(self._call(call) for call in delta.get("tool_calls") or ())
             if choice.get("finish_reason") is not None:
-                self._reason = stop_of(choice)
+                self._last = choice
         return b"".join(out)
 
     def end(self, usage: Usage) -> bytes:
         """Blocks closed, stop reason, usage, and the last event."""
         out = [] if self._started else [self._start({})]
         out.append(self._blocks.end())
-        reason, sequence = self._reason
-        delta = {"stop_reason": reason, "stop_sequence": sequence}
+        delta = stop_of(self._last, "".join(self._refusal))
         out.append(named_event({"type": "message_delta", "delta": delta, "usage": anthropic_usage(usage)}))
         out.append(named_event({"type": "message_stop"}))
         return b"".join(out)

@@ -107,12 +107,14 @@ def test_what_a_message_cannot_say_of_a_chat_is_named() -> None:
             {"role": "user", "name": "ana", "content": [image]},
             {"role": "assistant", "content": "x", "reasoning_content": "hm"},
             {"role": "assistant", "content": "x", "reasoning_content": "hm", "thinking_blocks": []},
+            {"role": "assistant", "content": "x", "refusal": "no"},
+            {"role": "assistant", "content": None, "refusal": "said as the answer"},
         ],
     }
     assert skipped(Stage(kind="anthropic").send(asked, dialect="openai.chat")) == [
         *("seed", "store", "prompt_cache_key", "tools[0].function.strict", "messages[0].name"),
         *("messages[0].content[0].image_url.detail", "messages[1].reasoning_content"),
-        "messages[2].reasoning_content",
+        *("messages[2].reasoning_content", "messages[3].refusal"),
     ]
 
 

@@ -15,7 +15,7 @@ from promptcache_engine import Engine, EngineConfig
 from promptcache_engine.models.testing import tiny_model
 from promptcache_gateway.settings import EngineSettings, Settings, UpstreamSettings
 from promptcache_gateway.upstreams.local import LocalUpstream
-from tests.gateway.anthropic_wire import EVENTS, START, answer_messages, event
+from tests.gateway.anthropic_wire import EVENTS, MESSAGE_BYTES, START, USAGE, answer_messages, event
 from tests.gateway.mock_upstream import (
     CHAT,
     DONE,
@@ -169,6 +169,32 @@ def test_calls_that_a_chat_streams_mixed_up_are_blocks_in_a_row(
         message = stream.get_final_message()
     assert [block.type for block in message.content] == ["text", "tool_use", "tool_use"]
     assert [block.input for block in message.content[1:]] == [{"a": 1}, {"b": "x"}]
+
+
+@pytest.mark.parametrize(("finish", "said"), [("stop", "I will not."), ("content_filter", None)])
+def test_a_chat_that_refuses_ends_as_anthropic_s_refusal(
+    claude: anthropic.Anthropic, chat: MockUpstream, finish: str, said: str | None
+) -> None:
+    message = {"role": "assistant", "content": None, "refusal": said}
+
+    async def script(wire: Wire) -> None:
+        last = {"index": 0, "finish_reason": finish}
+        if json.loads(wire.seen.body).get("stream"):
+            told = [{"refusal": piece} for piece in ("I will ", "not.") if said]
+            choices = [{"index": 0, "delta": delta} for delta in told] + [{**last, "delta": {}}]
+            parts = [sse({**chunk(""), "choices": [choice]}) for choice in choices]
+            await wire.events(*parts, sse(USAGE_CHUNK), DONE)
+        else:
+            await wire.respond(orjson.dumps({**CHAT, "choices": [{**last, "message": message}]}))
+
+    chat.script = script
+    whole = claude.messages.create(**ASK)
+    with claude.messages.stream(**ASK) as stream:
+        streamed = stream.get_final_message()
+    for made in (whole, streamed):
+        assert (made.stop_reason, made.stop_details.explanation) == ("refusal", said)
+        assert [block.text for block in made.content] == ([said] if said else [])
+        assert made.usage.cache_read_input_tokens == 1920
 
 
 @pytest.mark.parametrize(
@@ -331,6 +357,40 @@ def test_openai_calls_tools_over_messages(client: openai.OpenAI, messages: MockU
     (call,) = made.choices[0].message.tool_calls
     assert (call.id, call.function.name, call.function.arguments) == ("c1", "t", '{"a":1}')
     assert made.choices[0].finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize("why", [None, "It could harm."])
+def test_anthropic_s_refusal_is_a_filtered_answer_to_openai_s_client(
+    client: openai.OpenAI, messages: MockUpstream, why: str | None
+) -> None:
+    details = {"type": "refusal", "category": "cyber", "explanation": why}
+    ended = {"stop_reason": "refusal", "stop_sequence": None, "stop_details": details if why else None}
+
+    async def script(wire: Wire) -> None:
+        if json.loads(wire.seen.body).get("stream"):
+            await wire.events(*EVENTS[:-2], event("message_delta", delta=ended, usage=USAGE), EVENTS[-1])
+        else:
+            await wire.respond(orjson.dumps({**json.loads(MESSAGE_BYTES), **ended}))
+
+    messages.script = script
+    ask = {"model": "claude-x", "messages": ASK["messages"]}
+    (whole,) = client.chat.completions.create(**ask).choices
+    assert (whole.finish_reason, whole.message.refusal) == ("content_filter", why)
+    streamed = [part.choices[0] for part in client.chat.completions.create(**ask, stream=True)]
+    assert streamed[-1].finish_reason == "content_filter"
+    assert "".join(choice.delta.refusal or "" for choice in streamed) == (why or "")
+    with (
+        pytest.raises(openai.ContentFilterFinishReasonError),
+        client.chat.completions.stream(**ask) as stream,
+    ):
+        stream.get_final_completion()
+    response = client.responses.create(model="claude-x", input="Hi")
+    *_, last = client.responses.create(model="claude-x", input="Hi", stream=True)
+    assert last.type == "response.incomplete"
+    for made in (response, last.response):
+        assert (made.status, made.incomplete_details.reason) == ("incomplete", "content_filter")
+        kinds = [part.type for item in made.output for part in item.content]
+        assert kinds == ["output_text", "refusal"] if why else ["output_text"]
 
 
 def test_anthropic_s_error_comes_in_openai_s_shape(client: openai.OpenAI, messages: MockUpstream) -> None:

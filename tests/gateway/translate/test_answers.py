@@ -79,11 +79,21 @@ def test_a_completion_becomes_a_message() -> None:
         ({"finish_reason": "length"}, ("max_tokens", None)),
         ({"finish_reason": "content_filter"}, ("refusal", None)),
         ({"finish_reason": "odd"}, ("end_turn", None)),
+        ({"finish_reason": "stop", "message": {"content": None, "refusal": "No."}}, ("refusal", None)),
+        ({"finish_reason": "length", "message": {"content": None, "refusal": "N"}}, ("max_tokens", None)),
+        ({"finish_reason": "stop", "message": {"content": "x", "refusal": ""}}, ("end_turn", None)),
     ],
 )
 def test_why_it_stopped(choice: dict[str, Any], expected: tuple[str, str | None]) -> None:
-    made = to_message({"choices": [{**choice, "message": {"content": "x"}}]}, "m", "i")
+    choice = {"message": {"content": "x"}, **choice}
+    made = to_message({"choices": [choice]}, "m", "i")
     assert (made["stop_reason"], made["stop_sequence"]) == expected
+    said = choice["message"].get("refusal")
+    details = {"type": "refusal", "category": None, "explanation": said}
+    assert made.get("stop_details") == (details if expected[0] == "refusal" else None)
+    chunks = [chunk(**choice["message"]), {"choices": [{**choice, "message": None, "delta": {}}]}]
+    streamed = assembled(translated(MessageEvents("m", "i", None), chunks))
+    assert {**streamed, "usage": None, "id": None} == {**made, "usage": None, "id": None, "model": "m-1"}
 
 
 def test_unreported_reads_are_null_and_zero_is_zero() -> None:

@@ -279,6 +279,13 @@ def test_chat_to_anthropic() -> None:
     assert list(translated) == list(expected)
 
 
+def test_what_was_said_instead_of_an_answer_stays_in_the_conversation() -> None:
+    refused = {"role": "assistant", "content": None, "refusal": "I will not."}
+    asked = {"messages": [{"role": "user", "content": "Hi"}, refused, {"role": "user", "content": "And?"}]}
+    roles = [(turn["role"], turn["content"][0]["text"]) for turn in chat_to_messages(asked, "c")["messages"]]
+    assert roles == [("user", "Hi"), ("assistant", "I will not."), ("user", "And?")]
+
+
 @pytest.mark.parametrize(
     ("said", "becomes"),
     [
