@@ -1,16 +1,18 @@
 """Compile every Triton kernel, as shipped, for every target, and write what each takes into ``kernels.md``.
 
-    python benchmarks/kernels.py [--targets cuda:90,hip:gfx942] [--jobs 2] [--write]
+    python benchmarks/kernels.py [--targets cuda:90,hip:gfx942] [--jobs 2] [--odd | --write]
 
-No GPU is needed: Triton brings the assemblers. A program that spills is marked; the exit status is then 1.
+With ``--odd`` a sample of other groups of heads and other pages is compiled instead, and only printed. No GPU
+is needed: Triton brings the assemblers. A program that spills is marked; the exit status is then 1.
 """
 
 import argparse
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -25,7 +27,29 @@ COMBINED = (
     (torch.bfloat16, None), (torch.float32, None), (torch.float8_e4m3fn, torch.float16),
     (torch.int8, torch.float16), (torch.int8, torch.float32),
 )  # fmt: skip
-"""Dtypes of pages and queries: over coded pages float16 takes more than bfloat16, over its own as much."""
+"""Dtypes of pages and queries, the heaviest: over coded pages float16 takes more than bfloat16."""
+
+LIGHTER = ((torch.float16, None), (torch.float8_e4m3fn, None), (torch.int8, None))
+"""The other dtypes, for heads of 128; queries over coded pages are bfloat16."""
+
+ODD = (
+    (128, torch.bfloat16, None, False, False, 1, 1), (128, torch.bfloat16, None, False, False, 3, 3),
+    (128, torch.bfloat16, None, True, False, 1, 1), (128, torch.bfloat16, None, True, False, 3, 3),
+    (128, torch.bfloat16, None, True, True, 3, 1), (128, torch.bfloat16, None, False, False, 16, 8),
+    (128, torch.bfloat16, None, False, False, 32, 128), (128, torch.float32, None, True, False, 3, 3),
+    (128, torch.int8, torch.float16, True, False, 1, 1), (128, torch.int8, torch.float16, True, False, 3, 3),
+    (128, torch.float8_e4m3fn, torch.float16, True, True, 3, 3),
+    (80, torch.bfloat16, None, True, False, 7, 3), (96, torch.bfloat16, None, True, False, 1, 1),
+    (64, torch.bfloat16, None, True, False, 3, 3),
+    (64, torch.int8, torch.float16, True, False, 3, 1), (64, torch.float8_e4m3fn, None, True, True, 5, 3),
+    (256, torch.bfloat16, None, True, False, 1, 1), (256, torch.bfloat16, None, True, False, 3, 3),
+    (256, torch.bfloat16, None, True, True, 3, 3), (256, torch.bfloat16, None, True, False, 8, 1),
+    (256, torch.int8, torch.float16, True, False, 3, 3), (256, torch.float8_e4m3fn, None, True, False, 8, 1),
+)  # fmt: skip
+"""Head size, dtypes of pages and queries, whether with window and soft cap, whether deterministic, query
+heads to a head of keys, tokens a page."""
+
+Maker = Callable[..., Iterator[shipped.Shipped]]
 
 MARK = "<!-- made by benchmarks/kernels.py -->"
 
@@ -34,7 +58,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compile every kernel ahead of time.")
     parser.add_argument("--targets", default=",".join(name_of(target) for target in shipped.TARGETS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
-    parser.add_argument("--write", action="store_true", help="put the table into kernels.md")
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--write", action="store_true", help="put the table into kernels.md")
+    choice.add_argument("--odd", action="store_true", help="other groups of heads and pages instead")
     args = parser.parse_args()
     try:
         targets = targets_named(args.targets)
@@ -42,13 +68,18 @@ def main() -> int:
         parser.error(str(error))
     if args.write and len(targets) < len(shipped.TARGETS):
         parser.error("--write replaces the whole table: leave --targets out")
-    count = sum(1 for _ in launches(targets[0]))
-    places = [(target, place) for place in range(count) for target in targets]
+    counts = {target: sum(1 for _ in launches(target, odd=args.odd)) for target in targets}
+    places = [
+        (target, place, args.odd)
+        for place in range(max(counts.values()))
+        for target in targets
+        if place < counts[target]
+    ]
     rows: dict[tuple[str, str], dict[Target, Resources]] = {}
     with ProcessPoolExecutor(args.jobs) as pool:
-        for (target, _), (key, found) in zip(places, pool.map(compiled, places), strict=True):
+        for (target, *_), (key, found) in zip(places, pool.map(compiled, places), strict=True):
             rows.setdefault(key, {})[target] = found
-            print(name_of(target), *key, cell(found), file=sys.stderr)
+            print(name_of(target), *key, cell(found), sep="\t", file=sys.stderr, flush=True)
     text = "\n".join(table(rows, targets))
     print(text)
     if args.write:
@@ -58,33 +89,64 @@ def main() -> int:
     return 1 if spilling else 0
 
 
-def compiled(where: tuple[Target, int]) -> tuple[tuple[str, str], Resources]:
+def compiled(where: tuple[Target, int, bool]) -> tuple[tuple[str, str], Resources]:
     """What one of a target's launches is and takes; launches do not go to other processes."""
-    target, place = where
-    each = list(launches(target))[place]
+    target, place, odd = where
+    each = list(launches(target, odd=odd))[place]
     return (each.operation, each.variant), compile_ahead(each.launch, target)
 
 
-def launches(target: Target) -> Iterator[shipped.Shipped]:
-    """Attention by head size, all else, then what can be set together, under the heaviest rules."""
+def launches(target: Target, *, odd: bool = False) -> Iterator[shipped.Shipped]:
+    """All that is compiled for a target; for AMD devices what reads pages again, with small pools."""
+    makers = list(odd_attention(target) if odd else knowing_heads(target))
+    for make in makers:
+        yield from filter(_apart, make()) if odd else make()
+    if not odd:
+        yield from shipped.other_launches(torch.bfloat16)
+    if target.kind == "hip":
+        for make in makers:
+            yield from make(small=True)
+
+
+def knowing_heads(target: Target) -> Iterator[Maker]:
+    """Attention by head size, the write into pages, what can be set together under the heaviest rules."""
     for dim in shipped.DIMS:
-        yield from shipped.attention_launches(target, dim, torch.bfloat16)
-    for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
-        yield from shipped.row_launches(128, coding)
-    yield from shipped.other_launches(torch.bfloat16)
-    for dim in (256, 128, 64):
-        for coding, asked in COMBINED if dim > 64 else COMBINED[1:4:2]:
-            for exact in (False, True):
-                yield from shipped.attention_launches(
-                    target, dim, coding, asked=asked, gemma=True, deterministic=exact
-                )
+        yield partial(shipped.attention_launches, target, dim, torch.bfloat16)
+    for dim in shipped.DIMS:
+        for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
+            yield partial(shipped.row_launches, dim, coding)
+    sets = [(dim, *pair) for dim in (256, 128, 64) for pair in (COMBINED if dim > 64 else COMBINED[1:4:2])]
+    for dim, coding, asked in [*sets, *((128, *pair) for pair in LIGHTER)]:
+        for exact in (False, True):
+            yield partial(
+                shipped.attention_launches,
+                target,
+                dim,
+                coding,
+                asked=asked,
+                gemma=True,
+                deterministic=exact,
+            )
+
+
+def odd_attention(target: Target) -> Iterator[Maker]:
+    for dim, coding, asked, gemma, exact, group, page_size in ODD:
+        yield partial(
+            shipped.attention_launches, target, dim, coding, asked=asked, gemma=gemma, deterministic=exact,
+            group=group, page_size=page_size,
+        )  # fmt: skip
+
+
+def _apart(each: shipped.Shipped) -> bool:
+    """Whether groups and pages make another program of it: what merges knows of neither."""
+    return not each.operation.endswith(", merging")
 
 
 def table(rows: dict[tuple[str, str], dict[Target, Resources]], targets: list[Target]) -> Iterator[str]:
     """The report's lines: registers of a thread / bytes shared, with spills marked."""
     made = f"triton {triton.__version__}, torch {torch.__version__}, Python {platform.python_version()}"
-    yield f"{len(rows) * len(targets)} programs; {made}."
-    yield "Each cell: registers a thread / bytes shared."
+    yield f"{sum(map(len, rows.values()))} programs; {made}."
+    yield "Each cell: registers a thread / bytes shared. Small pools are other programs for AMD devices only."
     yield ""
     yield "| kernel | variant | " + " | ".join(name_of(target) for target in targets) + " |"
     yield "|---|---|" + "---|" * len(targets)

@@ -5,9 +5,9 @@
 
 Both come as wheels from the indexes pip is configured with, without what they depend on, into a folder that
 is thrown away; nothing is installed into the running environment, whose other packages are used. PyPI's torch
-for Linux on x86-64 is linked with CUDA's libraries, of several gigabytes: in their place come small ones, made
-here (``cuda_stand_ins``), so torch's Python and CPU code runs as it is, and its GPU code finds no GPU. Needs
-``cc`` and ``readelf``. With ``--wheels`` the wheels stay for the next time.
+for Linux on x86-64 is linked with CUDA's libraries, of several gigabytes: in their place come small ones,
+made here (``cuda_stand_ins``), so torch's Python and CPU code runs as it is, and its GPU code finds no GPU.
+Needs ``cc`` and ``readelf``. With ``--wheels`` the wheels stay for the next time.
 
 Prints a row of a table: what passed, failed and was skipped, and the seconds of CPU time; the exit status is
 1 where something failed or nothing passed.

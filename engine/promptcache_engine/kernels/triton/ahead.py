@@ -21,6 +21,8 @@ _TYPES = {
 }  # fmt: skip
 _DIVISIBLE = 16
 _ATTRIBUTE = [["tt.divisibility", _DIVISIBLE]]
+_NEAR = [["tt.pointer_range", 32]]
+"""Of a pointer into less than 2 GiB: there Triton lets AMD devices read and write with other instructions."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +42,21 @@ class Resources:
 
 
 def compile_ahead(launch: Launch, target: Target) -> Resources:
-    """Compile a launch, as the target would at its first run; tensors may lie on torch's ``meta`` device."""
+    """Compile a launch, as the target would at its first run; tensors may lie on torch's ``meta`` device.
+
+    An AMD device has a program of its own for tensors in less than 2 GiB of memory.
+    """
     if target.kind == "hip":
         device = GPUTarget("hip", f"gfx{target.arch}", 64)
     else:
         device = GPUTarget("cuda", target.arch, 32)
-    compiled = triton.compile(_source(launch), target=device, options=launch.options.as_triton())
+    compiled = triton.compile(_source(launch, target), target=device, options=launch.options.as_triton())
     if target.kind == "hip":
         return _of_amd(compiled.asm["amdgcn"], compiled.metadata.shared)
     return _of_nvidia(compiled.asm["cubin"], compiled.metadata.shared)
 
 
-def _source(launch: Launch) -> Any:
+def _source(launch: Launch, target: Target) -> Any:
     """The kernel with the types and facts that Triton would find in the launch's arguments."""
     kernel = cast("Any", launch.kernel)
     signature: dict[str, str] = {}
@@ -68,9 +73,10 @@ def _source(launch: Launch) -> Any:
             signature[name], constants[name] = "constexpr", 1
             continue
         signature[name] = _type_of(argument)
-        if isinstance(argument, Tensor) or (
-            isinstance(argument, int) and not plain and argument % _DIVISIBLE == 0
-        ):
+        if isinstance(argument, Tensor):
+            near = target.kind == "hip" and argument.untyped_storage().nbytes() < 2**31
+            facts[(place,)] = _ATTRIBUTE + _NEAR if near else _ATTRIBUTE
+        elif isinstance(argument, int) and not plain and argument % _DIVISIBLE == 0:
             facts[(place,)] = _ATTRIBUTE
     return ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=facts)
 

@@ -33,7 +33,8 @@ _GROUP, _KV_HEADS = 4, 8
 _HEADS = _GROUP * _KV_HEADS
 _SEQUENCES, _PAGES, _PAGE_SIZE, _ROWS, _SLOTS = 16, 256, 16, 512, 65536
 _FEW_ROWS = 64
-_HIDDEN, _INNER, _VOCAB, _LAYERS = 4096, 14336, 128256, 32
+_HIDDEN, _INNER, _VOCAB, _LAYERS = 4096, 14336, 128256, 80
+"""With so many layers all pools take more than 2 GiB, as on most devices."""
 
 
 class Shipped(NamedTuple):
@@ -54,6 +55,7 @@ def attention_launches(
     deterministic: bool = False,
     group: int = _GROUP,
     page_size: int = _PAGE_SIZE,
+    small: bool = False,
 ) -> Iterator[Shipped]:
     """Decode and extend attention, the latter in both forms.
 
@@ -66,16 +68,18 @@ def attention_launches(
         deterministic: with sums formed split by split.
         group: query heads to a head of keys.
         page_size: tokens a page.
+        small: with pools of less than 2 GiB, which makes other programs for AMD devices only.
     """
     heads = group * _KV_HEADS
     asked = asked or (torch.bfloat16 if coding in LARGEST else coding)
     query = _meta(_ROWS, heads, dim, dtype=asked)
-    layer, table = _layer(query, coding, gemma=gemma), _table(page_size)
+    layer, table = _layer(query, coding, gemma=gemma, small=small), _table(page_size)
     out = _meta(_ROWS, heads * dim, dtype=query.dtype)
     chunks = Chunks(_meta(_SEQUENCES + 1, dtype=torch.int32), _ROWS)
     variant = _variant(dim, coding, asked, gemma=gemma, deterministic=deterministic)
     if (group, page_size) != (_GROUP, _PAGE_SIZE):
         variant += f", groups of {group}, pages of {page_size}"
+    variant += ", small pools" * small
     one_each = query[:_SEQUENCES], layer, table, out[:_SEQUENCES]
     attend, merge = decode.plan(target, *one_each, deterministic=deterministic)
     yield Shipped("decode_attention", variant, attend)
@@ -84,21 +88,21 @@ def attention_launches(
     few = query[:_FEW_ROWS], layer, table, chunks, out[:_FEW_ROWS]
     attend, merge_chunks = extend_split.plan(target, *few, deterministic=deterministic)
     yield Shipped("extend_attention, keys divided", variant, attend)
-    if not deterministic and coding not in LARGEST:  # what merges knows nothing of pages
+    if not deterministic and coding not in LARGEST and not small:  # what merges knows nothing of pages
         yield Shipped("decode_attention, merging", variant, merge)
         yield Shipped("extend_attention, merging", variant, merge_chunks)
 
 
-def row_launches(dim: int, coding: torch.dtype) -> Iterator[Shipped]:
-    """The rotation of heads with the write into pages."""
+def row_launches(dim: int, coding: torch.dtype, *, small: bool = False) -> Iterator[Shipped]:
+    """The rotation of heads with the write into pages; the arguments are as for attention."""
     dtype = torch.bfloat16 if coding in LARGEST else coding
     projected = _meta(_ROWS, (_HEADS + 2 * _KV_HEADS) * dim, dtype=dtype)
     angles, norm = _meta(_ROWS, dim // 2), _meta(dim, dtype=dtype)
-    pool, query = _pool(dim, coding), _meta(_ROWS, _HEADS, dim, dtype=dtype)
+    pool, query = _pool(dim, coding, small=small), _meta(_ROWS, _HEADS, dim, dtype=dtype)
     places = _meta(_ROWS, dtype=torch.int64)
     parts = pool_parts(pool, pool, dim)
     launch = rotary.plan(projected, angles, angles, parts, places, query, norm, norm, 1e-6)
-    yield Shipped("rotary_write", _variant(dim, coding, dtype), launch)
+    yield Shipped("rotary_write", _variant(dim, coding, dtype) + ", small pools" * small, launch)
 
 
 def other_launches(dtype: torch.dtype) -> Iterator[Shipped]:
@@ -130,13 +134,14 @@ def other_launches(dtype: torch.dtype) -> Iterator[Shipped]:
     )
 
 
-def _layer(query: Tensor, coding: torch.dtype, *, gemma: bool) -> Layer:
-    pool = _pool(query.shape[2], coding)
+def _layer(query: Tensor, coding: torch.dtype, *, gemma: bool, small: bool) -> Layer:
+    pool = _pool(query.shape[2], coding, small=small)
     return layer_of(query, pool, pool, 0.1, 512 if gemma else None, 50.0 if gemma else None)
 
 
-def _pool(dim: int, coding: torch.dtype) -> Tensor:
-    return _meta(_SLOTS, slot_width(_KV_HEADS, dim, coding), dtype=coding)
+def _pool(dim: int, coding: torch.dtype, *, small: bool) -> Tensor:
+    """One layer of a pool: all of them lie in one memory."""
+    return _meta(1 if small else _LAYERS, _SLOTS, slot_width(_KV_HEADS, dim, coding), dtype=coding)[0]
 
 
 def _table(page_size: int) -> PageTable:

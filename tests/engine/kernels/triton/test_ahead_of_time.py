@@ -14,10 +14,11 @@ if importlib.util.find_spec("triton") is None or os.environ.get("TRITON_INTERPRE
     pytest.skip("Triton is not installed, or interprets in this process", allow_module_level=True)
 
 from benchmarks import kernels as table
-from promptcache_engine.kernels.triton import compiled, shipped, slots, tiles
+from promptcache_engine.kernels.triton import ahead, compiled, shipped, slots, tiles
 from promptcache_engine.kernels.triton.ahead import compile_ahead
 from promptcache_engine.kernels.triton.launch import Target
 
+AMD = Target("hip", 942)
 SHARED = {"cuda": 99 << 10, "hip": 64 << 10}
 """Bytes that a program may share, by the makers. The largest NVIDIA devices have 163 and 227 KiB; the
 smaller ones of their generations (8.6, 8.9, 12.0), which take the same tiles, have 99."""
@@ -27,6 +28,7 @@ PLAIN = [(target, 128, torch.bfloat16) for target in shipped.TARGETS] + [
     (Target("cuda", 100), 64, torch.bfloat16),
     (Target("cuda", 80), 80, torch.bfloat16),
     (Target("cuda", 90), 96, torch.bfloat16),
+    *((target, dim, torch.bfloat16) for target in shipped.TARGETS[2:] for dim in (80, 96)),
 ]
 
 COMBINED = [
@@ -104,9 +106,39 @@ def test_rows_compile_without_spills(coding: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("target", shipped.TARGETS, ids=str)
-def test_rows_of_80_compile_without_spills(target: Target) -> None:
-    for each in shipped.row_launches(80, torch.bfloat16):
+@pytest.mark.parametrize("dim", [80, 96, 256])
+def test_rows_of_every_size_compile_without_spills(dim: int, target: Target) -> None:
+    for each in shipped.row_launches(dim, torch.bfloat16):
         check(each, target)
+
+
+@pytest.mark.parametrize(
+    ("dim", "coding", "asked", "gemma"),
+    [(128, torch.bfloat16, None, False), (256, torch.int8, torch.float16, True)],
+    ids=str,
+)
+def test_small_pools_of_amd_devices_do_not_spill(
+    dim: int, coding: torch.dtype, asked: torch.dtype | None, gemma: bool
+) -> None:
+    for each in shipped.attention_launches(AMD, dim, coding, asked=asked, gemma=gemma, small=True):
+        check(each, AMD)
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_tensors_are_marked_as_triton_marks_them_for_amd_devices(small: bool) -> None:
+    from triton.backends.amd.compiler import HIPBackend
+
+    for each in shipped.attention_launches(AMD, 64, torch.bfloat16, small=small):
+        marks = ahead._source(each.launch, AMD).attrs
+        ranges = []
+        for place, argument in enumerate(each.launch.arguments):
+            if isinstance(argument, torch.Tensor):
+                own = HIPBackend.parse_attr(HIPBackend.get_tensor_specialization(argument, align=True))
+                assert sorted(marks[place,]) == sorted(own)
+                ranges.append("tt.pointer_range" in dict(own))
+        assert any(ranges)
+        assert all(ranges) == (small or each.operation.endswith(", merging"))
+        assert "tt.pointer_range" not in str(ahead._source(each.launch, Target("cuda", 90)).attrs)
 
 
 @pytest.mark.parametrize("target", shipped.TARGETS, ids=str)

@@ -88,15 +88,18 @@ def rotate_both(
 
 @DTYPES
 @pytest.mark.parametrize("norms", [False, True])
-@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(1, 1, 2), (6, 2, 80), (3, 3, 64)])
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "dim"), [(1, 1, 2), (6, 2, 80), (3, 3, 64), (2, 1, 96), (1, 1, 256)]
+)
 def test_rotary_write(heads: int, kv_heads: int, dim: int, norms: bool, dtype: torch.dtype) -> None:
     for found, expected in rotate_both(dtype, dtype, heads=heads, kv_heads=kv_heads, dim=dim, norms=norms):
         assert_close(found, expected, dtype)
 
 
 @pytest.mark.parametrize("pool_dtype", CODED, ids=str)
-def test_coded_writes_are_the_specifications_bytes(pool_dtype: torch.dtype) -> None:
-    _, *pools = rotate_both(torch.float32, pool_dtype, heads=4, kv_heads=2, dim=20, norms=False)
+@pytest.mark.parametrize("dim", [20, 96, 256])
+def test_coded_writes_are_the_specifications_bytes(dim: int, pool_dtype: torch.dtype) -> None:
+    _, *pools = rotate_both(torch.float32, pool_dtype, heads=4, kv_heads=2, dim=dim, norms=False)
     for found, expected in pools:
         assert torch.equal(found.view(torch.uint8), expected.view(torch.uint8))
 
