@@ -10,9 +10,8 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -48,8 +47,6 @@ ODD = (
 )  # fmt: skip
 """Head size, dtypes of pages and queries, whether with window and soft cap, whether deterministic, query
 heads to a head of keys, tokens a page."""
-
-Maker = Callable[..., Iterator[shipped.Shipped]]
 
 MARK = "<!-- made by benchmarks/kernels.py -->"
 
@@ -97,49 +94,52 @@ def compiled(where: tuple[Target, int, bool]) -> tuple[tuple[str, str], Resource
 
 
 def launches(target: Target, *, odd: bool = False) -> Iterator[shipped.Shipped]:
-    """All that is compiled for a target; for AMD devices what reads pages again, with small pools."""
-    makers = list(odd_attention(target) if odd else knowing_heads(target))
-    for make in makers:
-        yield from filter(_apart, make()) if odd else make()
-    if not odd:
-        yield from shipped.other_launches(torch.bfloat16)
-    if target.kind == "hip":
-        for make in makers:
-            yield from make(small=True)
-
-
-def knowing_heads(target: Target) -> Iterator[Maker]:
-    """Attention by head size, the write into pages, what can be set together under the heaviest rules."""
+    """Attention by head size, all else, then what can be set together, under the heaviest rules."""
+    if odd:
+        yield from odd_launches(target)
+        return
     for dim in shipped.DIMS:
-        yield partial(shipped.attention_launches, target, dim, torch.bfloat16)
+        yield from shipped.attention_launches(target, dim, torch.bfloat16)
     for dim in shipped.DIMS:
         for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
-            yield partial(shipped.row_launches, dim, coding)
+            yield from shipped.row_launches(dim, coding)
+    yield from shipped.other_launches(torch.bfloat16)
     sets = [(dim, *pair) for dim in (256, 128, 64) for pair in (COMBINED if dim > 64 else COMBINED[1:4:2])]
     for dim, coding, asked in [*sets, *((128, *pair) for pair in LIGHTER)]:
         for exact in (False, True):
-            yield partial(
-                shipped.attention_launches,
-                target,
-                dim,
-                coding,
-                asked=asked,
-                gemma=True,
-                deterministic=exact,
+            yield from shipped.attention_launches(
+                target, dim, coding, asked=asked, gemma=True, deterministic=exact
             )
+    if target.kind == "hip":
+        yield from small_launches(target)
 
 
-def odd_attention(target: Target) -> Iterator[Maker]:
+def small_launches(target: Target) -> Iterator[shipped.Shipped]:
+    """What reads and writes pages in pools of less than 2 GiB, for which AMD devices have other programs."""
+    for dim in shipped.DIMS:
+        yield from shipped.attention_launches(target, dim, torch.bfloat16, small=True)
+    for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
+        yield from shipped.row_launches(128, coding, small=True)
+    for dim in (256, 128):
+        for coding, asked in (COMBINED[0], COMBINED[3]):
+            yield from shipped.attention_launches(target, dim, coding, asked=asked, gemma=True, small=True)
+
+
+def odd_launches(target: Target) -> Iterator[shipped.Shipped]:
+    """A sample of other groups and pages; what merges knows of neither."""
     for dim, coding, asked, gemma, exact, group, page_size in ODD:
-        yield partial(
-            shipped.attention_launches, target, dim, coding, asked=asked, gemma=gemma, deterministic=exact,
-            group=group, page_size=page_size,
-        )  # fmt: skip
-
-
-def _apart(each: shipped.Shipped) -> bool:
-    """Whether groups and pages make another program of it: what merges knows of neither."""
-    return not each.operation.endswith(", merging")
+        for each in shipped.attention_launches(
+            target,
+            dim,
+            coding,
+            asked=asked,
+            gemma=gemma,
+            deterministic=exact,
+            group=group,
+            page_size=page_size,
+        ):
+            if not each.operation.endswith(", merging"):
+                yield each
 
 
 def table(rows: dict[tuple[str, str], dict[Target, Resources]], targets: list[Target]) -> Iterator[str]:

@@ -190,6 +190,7 @@ def test_targets_are_known_by_both_spellings() -> None:
         (["--targets", "cuda:90,cuda:75"], "no such target: cuda:75; there are cuda:80, cuda:90"),
         (["--targets", ""], "no such target"),
         (["--targets", "cuda:90", "--write"], "leave --targets out"),
+        (["--odd", "--write"], "--write: not allowed with argument --odd"),
     ],
 )
 def test_the_table_is_not_written_for_some_targets_only(
