@@ -10,7 +10,8 @@ from typing import Final
 
 from promptcache.detectors.span import Candidate, Grade
 
-_NUMBER: Final = r"\d*(?:,\d{3})*(?:\.\d+)?[kKM]?"
+# All of its digits or none (possessive): no fragment goes on with a digit, and trying costs most of a number.
+_NUMBER: Final = r"\d*+(?:,\d{3})*(?:\.\d+)?[kKM]?"
 _WHOLE: Final = r"\d+(?:,\d{3})*(?:\.\d+)?[kKM]?"
 _UNIT: Final = r"(?:tokens?|chars?|characters?|words?|messages?|requests?|credits?|calls?|turns?|tool calls?)"
 _MOVES: Final = r"(?:used|left(?! by\b)|remaining|consumed|spent|so far|in use)"

@@ -55,14 +55,17 @@ _IP_LABEL = re.compile(
 
 def scan(text: str) -> Iterator[Candidate]:
     """Yield every machine-bound value in ``text``; they may overlap."""
-    yield from _homes(text)
-    yield from _labelled_paths(text)
-    for match in _HOST.finditer(text):
-        yield Candidate(match.start("host"), match.end("host"), "PC105", "host", Grade.PLAIN)
-    for match in _AWS_HOST.finditer(text):
-        yield Candidate(match.start(), match.end(), "PC105", "host", Grade.PLAIN)
-    yield from _pods(text)
-    if any(word in text for word in ("pid", "PID", "rocess id", "rocess ID")):
+    if "/" in text or "\\" in text:
+        yield from _homes(text)
+        yield from _labelled_paths(text)
+    if "ost" in text:
+        for match in _HOST.finditer(text):
+            yield Candidate(match.start("host"), match.end("host"), "PC105", "host", Grade.PLAIN)
+    if "-" in text:
+        for match in _AWS_HOST.finditer(text):
+            yield Candidate(match.start(), match.end(), "PC105", "host", Grade.PLAIN)
+        yield from _pods(text)
+    if "pid" in text or "PID" in text or "rocess id" in text or "rocess ID" in text:
         for match in _PID.finditer(text):
             yield Candidate(match.start("pid"), match.end("pid"), "PC105", "pid", Grade.PLAIN)
     if "0x" in text:
