@@ -7,18 +7,21 @@ the upstream keeps its status and its message, in the shape of the caller's API.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.translate.at_once import ToldAtOnce
 from promptcache_gateway.translate.chat_answers import CompletionChunks, to_completion
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
 from promptcache_gateway.translate.dropped import dropped
 from promptcache_gateway.translate.events import MALFORMED, UNREADABLE, Chained, TranslatedStream, Translator
 from promptcache_gateway.translate.fields import refuse_too_deep
 from promptcache_gateway.translate.flavor import Flavor, flavor_of
+from promptcache_gateway.translate.gathered import CompletionParts, MessageParts, gathered
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
 from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
 from promptcache_gateway.translate.places import own_place
@@ -57,17 +60,27 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
         path = _NAMED_ELSEWHERE[call.dialect](error.param, call.payload, _flavor(upstream))
         raise _renamed(error, error.param, own_place(path, _kept(call))) from error
     if not isinstance(reply, WholeReply):
-        if reply.events:
-            hold = None if inbound.answers is None else inbound.answers.hold(call.tenant)
-            return TranslatedStream(reply, _translator(upstream, call, reply), hold)
-        raise await _not_held(upstream, reply)
+        return await _of_stream(upstream, call, inbound, reply)
     weighed(reply)
     try:
-        return _whole(upstream, call, reply)
+        return _of_whole(upstream, call, reply)
     except ApiError as error:
         if reply.hold is not None:
             reply.hold.end()
         raise NotGivenError(error, reply) from error.__cause__
+
+
+async def _of_stream(
+    upstream: Upstream, call: Call, inbound: Inbound, reply: StreamReply
+) -> WholeReply | StreamReply:
+    """The caller's answer of one that streams; raises `ApiError`."""
+    if not reply.events:
+        raise await _not_held(upstream, reply)
+    hold = None if inbound.answers is None else inbound.answers.hold(call.tenant)
+    if call.stream:
+        return TranslatedStream(reply, _translator(upstream, call, reply), hold)
+    parts = CompletionParts() if _answers_a_chat(upstream, call) else MessageParts()
+    return await gathered(reply, parts, partial(_answer, upstream, call), hold)
 
 
 async def _not_held(upstream: Upstream, reply: StreamReply) -> ApiError:
@@ -128,7 +141,7 @@ def _as(call: Call, path: str, payload: dict[str, Any]) -> Call:
     )
 
 
-def _translator(upstream: Upstream, call: Call, reply: StreamReply) -> Translator:
+def _translator(upstream: Upstream, call: Call, reply: WholeReply | StreamReply) -> Translator:
     if call.dialect == "anthropic.messages":
         return MessageEvents(call.model, _name(call), reply.engine)
     if call.dialect == "openai.responses":
@@ -142,7 +155,8 @@ def _translator(upstream: Upstream, call: Call, reply: StreamReply) -> Translato
     return CompletionChunks(call.model, _name(call), int(call.received_at), include_usage=asked)
 
 
-def _whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply:
+def _of_whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply | StreamReply:
+    """The caller's answer of one that came whole; raises `ApiError`."""
     payload = json_object(reply.body)
     if reply.status >= 400:
         return replace(reply, body=error_body(_refusal(upstream, reply, payload), call.dialect, call.id))
@@ -153,6 +167,8 @@ def _whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply:
             raise _refusal(upstream, replace(reply, status=502, error=code), payload)
         raise _unreadable(upstream)
     try:
+        if call.stream:
+            return ToldAtOnce(reply, _translator(upstream, call, reply), payload)
         body = orjson.dumps(_answer(upstream, call, payload))
     except MALFORMED as error:
         raise _unreadable(upstream) from error
@@ -161,9 +177,14 @@ def _whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply:
 
 def _is_answer(upstream: Upstream, call: Call, payload: dict[str, Any]) -> bool:
     """Whether there is an answer in it, of a chat or of Anthropic's."""
-    if call.dialect != "openai.chat" and "openai.chat" in upstream.dialects:
+    if _answers_a_chat(upstream, call):
         return isinstance(choices := payload.get("choices"), list) and bool(choices)
     return isinstance(payload.get("content"), list)
+
+
+def _answers_a_chat(upstream: Upstream, call: Call) -> bool:
+    """Whether the upstream was asked for a chat completion; else it was for a message of Anthropic's."""
+    return call.dialect != "openai.chat" and "openai.chat" in upstream.dialects
 
 
 def _answer(upstream: Upstream, call: Call, payload: dict[str, Any]) -> dict[str, Any]:

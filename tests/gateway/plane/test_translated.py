@@ -18,6 +18,7 @@ from promptcache_gateway.upstreams.local import LocalUpstream
 from tests.gateway.anthropic_wire import EVENTS, MESSAGE_BYTES, START, USAGE, answer_messages, event
 from tests.gateway.mock_upstream import (
     CHAT,
+    CHAT_BYTES,
     DONE,
     USAGE_CHUNK,
     MockUpstream,
@@ -403,6 +404,65 @@ def test_anthropic_s_error_comes_in_openai_s_shape(client: openai.OpenAI, messag
         client.chat.completions.create(model="claude-x", messages=ASK["messages"])
     assert (caught.value.status_code, caught.value.code) == (529, "overloaded_error")
     assert "busy" in str(caught.value)
+
+
+async def the_other_way_than_asked(wire: Wire) -> None:
+    """Whole where a stream was asked for, and the reverse."""
+    streams = bool(json.loads(wire.seen.body).get("stream"))
+    if wire.seen.line.startswith("POST /v1/messages"):
+        await (wire.respond(MESSAGE_BYTES) if streams else wire.events(*EVENTS))
+    elif streams:
+        await wire.respond(CHAT_BYTES)
+    else:
+        await wire.events(*map(sse, (chunk("Hello"), chunk(" there.", finish="stop"), USAGE_CHUNK)), DONE)
+
+
+def test_who_asked_for_a_stream_gets_one_and_who_did_not_does_not(
+    chat: MockUpstream, messages: MockUpstream, over_both: Served
+) -> None:
+    """Whatever the upstream makes of `stream`; and what it counted is told and recorded."""
+    chat.script = messages.script = the_other_way_than_asked
+    told: list[tuple[str, str, int]] = []
+    with anthropic.Anthropic(base_url=over_both.url, api_key="k", max_retries=0, timeout=20) as claude:
+        with claude.messages.stream(**ASK) as stream:
+            streamed = stream.get_final_message()
+        told += [
+            (made.content[0].text, made.stop_reason, made.usage.cache_read_input_tokens)
+            for made in (claude.messages.create(**ASK), streamed)
+        ]
+    with openai.OpenAI(base_url=f"{over_both.url}/v1", api_key="k", max_retries=0, timeout=20) as client:
+        for model in ("m", "claude-x"):
+            with client.responses.stream(model=model, input="Hi") as stream:
+                streamed = stream.get_final_response()
+            told += [
+                (made.output_text, made.status, made.usage.input_tokens_details.cached_tokens)
+                for made in (client.responses.create(model=model, input="Hi"), streamed)
+            ]
+        ask = {"model": "claude-x", "messages": ASK["messages"]}
+        with client.chat.completions.stream(**ask, stream_options={"include_usage": True}) as stream:
+            streamed = stream.get_final_completion()
+        for made in (client.chat.completions.create(**ask), streamed):
+            (choice,) = made.choices
+            cached = made.usage.prompt_tokens_details.cached_tokens
+            told.append((choice.message.content, choice.finish_reason, cached))
+    ends = [("end_turn", 1920), ("completed", 1920), ("completed", 2000), ("stop", 2000)]
+    assert told[::2] == [("Hello there.", *end) for end in ends], "of what was streamed"
+    assert told[1::2] == [("café  / ok", *end) for end in ends]
+    records = over_both.get("/promptcache/v1/requests").json()["data"]
+    assert [record["usage"]["cached_tokens"] for record in records] == [2000] * 4 + [1920] * 4
+    assert {(record["status"], record["error"]) for record in records} == {(200, None)}
+
+
+def test_a_stream_nobody_asked_for_that_breaks_off_is_an_error(over_chat: Served, chat: MockUpstream) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.start_events()
+        await wire.part(sse(chunk("Hel")))
+        await wire.end()
+
+    chat.script = script
+    answer = over_chat.post(ASK, path="/v1/messages")
+    assert (answer.status_code, answer.json()["error"]["type"]) == (502, "api_error")
+    assert over_chat.record(answer)["error"] == "upstream_disconnected"
 
 
 def test_completions_and_embeddings_lead_nowhere_over_messages(client: openai.OpenAI) -> None:
