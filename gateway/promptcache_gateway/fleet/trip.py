@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable
 
     from promptcache.usage import Usage
     from promptcache_gateway.errors import ApiError
-    from promptcache_gateway.exchange import Call, Dialect, EngineFacts
+    from promptcache_gateway.exchange import Call, EngineFacts
     from promptcache_gateway.fleet.leaders import Lead
     from promptcache_gateway.fleet.replica import Replica
     from promptcache_gateway.fleet.routing import Choice, Router
@@ -25,25 +24,6 @@ if TYPE_CHECKING:
 _CALLERS = re.compile(
     r"4\d\d|.*(invalid|bad_?request|content|rate_?limit|context|permission|not_?found)", re.IGNORECASE
 )
-
-TORN = "upstream_torn"
-"""What is noted of a stream that ends in good order and before its answer does."""
-
-_LAST = 4
-_CHAT_ENDS = re.compile(rb'data:\s*\[DONE\]|"finish_reason"\s*:\s*"')
-# An end by its own marker, or a reason why the answer ends: not every server sends the marker.
-_ENDS: dict[Dialect, re.Pattern[bytes]] = {
-    "openai.chat": _CHAT_ENDS,
-    "openai.completions": _CHAT_ENDS,
-    "anthropic.messages": re.compile(rb'"message_stop"|"stop_reason"\s*:\s*"'),
-    "openai.responses": re.compile(rb'"response\.(?:completed|failed|incomplete|cancelled)"'),
-}
-
-
-def has_ended(dialect: Dialect, last: Iterable[bytes]) -> bool:
-    """Whether the last pieces of a stream hold the end of an answer; True where the API has no end."""
-    ends = _ENDS.get(dialect)
-    return ends is None or any(ends.search(piece) for piece in last)
 
 
 def _keep_nothing(_trip: Trip, _call: Call, _response_id: str | None) -> None:
@@ -173,7 +153,6 @@ class RoutedStream:
     async def pieces(self) -> AsyncIterator[bytes]:
         """The replica's bytes as they come."""
         begun = kept = False
-        last: deque[bytes] = deque(maxlen=_LAST)
         async for piece in self._reply.pieces():
             if not begun and self._reply.first_output_at is not None:
                 begun = True
@@ -181,14 +160,11 @@ class RoutedStream:
             if not kept and self._reply.response_id is not None:
                 kept = True
                 self._keep(self._trip, self._call, self._reply.response_id)
-            last.append(piece)
             yield piece
         if self._reply.status >= 400:
             self._trip.given_up()
         elif self._reply.error is not None:
             self._trip.broken_off(self._reply.error)
-        elif self._reply.events and not has_ended(self._call.dialect, last):
-            self._trip.broken_off(TORN)
         else:
             self._trip.replica.answered()
             self._trip.arrived(self._reply.usage)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.upstreams.endings import TORN
 from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE
 from promptcache_gateway.upstreams.whole_bodies import MAX_WHOLE_BODY, too_large
 
@@ -209,7 +210,7 @@ def _is_last(event: dict[str, Any]) -> bool:
 
 def _cut_short() -> ApiError:
     message = "The upstream ended its stream before its answer was complete."
-    return ApiError(502, message, kind="upstream_error", code="upstream_disconnected")
+    return ApiError(502, message, kind="upstream_error", code=TORN)
 
 
 def _unreadable() -> ApiError:

@@ -1,7 +1,7 @@
 """A foreign server's answer while it streams: its bytes go on as they come.
 
-What events say of usage is noticed by `EventRelay`; this module owns the connection, and turns a
-death on the way into an error event in the API's shape.
+What events say of usage is noticed by `EventRelay`, and whether they came to their end by `endings`; this
+module owns the connection, and turns a death on the way into an error event in the API's shape.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.upstreams.endings import TORN, Ending
 from promptcache_gateway.upstreams.event_relay import EventRelay
 from promptcache_gateway.upstreams.headers import to_caller
 
@@ -60,12 +61,14 @@ class RelayedStream:
     async def pieces(self) -> AsyncIterator[bytes]:
         """The server's bytes, whole events at a time where they are events."""
         feed = self._relay.feed if self.events else _as_it_is
+        ending = Ending(self._dialect)
         try:
             async for data in self._answer.pieces():
                 piece = feed(data)
                 if self.first_output_at is None and self._opening in piece:
                     self.first_output_at = time.perf_counter()
                 if piece:
+                    ending.note(piece)
                     yield piece
         except TimeoutError:
             yield self._death("upstream_timeout", "stopped sending")
@@ -74,7 +77,10 @@ class RelayedStream:
         else:
             rest = self._relay.finish()
             if rest:
+                ending.note(rest)
                 yield rest
+            if self.events and self.status < 400 and self._relay.error is None and not ending.came():
+                self.error = TORN
         self.error = self.error or self._relay.error
 
     async def close(self) -> None:

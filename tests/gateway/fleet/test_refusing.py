@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from promptcache_gateway.fleet.trip import has_ended
-from tests.gateway.fleet.keepers import event
 from tests.gateway.fleet.servers import FakeReplica, fleet_of, replicas, request, served_fleet, states, view
-from tests.gateway.mock_upstream import DONE, chunk, sse
+from tests.gateway.mock_upstream import chunk, sse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,22 +127,3 @@ def test_a_server_without_the_last_marker_is_well(three: list[FakeReplica], tmp_
         for number in range(8):
             gateway.post(request(f"hello {number}", stream=True))
         assert shown(gateway, three[0])["failures"] == 0
-
-
-@pytest.mark.parametrize(
-    ("dialect", "pieces", "ended"),
-    [
-        ("openai.chat", [b'data: {"choices":[{"finish_reason":null}]}\n\n'], False),
-        ("openai.chat", [b'data: {"choices":[{"finish_reason":"stop"}]}\n\n', b"x"], True),
-        ("openai.chat", [DONE], True),
-        ("openai.chat", [], False),
-        ("openai.completions", [b'data: {"text":"\\"finish_reason\\": \\"stop\\""}\n\n'], False),
-        ("anthropic.messages", [b'event: message_delta\ndata: {"delta":{"stop_reason":null}}\n\n'], False),
-        ("anthropic.messages", [b'event: message_stop\ndata: {"type":"message_stop"}\n\n'], True),
-        ("openai.responses", [event("response.output_text.delta", delta="completed")], False),
-        ("openai.responses", [event("response.incomplete", response={})], True),
-        ("openai.embeddings", [], True),
-    ],
-)
-def test_ends_of_streams(dialect: Any, pieces: list[bytes], ended: bool) -> None:
-    assert has_ended(dialect, pieces) is ended

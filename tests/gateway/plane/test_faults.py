@@ -12,7 +12,16 @@ import openai
 import pytest
 
 from promptcache_gateway.settings import Settings, UpstreamSettings
-from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream, Wire, answer_chat, chunk, sse, wait_until
+from tests.gateway.mock_upstream import (
+    CHAT_BYTES,
+    DONE,
+    MockUpstream,
+    Wire,
+    answer_chat,
+    chunk,
+    sse,
+    wait_until,
+)
 from tests.gateway.serving import Served, serve
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
@@ -215,17 +224,34 @@ def test_a_stream_that_dies_ends_with_an_error_event(
     assert (record["status"], record["error"]) == (502, code)
 
 
-def test_a_stream_that_just_ends_is_relayed_as_it_is(proxied: Served, mock: MockUpstream) -> None:
-    """Some servers send no [DONE] and no last blank line; that is theirs to answer for."""
+LAST = {**chunk(""), "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize(
+    ("last", "recorded"),
+    [
+        ([], (502, "upstream_torn")),
+        ([sse(LAST)], (200, None)),
+        ([sse({**LAST, "usage": {"prompt_tokens": 3, "completion_tokens": 1}})], (200, None)),
+        ([DONE], (200, None)),
+    ],
+)
+def test_a_stream_that_just_ends_is_relayed_as_it_is(
+    proxied: Served, mock: MockUpstream, last: list[bytes], recorded: tuple[int, str | None]
+) -> None:
+    """Some servers send no [DONE] and no last blank line; one that told no reason either broke off."""
+    sent = [sse(chunk("Hello")), *last, b'data: {"choices":[]}\n']
 
     async def script(wire: Wire) -> None:
-        await wire.events(sse(chunk("Hello")), b'data: {"choices":[]}\n')
+        await wire.events(*sent)
 
     mock.script = script
     answer = proxied.post(STREAM)
     events = answer.content.split(b": promptcache ")[0]
-    assert events.rstrip(b"\n") == (sse(chunk("Hello")) + b'data: {"choices":[]}').rstrip(b"\n")
+    assert events.rstrip(b"\n") == b"".join(sent).rstrip(b"\n")
     assert answer.content.count(b"\n\n: promptcache ") == 1
+    record = proxied.record(answer)
+    assert (record["status"], record["error"]) == recorded
 
 
 def test_an_error_event_of_the_upstream_s_own_passes_and_is_recorded(

@@ -271,6 +271,7 @@ def test_a_stream_that_fails_ends_with_anthropic_s_error_event(
     chat.script, lost = script, "upstream_disconnected"
     code = {"stalls": "upstream_timeout", "says so": "busy"}
     code |= dict.fromkeys(["is odd", "is torn"], "upstream_unreadable")
+    code |= dict.fromkeys(["ends", "ends, and its text has the word"], "upstream_torn")
     answer = over_chat.post({**ASK, "stream": True}, path="/v1/messages")
     events, _, _ = answer.content.rpartition(b": promptcache ")
     assert b"event: error\ndata: " in events
@@ -462,7 +463,7 @@ def test_a_stream_nobody_asked_for_that_breaks_off_is_an_error(over_chat: Served
     chat.script = script
     answer = over_chat.post(ASK, path="/v1/messages")
     assert (answer.status_code, answer.json()["error"]["type"]) == (502, "api_error")
-    assert over_chat.record(answer)["error"] == "upstream_disconnected"
+    assert over_chat.record(answer)["error"] == "upstream_torn"
 
 
 def test_completions_and_embeddings_lead_nowhere_over_messages(client: openai.OpenAI) -> None:
