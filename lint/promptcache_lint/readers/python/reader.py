@@ -48,7 +48,7 @@ class PythonReader:
             if not hinted:
                 return []
             program.add(module)
-        return [*_prompts(module, machine), *find_practices(module)]
+        return [*_prompts(module, machine), *find_practices(module, program)]
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
         """Real comments, so that the same words in a string suppress nothing."""

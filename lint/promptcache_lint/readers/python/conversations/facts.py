@@ -19,9 +19,9 @@ from promptcache_lint.rulebook import in_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from promptcache_lint.readers.python.program import Module
+    from promptcache_lint.readers.python.program import Function, Module
 
-__all__ = ["Facts", "called_name", "constant", "converts", "is_model_call", "role_of", "spell"]
+__all__ = ["Facts", "called_name", "constant", "converts", "is_model_call", "lists_in", "role_of", "spell"]
 
 _LIST_NAME = re.compile(
     r"(?:(?:chat|conversation|conversational|message|conv|llm|agent|prompt|openai|anthropic|claude|api|full|all|"
@@ -127,12 +127,14 @@ def role_of(node: ast.AST | None) -> str:
     return ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Facts:
     """One function (or a module's own body) with what its class knows; ``sure`` names hold messages.
 
-    ``kinds`` are its node and all below it, by their kind. ``handed`` are the calls by which other functions
-    give it their messages, ``gives`` the functions to which it hands its own.
+    ``kinds`` are its node and all below it, by their kind; ``function`` is None for a module's body.
+    ``handed`` are the calls by which other functions give it their messages or send what it gives back (of a
+    property: where it is read), ``gives`` the functions to which it hands its own. ``sent_by`` sends an
+    attribute of its object; ``abroad``: it is looked at from another module.
     """
 
     module: Module
@@ -142,8 +144,11 @@ class Facts:
     kinds: dict[type[ast.AST], list[ast.AST]]
     sure: set[str] = field(default_factory=set)
     calls: list[ast.Call] = field(default_factory=list)
-    handed: list[tuple[Facts, ast.Call]] = field(default_factory=list)
+    function: Function | None = None
+    abroad: bool = False
+    handed: list[tuple[Facts, ast.Call | ast.Attribute]] = field(default_factory=list)
     gives: list[Facts] = field(default_factory=list)
+    sent_by: Facts | None = None
     _turns: set[ast.AST] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -171,7 +176,8 @@ class Facts:
         """Whether a model is asked in the function, by one that gives it its messages or is given them."""
         if self.calls or any(target.calls for target in self.gives):
             return True
-        return any(room > 0 and caller.asks(room - 1) for caller, _ in self.handed)
+        callers = [caller for caller, _ in self.handed] + ([self.sent_by] if self.sent_by is not None else [])
+        return room > 0 and any(caller.asks(room - 1) for caller in callers)
 
     def _asks(self, loop: ast.AST) -> bool:
         return bool(self.calls) and any(loop in self.around(call) for call in self.calls)
@@ -248,7 +254,7 @@ def _evidence(node: ast.AST) -> Iterator[str]:
         case ast.Dict():
             for key, value in zip(node.keys, node.values, strict=True):
                 if constant(key) in {"messages", "contents"}:
-                    yield from _lists_in(value)
+                    yield from lists_in(value)
         case ast.Assign(targets=[target], value=ast.List(elts=elements)) if elements and all(
             role_of(element) for element in elements
         ):
@@ -279,7 +285,7 @@ def _names_messages(node: ast.AST) -> bool:
 def _given_to_calls(node: ast.Call) -> Iterator[str]:
     for keyword in node.keywords:
         if keyword.arg == "messages" or (keyword.arg in _MESSAGE_KEYWORDS and is_model_call(node)):
-            yield from _lists_in(keyword.value)
+            yield from lists_in(keyword.value)
     match node.func:
         case ast.Attribute(attr="append" | "insert" | "extend") if node.args:
             added = node.args[-1]
@@ -293,19 +299,19 @@ def _given_to_calls(node: ast.Call) -> Iterator[str]:
                 yield name
 
 
-def _lists_in(node: ast.expr) -> Iterator[str]:
+def lists_in(node: ast.expr) -> Iterator[str]:
     """The names of lists in an expression that makes one list: ``[first, *rest]``, ``a + b``, ``a[-5:]``."""
     match node:
         case ast.Name() | ast.Attribute():
             yield spell(node)
         case ast.BinOp(op=ast.Add()):
-            yield from _lists_in(node.left)
-            yield from _lists_in(node.right)
+            yield from lists_in(node.left)
+            yield from lists_in(node.right)
         case ast.List():
             for element in node.elts:
                 if isinstance(element, ast.Starred):
-                    yield from _lists_in(element.value)
+                    yield from lists_in(element.value)
         case ast.Subscript(slice=ast.Slice()):
-            yield from _lists_in(node.value)
+            yield from lists_in(node.value)
         case ast.Call(func=ast.Name(id="list"), args=[inner]):
-            yield from _lists_in(inner)
+            yield from lists_in(inner)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Prompt
+from promptcache_lint.readers.python.conversations.abroad import Abroad
 from promptcache_lint.readers.python.conversations.edits import edits
 from promptcache_lint.readers.python.conversations.facts import Facts
 from promptcache_lint.readers.python.conversations.fan_outs import fan_outs
 from promptcache_lint.readers.python.conversations.handing import hand_over, helpers
 from promptcache_lint.readers.python.conversations.images import images
+from promptcache_lint.readers.python.conversations.lookup import Lookup
 from promptcache_lint.readers.python.conversations.moving import moving
 from promptcache_lint.readers.python.conversations.replays import replays
 from promptcache_lint.readers.python.conversations.results import results
@@ -27,7 +31,8 @@ from promptcache_lint.readers.python.walking import kinds_of, nodes_of, stored_a
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from promptcache_lint.readers.python.program import Module
+    from promptcache_lint.places import Place
+    from promptcache_lint.readers.python.program import Module, Program
 
 __all__ = ["find_practices", "may_handle_conversation"]
 
@@ -97,8 +102,11 @@ def may_handle_conversation(text: str) -> bool:
     return _holds(text, _HANDLES) and _ABOUT_MODELS.search(text) is not None
 
 
-def find_practices(module: Module) -> Iterator[Prompt]:
-    """One prompt for each practice in a module; ``practices`` holds it."""
+def find_practices(module: Module, program: Program) -> Iterator[Prompt]:
+    """One prompt for each practice in a module; ``practices`` holds it.
+
+    ``program``: the tree, through whose other modules its conversations may pass.
+    """
     for practice in (*unmarked_twins(module), *fan_outs(module)):
         yield Prompt("request", practice.place, (), practices=(practice,))
     text = module.source.text
@@ -106,8 +114,8 @@ def find_practices(module: Module) -> Iterator[Prompt]:
     if not words:
         return
     told: set[str] = set()
-    found: list[tuple[str, Facts, str]] = []
-    others: dict[tuple[str, str], Function] = {}
+    found: list[tuple[Facts, str]] = []
+    others: set[Function] = set()
     groups = [_told_apart(group, words, others) for group in _groups(module)]
     if not any(groups):
         return
@@ -119,16 +127,20 @@ def find_practices(module: Module) -> Iterator[Prompt]:
         for part, known in zip(parts, facts, strict=True):
             known.sure |= told if isinstance(known.node, ast.Module) else shared
             told |= _of_module(known)
-            found.append((_owner(part), known, part.text))
-    for key, given in helpers(((owner, known) for owner, known, _ in found), others):
-        found.append((key[0], _facts(module, given, about_models), given.text))
-    hand_over([(owner, known) for owner, known, _ in found])
-    for _, known, written in found:
+            found.append((known, part.text))
+    lookup = Lookup(program)
+    given = [*helpers((known for known, _ in found), others, lookup)]
+    found += [(_facts(module, each, about_models), each.text) for each in given]
+    abroad = Abroad([known for known, _ in found], lookup, _of_another)
+    hand_over([*(known for known, _ in found), *(known for known, _ in abroad.found)], lookup)
+    for known, written in found:
         yield from _run(known, written)
+    for known, place in abroad.found:
+        yield from _run_abroad(known, module.place(place))
 
 
 def _told_apart(
-    group: list[Function | _Body], words: tuple[str, ...], others: dict[tuple[str, str], Function]
+    group: list[Function | _Body], words: tuple[str, ...], others: set[Function]
 ) -> list[Function | _Body]:
     """Those of a group in which something may be found; the other functions are kept in ``others``."""
     parts: list[Function | _Body] = []
@@ -136,18 +148,18 @@ def _told_apart(
         if _holds(part.text, words) and _holds(part.text, _HINTS):
             parts.append(part)
         elif isinstance(part, Function):
-            others[_owner(part), part.name] = part
+            others.add(part)
     return parts
 
 
 def _facts(module: Module, part: Function | _Body, about_models: bool) -> Facts:  # noqa: FBT001
-    return Facts(module, part.node, part.name, about_models=about_models, kinds=part.kinds)
+    function = None if isinstance(part, _Body) else part
+    return Facts(module, part.node, part.name, about_models=about_models, kinds=part.kinds, function=function)
 
 
-def _owner(part: Function | _Body) -> str:
-    """The class of a method."""
-    owner = None if isinstance(part, _Body) else part.owner
-    return owner.name if owner is not None else ""
+def _of_another(function: Function) -> Facts:
+    """The facts of a function of another module, in which names alone say nothing."""
+    return _facts(function.module, function, about_models=False)
 
 
 def _held(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -179,6 +191,15 @@ def _run(facts: Facts, text: str) -> Iterator[Prompt]:
             continue
         for practice in recognise(facts):
             yield Prompt("conversation", practice.place, (), practices=(practice,))
+
+
+def _run_abroad(facts: Facts, place: Place) -> Iterator[Prompt]:
+    """What another module does to the messages that pass through ``place``."""
+    for recognise in (trims, edits):
+        for practice in recognise(facts):
+            if practice.severity > Severity.INFO:
+                moved = replace(practice, place=place, source=practice.place)
+                yield Prompt("conversation", place, (), practices=(moved,))
 
 
 class _Body:

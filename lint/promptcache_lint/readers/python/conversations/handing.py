@@ -16,72 +16,69 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from promptcache_lint.readers.python.conversations.facts import Facts
+    from promptcache_lint.readers.python.conversations.lookup import Lookup
     from promptcache_lint.readers.python.modules import Function
 
-__all__ = ["hand_over", "helpers"]
+__all__ = ["hand_over", "helpers", "matched", "tell"]
 
 _ROUNDS = 3
 _OWN = {"self", "cls"}
 
 
-def hand_over(known: Sequence[tuple[str, Facts]]) -> None:
-    """Tell each function the callers that give it their messages, and which of its parameters hold them.
-
-    ``known``: the functions of a module, each with the name of its class (empty: none).
-    """
-    targets = {(owner, facts.name): facts for owner, facts in known if facts.name}
+def hand_over(known: Sequence[Facts], lookup: Lookup) -> None:
+    """Tell each function the callers that give it their messages, and which of its parameters hold them."""
+    targets = {facts.function: facts for facts in known if facts.function is not None}
+    names = {facts.name for facts in known}
     calls = [
         (target, caller, call)
-        for owner, caller in known
+        for caller in known
         for call in caller.of(ast.Call)
-        if isinstance(call, ast.Call) and (target := targets.get(_called(call, owner))) is not None
-        if target is not caller
+        if isinstance(call, ast.Call) and (call.args or call.keywords) and _last_name(call) in names
+        if (target := _target(call, caller, targets, lookup)) is not None and target is not caller
     ]
     for _ in range(_ROUNDS):
-        told = [_tell(target, caller, call) for target, caller, call in calls]
+        told = [tell(target, caller, call) for target, caller, call in calls]
         if not any(told):
             return
 
 
-def helpers(
-    known: Iterable[tuple[str, Facts]], others: dict[tuple[str, str], Function]
-) -> Iterator[tuple[tuple[str, str], Function]]:
+def _last_name(call: ast.Call) -> str:
+    func = call.func
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def _target(call: ast.Call, caller: Facts, targets: dict[Function, Facts], lookup: Lookup) -> Facts | None:
+    function = lookup.called(call, caller.module, caller.function)
+    return targets.get(function) if function is not None else None
+
+
+def helpers(known: Iterable[Facts], others: set[Function], lookup: Lookup) -> Iterator[Function]:
     """The functions among ``others`` that may be given messages, and what they call, each once."""
     if not others:
         return
+    names = {function.name for function in others}
     calls = [
-        (call, owner)
-        for owner, facts in known
+        (call, facts.function, facts.module)
+        for facts in known
         for call in facts.of(ast.Call)
-        if isinstance(call, ast.Call) and _called(call, owner) in others
+        if isinstance(call, ast.Call) and _last_name(call) in names
         if any(facts.conviction(given) for given in [*call.args, *(k.value for k in call.keywords)])
     ]
-    left = dict(others)
+    left = set(others)
     while calls:
-        call, owner = calls.pop()
-        key = _called(call, owner)
-        found = left.pop(key, None)
-        if found is not None:
-            yield key, found
+        call, caller, module = calls.pop()
+        found = lookup.called(call, module, caller)
+        if found is not None and found in left:
+            left.remove(found)
+            yield found
             inner = (node for node in found.kinds.get(ast.Call, ()) if isinstance(node, ast.Call))
-            calls += [(node, key[0]) for node in inner if node.args or node.keywords]
+            calls += [(node, found, module) for node in inner if node.args or node.keywords]
 
 
-def _called(call: ast.Call, owner: str) -> tuple[str, str]:
-    """The class and the name of the module's own function that may be called."""
-    match call.func:
-        case ast.Name(id=name):
-            return "", name
-        case ast.Attribute(value=ast.Name(id=first), attr=name):
-            return (owner if first in _OWN else first), name
-        case _:
-            return "", ""
-
-
-def _tell(target: Facts, caller: Facts, call: ast.Call) -> bool:
+def tell(target: Facts, caller: Facts, call: ast.Call) -> bool:
     """Whether a function has learned something from one of its calls."""
     learned = False
-    for parameter, argument in _matched(call, target.node):
+    for parameter, argument in matched(call, target.node):
         sure = caller.conviction(argument)
         if sure is None or (sure < Severity.ERROR and use_of(call, sure, caller) is None):
             continue
@@ -94,7 +91,7 @@ def _tell(target: Facts, caller: Facts, call: ast.Call) -> bool:
     return learned
 
 
-def _matched(call: ast.Call, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def matched(call: ast.Call, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """The parameters of a function with what a call gives them."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return

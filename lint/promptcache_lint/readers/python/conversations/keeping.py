@@ -40,10 +40,10 @@ def _whole(target: ast.expr) -> ast.expr:
     )
 
 
-def _takes_place(call: ast.Call, caller: Facts) -> bool:
+def _takes_place(call: ast.expr, caller: Facts) -> bool:
     """Whether a caller puts what it gets where the list was: ``self.messages = cut(self.messages)``."""
     statement = caller.statement(call)
-    if not isinstance(statement, ast.Assign):
+    if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
         return False
     given = {spell(argument) for argument in [*call.args, *(k.value for k in call.keywords)]}
     targets = {spell(_whole(target)) for target in statement.targets} & given - {""}

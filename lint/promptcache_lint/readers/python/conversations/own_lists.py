@@ -32,8 +32,9 @@ def is_fresh(owner: ast.expr, at: ast.AST, facts: Facts) -> bool:
     return False
 
 
-def _is_fresh_in(caller: Facts, call: ast.Call) -> bool:
-    given = [argument for argument in call.args if caller.conviction(argument) is not None]
+def _is_fresh_in(caller: Facts, call: ast.expr) -> bool:
+    arguments = call.args if isinstance(call, ast.Call) else []
+    given = [argument for argument in arguments if caller.conviction(argument) is not None]
     return bool(given) and not caller.handed and all(is_fresh(each, call, caller) for each in given)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Practice
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["trims"]
+__all__ = ["is_aside", "trims"]
 
 _WINDOW_CLASSES = {
     "ConversationBufferWindowMemory", "ConversationTokenBufferMemory", "BufferedChatCompletionContext",
@@ -57,9 +57,14 @@ _AT_TIMES = "{} drops the oldest messages: each time it does, the whole conversa
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
 
 
+def is_aside(name: str) -> bool:
+    """Whether a function, by its name, does something else than carry a conversation on."""
+    return _ASIDE.search(name.lower()) is not None
+
+
 def trims(facts: Facts) -> Iterator[Practice]:
     """PC501."""
-    if _ASIDE.search(facts.name.lower()) or converts(facts.name):
+    if is_aside(facts.name) or converts(facts.name):
         return
     for node in facts.of(ast.Subscript, ast.Call, ast.Delete, ast.For):
         for practice in _trimmed(node, facts):

@@ -10,16 +10,17 @@ from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.facts import constant, is_model_call, role_of, spell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["use_of"]
+__all__ = ["use_of", "uses_as_messages"]
 
 _TRIM_NAME = re.compile(
     r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
 )
-
-
 _DEEPEST = 3
+_KEYWORDS = {"messages", "contents", "message_history", "input"}
 
 
 def use_of(node: ast.AST, sure: Severity, facts: Facts, room: int = _DEEPEST) -> Severity | None:
@@ -38,10 +39,8 @@ def use_of(node: ast.AST, sure: Severity, facts: Facts, room: int = _DEEPEST) ->
                 inner = outer
             case ast.Call(func=ast.Attribute(attr="extend")) if facts.conviction(outer.func.value):  # type: ignore[attr-defined]
                 return sure
-            case ast.keyword(arg="messages" | "contents" | "message_history" | "input"):
-                return sure
             case ast.keyword():
-                return None
+                return sure if outer.arg in _KEYWORDS else None
             case ast.Call():
                 return sure if is_model_call(outer) else None
             case ast.Dict():
@@ -63,7 +62,7 @@ def use_of(node: ast.AST, sure: Severity, facts: Facts, room: int = _DEEPEST) ->
 def _given_back(sure: Severity, facts: Facts, room: int) -> Severity | None:
     """What a function returns: judged by its callers, or where none is known by its name."""
     if not facts.handed:
-        return Severity.WARNING if _TRIM_NAME.search(facts.name) else None
+        return Severity.WARNING if _TRIM_NAME.search(facts.name) and not facts.abroad else None
     used = (use_of(call, sure, caller, room - 1) for caller, call in facts.handed if room > 0)
     return max((severity for severity in used if severity is not None), default=None)
 
@@ -107,3 +106,58 @@ def _gone_through(outer: ast.AST, sure: Severity, facts: Facts) -> Severity | No
         ):
             return sure
     return None
+
+
+def uses_as_messages(facts: Facts) -> Iterator[ast.Call | ast.Attribute]:
+    """The calls, and the attributes of objects, that a function seems to send or to keep as messages.
+
+    Told from what stands around them, so that few are looked up; `use_of` judges each.
+    """
+    kinds = (ast.Call, ast.Dict, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.Return)
+    for node in facts.of(*kinds):
+        for value in _message_places(node, facts):
+            yield from _taken_from_objects(value)
+
+
+def _message_places(node: ast.AST, facts: Facts) -> Iterator[ast.expr]:
+    """The expressions below a node that stand where messages do."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="extend", value=owner)) if spell(owner) in facts.sure:
+            yield from node.args
+        case ast.Call():
+            yield from (keyword.value for keyword in node.keywords if keyword.arg in _KEYWORDS)
+            if node.args and is_model_call(node):
+                yield from node.args
+        case ast.Dict():
+            pairs = zip(node.keys, node.values, strict=True)
+            yield from (value for key, value in pairs if constant(key) in {"messages", "contents"})
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            if node.value is not None and (spell(target) in facts.sure or _is_sent(spell(target), facts)):
+                yield node.value
+        case ast.For(iter=iterable) if facts.sure:
+            yield iterable
+        case ast.Return(value=ast.expr() as value) if facts.handed:
+            yield value
+
+
+def _taken_from_objects(node: ast.expr) -> Iterator[ast.Call | ast.Attribute]:
+    """What is taken from other objects than ``self``: ``memory.window()``, ``memory.messages``."""
+    match node:
+        case ast.Await(value=inner) | ast.Starred(value=inner):
+            yield from _taken_from_objects(inner)
+        case ast.Call(func=ast.Name(id="list" | "deque" | "tuple"), args=[inner]):
+            yield from _taken_from_objects(inner)
+        case ast.Call(func=ast.Attribute()):
+            yield node
+        case ast.Attribute() if spell(node.value) not in {"", "self", "cls"}:
+            yield node
+        case ast.BinOp(op=ast.Add()):
+            yield from _taken_from_objects(node.left)
+            yield from _taken_from_objects(node.right)
+        case ast.IfExp():
+            yield from _taken_from_objects(node.body)
+            yield from _taken_from_objects(node.orelse)
+        case ast.List(elts=elements):
+            for element in elements:
+                if isinstance(element, ast.Starred):
+                    yield from _taken_from_objects(element.value)
