@@ -1,9 +1,11 @@
-"""Requests that have come in and wait to be looked at, in the order in which they came.
+"""Requests that have come in and wait to be looked at, and those that ended and are not settled, in order.
 
 Forwarding a request must not wait for its diagnosis. On an event loop a look is therefore taken a moment
 later, while the upstream works; whoever needs one sooner has all that wait taken first, so that each request
 is compared with exactly those that came before it. Where no loop runs (a large body is observed in a thread
-of its own) there is nothing to wait for. What a look is, is the observer's business.
+of its own) there is nothing to wait for. Nor must an answer wait for what its end means to others: that is
+settled when it is out, and before the next look at the latest. What a look is, and what is settled, is the
+observer's business.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.observe.observation import Observation
 
 _MOMENT_S = 0.001
@@ -28,6 +31,7 @@ class Arrivals:
     Args:
         look: takes one look; never raises.
         prepare: called after a look that nobody waited for, to have ready what is asked next; never raises.
+        note_end: has history hear of one that ended; never raises.
         moment_s: seconds after which it is looked at, if nobody asks before.
     """
 
@@ -35,12 +39,15 @@ class Arrivals:
         self,
         look: Callable[[Observation], None],
         prepare: Callable[[Observation], None],
+        note_end: Callable[[Ended], None],
         moment_s: float = _MOMENT_S,
     ) -> None:
         self._moment_s = moment_s
         self._look = look
         self._prepare = prepare
+        self._note_end = note_end
         self._waiting: deque[Observation] = deque()
+        self._ended: deque[Ended] = deque()
         self._lock = RLock()
         self._due = False
 
@@ -49,6 +56,7 @@ class Arrivals:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
+            self.settle()
             self._look(observation)
             return
         self._waiting.append(observation)
@@ -59,11 +67,25 @@ class Arrivals:
     def catch_up(self) -> None:
         """Look at everything that waits; what another thread is looking at has been seen then, too."""
         with self._lock:  # one after the other, or their order would be lost
+            self.settle()  # all that came before they ended has been looked at by then
             while self._waiting:
                 self._look(self._waiting.popleft())
 
+    def end(self, ended: Ended) -> None:
+        """Have history hear of an end, soon. All that came before has been looked at."""
+        self._ended.append(ended)
+
+    def settle(self) -> None:
+        """Have history hear of every end that it has not heard of."""
+        if not self._ended:
+            return
+        with self._lock:
+            while self._ended:
+                self._note_end(self._ended.popleft())
+
     def _take_one(self) -> Observation | None:
         with self._lock:
+            self.settle()
             if not self._waiting:
                 return None
             observation = self._waiting.popleft()

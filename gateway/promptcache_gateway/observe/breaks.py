@@ -7,12 +7,13 @@ that is a miss at all is `verdict`'s business.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
 from promptcache.divergence.evidence import alike
 from promptcache_gateway.observe.compaction import COMPACTION
 from promptcache_gateway.observe.edits import counterpart
+from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.places import Place, spot_of
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import Reason, begins_a_setting, explain_away
@@ -76,22 +77,10 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     assert comparison is not None
     lost = tokens.lost
     reasons = {reason.code: reason for reason in explain_away(evidence, tokens)}
-    deploy = "none" if evidence.match is None else evidence.match.deploy
-    causes = causes_of(comparison)
-    paid_once = deploy == "known" or (deploy == "new" and not comparison.same_conversation)
-    if evidence.match is not None and evidence.match.shuffled:
-        causes = tuple(_DRAWN if code == _UNORDERED else code for code in causes)
-    if deploy != "none":
-        steady = {_DYNAMIC} if deploy == "switched" else _UNSTEADY | ({_UNORDERED} if paid_once else set())
-        causes = tuple(dict.fromkeys(_EDITED if code in steady else code for code in causes))
-    if paid_once:  # a definition that stood still was not filled in
-        causes = tuple(dict.fromkeys(_OTHER_TOOL if code == _FILLED_IN else code for code in causes))
-    if begins_a_setting(evidence):
-        causes = tuple(code for code in causes if code != SETTING) or (_unnamed(comparison),)
-    kept = _kept_by_others(evidence, tokens) if tuple(reasons) == (_EXPIRED,) else 0
-    weights = weigh_causes(comparison, tuple(reasons), causes, kept=kept)
+    away = tuple(reasons)
+    kept = _kept_by_others(evidence, tokens) if away == (_EXPIRED,) else 0
+    weights, codes = _weighed(evidence, comparison, away, kept)
     losses = split_loss(lost or 0, weights)
-    codes = tuple(sorted(weights, key=lambda code: -weights[code]))
     places = tuple(_place(comparison, tokens, code, losses, reasons) for code in codes)
     first = reasons.get(codes[0])
     named = bool(comparison.divergence.causes)
@@ -99,7 +88,7 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
     if first is None and evidence.match is not None and evidence.match.in_turn:
         summary = f"{summary} {_IN_TURN}"
     attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
-    if paid_once and codes[0] in _OF_A_VERSION | {_EDITED}:
+    if codes[0] in _OF_A_VERSION | {_EDITED} and _is_paid_once(evidence):
         attribution = "expected"
     if evidence.match is not None and evidence.match.driven and codes[0] == _MODEL:
         attribution = "upstream"
@@ -112,6 +101,47 @@ def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
         attribution,
         tokens.estimated or elsewhere,
     )
+
+
+def _weighed(
+    evidence: Evidence, comparison: Comparison, away: tuple[str, ...], kept: int
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    """What each code weighs, and the codes, the heaviest first."""
+    known: dict[Any, tuple[dict[str, int], tuple[str, ...]]] = evidence.found.setdefault(weigh_causes, {})
+    found = known.get((away, kept))
+    if found is None:
+        weights = weigh_causes(comparison, away, _causes(evidence), kept=kept)
+        found = weights, tuple(sorted(weights, key=lambda code: -weights[code]))
+        known[away, kept] = found
+    return found
+
+
+@found_once
+def _causes(evidence: Evidence) -> tuple[str, ...]:
+    """The codes of what differs, as they are called where history knows more than the two requests."""
+    comparison, match = evidence.comparison, evidence.match
+    assert comparison is not None
+    causes = causes_of(comparison)
+    deploy = "none" if match is None else match.deploy
+    paid_once = _is_paid_once(evidence)
+    if match is not None and match.shuffled:
+        causes = tuple(_DRAWN if code == _UNORDERED else code for code in causes)
+    if deploy != "none":
+        steady = {_DYNAMIC} if deploy == "switched" else _UNSTEADY | ({_UNORDERED} if paid_once else set())
+        causes = tuple(dict.fromkeys(_EDITED if code in steady else code for code in causes))
+    if paid_once:  # a definition that stood still was not filled in
+        causes = tuple(dict.fromkeys(_OTHER_TOOL if code == _FILLED_IN else code for code in causes))
+    if begins_a_setting(evidence):
+        causes = tuple(code for code in causes if code != SETTING) or (_unnamed(comparison),)
+    return causes
+
+
+def _is_paid_once(evidence: Evidence) -> bool:
+    """Whether the instructions are a new version's, which every conversation pays for once."""
+    comparison, match = evidence.comparison, evidence.match
+    if comparison is None or match is None:
+        return False
+    return match.deploy == "known" or (match.deploy == "new" and not comparison.same_conversation)
 
 
 def _kept_by_others(evidence: Evidence, tokens: Tokens) -> int:
@@ -140,6 +170,7 @@ def was_read_past(evidence: Evidence, tokens: Tokens) -> bool:
     return tokens.cached > tokens.ruler.at(comparison.shared_bytes).least
 
 
+@found_once
 def causes_of(comparison: Comparison) -> tuple[str, ...]:
     """The codes of a difference.
 

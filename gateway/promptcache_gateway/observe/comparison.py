@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from promptcache.divergence import Divergence, compare_segments
 from promptcache.divergence.same_message import result_shape
@@ -85,6 +85,11 @@ class Comparison:
     matching_full: Entry | None
     living_bytes: int
     living_full: Entry | None
+
+    @cached_property
+    def found(self) -> dict[Any, Any]:
+        """What has been found out of it, by who found it."""
+        return {}
 
     @cached_property
     def divergence(self) -> Divergence:

@@ -6,16 +6,46 @@ times. The upstream's counters and the engine's facts join it when they are know
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from promptcache.quick_values import quick
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.history import Match
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.rules import CacheRules
+
+Finding = TypeVar("Finding")
+
+
+class Examined(Protocol):
+    """What keeps its findings."""
+
+    @property
+    def found(self) -> dict[Any, Any]:
+        """What has been found out of it, by who found it."""
+
+
+Whole = TypeVar("Whole", bound=Examined)
+
+
+def found_once(find: Callable[[Whole], Finding]) -> Callable[[Whole], Finding]:
+    """Have what rests on evidence alone, and on no count, found out once: before the answer as a rule."""
+
+    @wraps(find)
+    def known(evidence: Whole) -> Finding:
+        found = evidence.found
+        if find not in found:
+            found[find] = find(evidence)
+        finding: Finding = found[find]
+        return finding
+
+    return known
 
 
 @quick
@@ -32,6 +62,7 @@ class Evidence:
         received_at: Unix time at which the request came in.
         emptied_at: Unix time at which the upstream's cache was last emptied on demand, or None.
         use_cache: False where the caller opted out.
+        found: what has been found out of it, by who found it.
     """
 
     prompt: Prompt | None
@@ -42,6 +73,7 @@ class Evidence:
     received_at: float
     emptied_at: float | None
     use_cache: bool
+    found: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def idle_s(self) -> float | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.divergence.evidence import alike
 from promptcache_gateway.observe.compaction import COMPACTION
+from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.rules import ttl_of
 
 if TYPE_CHECKING:
@@ -28,23 +29,31 @@ _THOUGHTS = re.compile(r'"type":"(?:thinking|redacted_thinking|reasoning)"')
 _RESULT = '"type":"tool_result"'
 
 
-def readable_segments(evidence: Evidence, *, at_any_age: bool = False) -> int:
-    """Leading segments of a request that an entry known to be alive covers; 0 where none does.
-
-    ``at_any_age``: entries that have outlived their breakpoint's lifetime count too, those of the expired
-    predecessor among them, while another request keeps a part of its prefix alive.
-    """
+@found_once
+def readable_segments(evidence: Evidence) -> int:
+    """Leading segments of a request that an entry known to be alive covers; 0 where none does."""
     match = evidence.match
     if match is None or match.living is None:
         return 0
-    age_s = 0.0 if at_any_age else evidence.received_at - match.living.last_used
-    found = _readable_of(evidence, match.living, match.living_segments, age_s)
+    age_s = evidence.received_at - match.living.last_used
+    return _readable_of(evidence, match.living, match.living_segments, age_s)
+
+
+@found_once
+def readable_at_any_age(evidence: Evidence) -> int:
+    """The same with entries that have outlived their breakpoint's lifetime, those of the expired predecessor
+    among them, while another request keeps a part of its prefix alive."""
+    match = evidence.match
+    if match is None or match.living is None:
+        return 0
+    found = _readable_of(evidence, match.living, match.living_segments, 0.0)
     own, comparison = match.predecessor, evidence.comparison
-    if not at_any_age or own is None or comparison is None or match.alive or own.route != evidence.route:
+    if own is None or comparison is None or match.alive or own.route != evidence.route:
         return found
     return max(found, _readable_of(evidence, own, comparison.depth, 0.0))
 
 
+@found_once
 def left_segments(evidence: Evidence) -> int | None:
     """Leading segments that entries of any age cover, where the conversation ran before or runs now.
 
@@ -53,7 +62,7 @@ def left_segments(evidence: Evidence) -> int | None:
     elsewhere = _left_elsewhere(evidence)
     if evidence.match is None or (evidence.match.living is None and not elsewhere):
         return None
-    return max(readable_segments(evidence, at_any_age=True), elsewhere)
+    return max(readable_at_any_age(evidence), elsewhere)
 
 
 def _left_elsewhere(evidence: Evidence) -> int:
@@ -88,11 +97,13 @@ def _readable_of(evidence: Evidence, entry: Entry, depth: int, idle_s: float) ->
     return max(found, default=-1) + 1
 
 
+@found_once
 def has_no_marks(evidence: Evidence) -> bool:
     """Whether a request marks nothing where only what is marked is kept."""
     return evidence.rules.marked_only and evidence.prompt is not None and not marks_of(evidence.prompt)
 
 
+@found_once
 def breaks_behind_marks(evidence: Evidence) -> bool:
     """Whether a request leaves its predecessor behind all of that one's marks that it could have read up to.
 
@@ -132,6 +143,7 @@ def _stands(segment: Segment, later: Prompt) -> bool:
     return any(other.role == segment.role and alike(segment.body, other.body) for other in messages[:turn])
 
 
+@found_once
 def kept_thoughts(evidence: Evidence) -> int:
     """Leading segments up to the thoughts that a provider may drop as a new turn of the user's begins.
 

@@ -16,7 +16,9 @@ from promptcache.price_list import load_price_list
 from promptcache_gateway.observe.answered import Answered
 from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.diagnosis import Diagnosis
+from promptcache_gateway.observe.ending import Ended, settle, was_computed
 from promptcache_gateway.observe.history import Entry, History
+from promptcache_gateway.observe.known_upstreams import KnownUpstreams
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.observe.observation import Observation, Sight
@@ -27,8 +29,7 @@ from promptcache_gateway.observe.reading import PromptReader
 from promptcache_gateway.observe.recording import make_record
 from promptcache_gateway.observe.refused import refused
 from promptcache_gateway.observe.renames import Renames, family_of
-from promptcache_gateway.observe.ruler import lengths_told
-from promptcache_gateway.observe.rules import CachedUpstream, CacheRules, rules_for, with_marks
+from promptcache_gateway.observe.rules import CachedUpstream, CacheRules, with_marks
 from promptcache_gateway.observe.template_name import NAMELESS, TemplateName
 from promptcache_gateway.observe.templates import Templates
 from promptcache_gateway.observe.verdict import diagnose
@@ -83,16 +84,15 @@ class Observer:
         self._history = history if history is not None else History()
         self._templates = Templates(self._masker, clock=clock, moved=self._history.part)
         self._money = money if money is not None else Money(load_price_list().find)
-        self.serve(upstreams)
+        self._upstreams = KnownUpstreams(upstreams)
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
-        self._emptied: dict[str, float] = {}
         self._open: set[str] = set()
         self.answered = Answered()
-        self._arrivals = Arrivals(self._look, self._prepare)
+        self._arrivals = Arrivals(self._look, self._prepare, self._note_end)
 
     def serve(self, upstreams: Iterable[CachedUpstream]) -> None:
         """Take other upstreams than before."""
-        self._upstreams = {upstream.name: upstream for upstream in upstreams}
+        self._upstreams.serve(upstreams)
 
     async def start(self) -> None:
         """Open the journal, if there is one; raises `StartupError` where its database is unusable."""
@@ -166,26 +166,45 @@ class Observer:
             entry.answered_at = max(self._clock(), observation.call.received_at)
         return self._diagnose(observation, None, engine)
 
-    def close(self, observation: Observation, outcome: Outcome) -> RequestRecord:
-        """The final record; it is handed to every listener. Call it once for each observation."""
+    def conclude(self, observation: Observation, outcome: Outcome) -> Ended:
+        """What its answer says of a request, all that the caller waits for. Call it once for each.
+
+        `finish` does the rest, and must be called; history hears of the end before it is asked again.
+        """
         self._arrivals.catch_up()
         if outcome.engine is None:
             usage = believed(outcome.usage, observation.sight.prompt)
             outcome = outcome if usage is outcome.usage else replace(outcome, usage=usage)
-        outcome = self._placed(observation.call, outcome)
+        outcome = self._upstreams.placed(observation.call, outcome)
         diagnosis = self._diagnose(observation, outcome, outcome.engine)
-        record = self._record(observation, outcome, diagnosis)
+        shown = self.renames.shown(observation.call.tenant, observation.template)
+        verdict = self.answered.verdict(observation, outcome)
+        ended = Ended(observation, outcome, diagnosis, shown, verdict)
+        self._arrivals.end(ended)
+        return ended
+
+    def finish(self, ended: Ended) -> RequestRecord:
+        """The final record of a request whose answer is out; it is handed to every listener.
+
+        Call it once for each, and as soon as the answer has been sent.
+        """
+        self._arrivals.settle()
+        call = ended.observation.call
         try:
-            self._settle(observation, outcome)
-        except Exception as error:  # noqa: BLE001 - as above
-            _report("close", observation.call, error)
-        for listener in self._listeners:
-            try:
-                listener(record)
-            except Exception as error:  # noqa: BLE001 - one listener must not silence the others
-                _report("record", observation.call, error)
-        self._open.discard(observation.call.id)
-        return record
+            shown = self.renames.shown(call.tenant, ended.observation.template)  # it may be another by now
+            record = make_record(ended, self._money, template=shown)
+            for listener in self._listeners:
+                try:
+                    listener(record)
+                except Exception as error:  # noqa: BLE001 - one listener must not silence the others
+                    _report("record", call, error)
+            return record
+        finally:
+            self._open.discard(call.id)
+
+    def close(self, observation: Observation, outcome: Outcome) -> RequestRecord:
+        """Conclude and finish at once, where no answer waits: the final record."""
+        return self.finish(self.conclude(observation, outcome))
 
     def warmed(self, call: Call) -> None:
         """Note that an upstream has computed and kept a call's prompt without answering it."""
@@ -201,7 +220,7 @@ class Observer:
     def cache_was_emptied(self, upstream: str) -> None:
         """Note that an upstream's cache holds nothing any more."""
         self._arrivals.catch_up()
-        self._emptied[upstream] = self._clock()
+        self._upstreams.was_emptied(upstream, self._clock())
 
     # --- opening ---
 
@@ -215,7 +234,7 @@ class Observer:
             pass  # no known shape: the route says so to the caller; or it is nested as deep as can be read
         except Exception as error:  # noqa: BLE001 - observing must never cost a request
             _report("open", call, error)
-        observation.see(Sight(self._unread_name(call), self._rules(call)))
+        observation.see(Sight(self._unread_name(call), self._upstreams.rules(call)))
 
     def _prepare(self, observation: Observation) -> None:
         """Compare while the upstream still works, so that its answer need not wait for it."""
@@ -227,8 +246,8 @@ class Observer:
     def _observe(self, call: Call) -> Sight:
         prompt = self._reader.read(call.payload, call.tenant)
         name = self._templates.name(call.tenant, call.template, prompt)
-        rules = with_marks(self._rules(call), prompt.segments, prompt.parameters)
-        emptied, route = self._emptied.get(call.upstream), (call.upstream, call.model)
+        rules = with_marks(self._upstreams.rules(call), prompt.segments, prompt.parameters)
+        emptied, route = self._upstreams.emptied_at(call.upstream), (call.upstream, call.model)
         since = _FOREVER if rules.lifetime_s is None else call.received_at - rules.lifetime_s
         since = since if emptied is None else max(since, emptied)
         match = self._history.find(
@@ -244,13 +263,6 @@ class Observer:
         self._history.add(call.tenant, name.family, entry)
         return entry
 
-    def _rules(self, call: Call) -> CacheRules:
-        upstream = self._upstreams.get(call.upstream)
-        if upstream is None:
-            return rules_for("unknown", call.model)
-        enabled = getattr(upstream, "caching", True)
-        return rules_for(upstream.kind, call.model, granularity=upstream.granularity, enabled=enabled)
-
     def _unread_name(self, call: Call) -> TemplateName:
         try:
             return self._templates.name(call.tenant, call.template, None)
@@ -259,15 +271,10 @@ class Observer:
 
     # --- closing ---
 
-    def _placed(self, call: Call, outcome: Outcome) -> Outcome:
-        """The outcome with the replica that took the request, where the upstream is a fleet."""
-        placed = getattr(self._upstreams.get(call.upstream), "placed", None)
-        return outcome if placed is None else replace(outcome, placement=placed(call.id))
-
     def _diagnose(
         self, observation: Observation, outcome: Outcome | None, engine: EngineFacts | None
     ) -> Diagnosis:
-        if outcome is not None and outcome.status >= 400 and not _was_computed(outcome):
+        if outcome is not None and outcome.status >= 400 and not was_computed(outcome):
             return refused(observation, outcome.status)
         try:
             usage = outcome.usage if outcome is not None else None
@@ -280,35 +287,14 @@ class Observer:
             _report("diagnose", observation.call, error)
             return Diagnosis(summary="The diagnosis failed; the gateway's log says where.")
 
-    def _settle(self, observation: Observation, outcome: Outcome) -> None:
-        """Tell history how it ended: what no upstream worked on is no predecessor.
+    def _note_end(self, ended: Ended) -> None:
+        try:
+            self._settle(ended)
+        except Exception as error:  # noqa: BLE001 - as above
+            _report("close", ended.observation.call, error)
 
-        A stream that was cut after its first output has been worked on, whether or not it was counted.
-        """
-        sight, call = observation.sight, observation.call
-        entry = sight.entry
-        if entry is None:
-            return
-        if outcome.ttft_ms is None and not _was_computed(outcome) and outcome.status >= 400:
-            self._history.discard(call.tenant, sight.name.family, entry)
-            return
-        wait_s = (outcome.ttft_ms if outcome.ttft_ms is not None else outcome.duration_ms) / 1000.0
-        entry.prompt_tokens = outcome.usage.total_input
-        entry.cached_tokens = outcome.usage.cache_read
-        entry.answered_at = call.received_at + wait_s
-        told = lengths_told(entry, outcome, marked_only=sight.rules.marked_only)
-        self._history.learn(call.tenant, sight.name.family, entry, told)
-        self.answered.add(call.tenant, entry, outcome.response_id)
-
-    def _record(self, observation: Observation, outcome: Outcome, diagnosis: Diagnosis) -> RequestRecord:
-        shown = self.renames.shown(observation.call.tenant, observation.template)
-        verdict = self.answered.verdict(observation, outcome)
-        return make_record(observation, outcome, diagnosis, self._money, template=shown, verdict=verdict)
-
-
-def _was_computed(outcome: Outcome) -> bool:
-    """Whether an upstream worked on the prompt: it told counts, or the caller hung up on an answer."""
-    return outcome.engine is not None or outcome.usage.total_input is not None
+    def _settle(self, ended: Ended) -> None:
+        settle(ended, self._history, self.answered)
 
 
 def _report(what: str, call: Call, error: Exception) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache.divergence.evidence import excerpt
+from promptcache.quick_values import quick
 from promptcache_gateway.observe.edits import counterpart
 from promptcache_gateway.observe.pieces import byte_length
 from promptcache_gateway.observe.texts import common_prefix
@@ -24,6 +25,7 @@ _NEAR_CHARS = 40
 _FAR_CHARS = 2_000
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where one cause stands. A cause beside the text (a setting, an expiry) has no path.
@@ -80,6 +82,14 @@ class Spot:
 
 def spot_of(comparison: Comparison, code: str) -> Spot:
     """Where a code of the divergence stands; the first difference where the SDK names no other place."""
+    spots: dict[str, Spot] = comparison.found.setdefault(Spot, {})
+    spot = spots.get(code)
+    if spot is None:
+        spot = spots[code] = _find_spot(comparison, code)
+    return spot
+
+
+def _find_spot(comparison: Comparison, code: str) -> Spot:
     divergence, later = comparison.divergence, comparison.later
     place = divergence.places.get(code)
     if place is not None and code in _BESIDE_THE_TEXT:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache.usage import Usage
-from promptcache_gateway.observe.tokens import count_tokens
+from promptcache_gateway.observe.verdict import weigh
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.evidence import Evidence
@@ -18,16 +18,16 @@ _USUAL_BYTES_A_TOKEN = 4
 
 
 def prepare(evidence: Evidence) -> None:
-    """Have the texts compared and measured.
+    """Have the texts compared and measured, and what is amiss found out.
 
-    How many tokens there are is not known yet; what of the texts is measured (`pieces`) does not hang on it.
+    How many tokens there are is not known yet; hardly anything hangs on it, and what does not is kept with
+    the evidence.
     """
     comparison = evidence.comparison
     if comparison is None or comparison.shares_nothing or not _will_be_asked(evidence):
         return
-    _ = comparison.divergence
     usual = max(comparison.later.total_bytes // _USUAL_BYTES_A_TOKEN, 1)
-    count_tokens(evidence, Usage(total_input=usual, cache_read=0), None)
+    weigh(evidence, Usage(total_input=usual, cache_read=0), None)
 
 
 def _will_be_asked(evidence: Evidence) -> bool:

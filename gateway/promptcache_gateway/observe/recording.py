@@ -8,26 +8,14 @@ from promptcache_gateway.observe.record import RequestRecord
 from promptcache_gateway.observe.stretches import outline
 
 if TYPE_CHECKING:
-    from promptcache_gateway.exchange import Outcome
-    from promptcache_gateway.observe.diagnosis import Diagnosis
+    from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.observe.money import Money
-    from promptcache_gateway.observe.observation import Observation
-    from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 
 
-def make_record(
-    observation: Observation,
-    outcome: Outcome,
-    diagnosis: Diagnosis,
-    money: Money,
-    *,
-    template: str,
-    verdict: ProviderVerdict | None,
-) -> RequestRecord:
+def make_record(ended: Ended, money: Money, *, template: str) -> RequestRecord:
     """The record of a request; ``template`` is the name it is shown under."""
-    call, usage, engine = observation.call, outcome.usage, outcome.engine
-    prompt = usage.total_input if engine is None else engine.prompt_tokens
-    cached = usage.cache_read if engine is None else engine.cached_tokens
+    observation, outcome = ended.observation, ended.outcome
+    call, usage, cached = observation.call, outcome.usage, ended.cached_tokens
     sight = observation.sight
     ours = sight.rules.reports_exactly  # the built-in engine charges nothing
     estimate, cost, charged, saved = None if ours else outcome.estimate, None, None, None
@@ -50,7 +38,7 @@ def make_record(
         call.dialect,
         outcome.status,
         outcome.error,
-        prompt,
+        ended.prompt_tokens,
         cached,
         usage.cache_write,
         usage.uncached,
@@ -60,14 +48,14 @@ def make_record(
         outcome.duration_ms,
         outcome.response_id,
         saved,
-        diagnosis,
+        ended.diagnosis,
         cost,
         call.key_id,
         outcome.changes,
         call.trace,
         () if sight.prompt is None else outline(sight.prompt),
         usage.raw,
-        verdict,
+        ended.verdict,
         outcome.placement,
         None if estimate is None else (estimate.total_input or 0) + (estimate.output or 0),
         charged,

@@ -7,10 +7,12 @@ been there and was not read is the upstream's doing, and says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.marked import has_no_marks, readable_segments
+from promptcache.quick_values import changed, quick
+from promptcache_gateway.observe.evidence import found_once
+from promptcache_gateway.observe.marked import has_no_marks, readable_at_any_age, readable_segments
 from promptcache_gateway.observe.unmarked import codes_beside_text, what_is_unmarked, worth_marking
 from promptcache_gateway.observe.unsteady import SETTING
 
@@ -31,6 +33,7 @@ _LEAST_ELSEWHERE = 128
 _LEAST_SHARE = 0.125
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One code, the tokens it cost (None: not known apart), and a sentence.
@@ -113,10 +116,11 @@ def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | Non
         *_unanswered_leader(evidence),
     ]
     if found:
-        found[0] = replace(found[0], lost_tokens=tokens.lost)
+        found[0] = changed(found[0], lost_tokens=tokens.lost)
     return found
 
 
+@found_once
 def _switched_off(evidence: Evidence) -> list[Reason]:
     if evidence.rules.enabled:
         return []
@@ -135,6 +139,7 @@ def _unmarked(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     return [Reason("PC602", None, "Nothing is marked, and this provider keeps only what is.")]
 
 
+@found_once
 def _first_of_model(evidence: Evidence) -> list[Reason]:
     """Another conversation may well run on another model: then this one's first request is just that."""
     earlier = _other_model(evidence)
@@ -143,6 +148,7 @@ def _first_of_model(evidence: Evidence) -> list[Reason]:
     return [Reason("PC801", None, f"The first request of this template for {evidence.route[1]}.")]
 
 
+@found_once
 def _switched_model(evidence: Evidence) -> list[Reason]:
     earlier = _other_model(evidence)
     if earlier is None or not _is_one_conversation(evidence):
@@ -153,6 +159,7 @@ def _switched_model(evidence: Evidence) -> list[Reason]:
     return [Reason("PC503", None, f"The conversation ran on {earlier} and now asks {evidence.route[1]}.")]
 
 
+@found_once
 def begins_a_setting(evidence: Evidence) -> bool:
     """Whether another setting is a program's, a user's or a new version's own, and this request is its first.
 
@@ -164,6 +171,7 @@ def begins_a_setting(evidence: Evidence) -> bool:
     return SETTING in comparison.divergence.causes
 
 
+@found_once
 def _first_of_setting(evidence: Evidence) -> list[Reason]:
     if evidence.comparison is None or not begins_a_setting(evidence):
         return []
@@ -201,6 +209,7 @@ def _named_by_divergence(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     return [Reason(code, None, missing if code == "PC602" else "") for code in codes]
 
 
+@found_once
 def _emptied(evidence: Evidence) -> list[Reason]:
     match = evidence.match
     if evidence.emptied_at is None or match is None or match.predecessor is None:
@@ -210,6 +219,7 @@ def _emptied(evidence: Evidence) -> list[Reason]:
     return [Reason("PC803", None, "The cache was emptied since the prefix was last used.", on_demand=True)]
 
 
+@found_once
 def _sent_elsewhere(evidence: Evidence) -> list[Reason]:
     match = evidence.match
     if match is None or match.predecessor is None or match.predecessor.upstream == evidence.route[0]:
@@ -239,6 +249,7 @@ def _is_gone(evidence: Evidence) -> bool:
     return evidence.idle_s is not None and evidence.idle_s > evidence.kept_s
 
 
+@found_once
 def _expired(evidence: Evidence) -> list[Reason]:
     idle, lifetime = evidence.idle_s, evidence.kept_s
     if idle is None:
@@ -246,13 +257,12 @@ def _expired(evidence: Evidence) -> list[Reason]:
     if _is_gone(evidence):
         summary = f"Last used {idle:.0f} s ago; the cache keeps entries for {lifetime:.0f} s."
         return [Reason("PC802", None, summary)]
-    if evidence.rules.marked_only and readable_segments(evidence) < readable_segments(
-        evidence, at_any_age=True
-    ):
+    if evidence.rules.marked_only and readable_segments(evidence) < readable_at_any_age(evidence):
         return [Reason("PC802", None, f"Last used {idle:.0f} s ago; its breakpoint keeps it for less.")]
     return []
 
 
+@found_once
 def _unanswered_leader(evidence: Evidence) -> list[Reason]:
     if evidence.match is None or not evidence.match.pending:
         return []

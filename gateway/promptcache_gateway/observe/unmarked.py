@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import kept_thoughts, marks_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class UnmarkedHistory:
         return f"All that is marked was read; the history behind {self.path} carries no breakpoint."
 
 
+@found_once
 def unmarked_history(evidence: Evidence) -> UnmarkedHistory | None:
     """The history that came before and that no breakpoint covers; None where nothing of the kind is known."""
     comparison, rules = evidence.comparison, evidence.rules
@@ -71,6 +73,7 @@ def worth_marking(evidence: Evidence, ruler: Ruler, cached: int | None) -> Unmar
     return found
 
 
+@found_once
 def codes_beside_text(evidence: Evidence) -> tuple[str, ...]:
     """The SDK's causes but for unmarked history: it goes by characters, and `worth_marking` by tokens."""
     comparison, rules = evidence.comparison, evidence.rules

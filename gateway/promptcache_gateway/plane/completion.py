@@ -200,6 +200,7 @@ class CompletionEndpoint:
             log_failure(f"request {call.id}", error)
             await _fail(flight, internal_error(call.id), watch, send)
         finally:
+            flight.finish()
             if isinstance(flight.reply, WholeReply) and flight.reply.hold is not None:
                 flight.reply.hold.end()
 
@@ -210,8 +211,10 @@ def _is_small(call: Call) -> bool:
 
 
 async def _ended(flight: Flight, status: int) -> dict[str, Any]:
-    """The summary of a flight that has ended."""
-    return flight.end(status) if _is_small(flight.call) else await asyncio.to_thread(flight.end, status)
+    """The summary of a flight that has ended. A large one is finished, too, while a thread is at it."""
+    if _is_small(flight.call):
+        return flight.end(status)
+    return await asyncio.to_thread(flight.end, status, whole=True)
 
 
 def _answered(flight: Flight, question: Question, route: tuple[Hop, ...]) -> WholeReply | StreamReply:
@@ -232,6 +235,7 @@ async def _answer_whole(flight: Flight, reply: WholeReply, watch: HangUpWatch, s
     body = into_body(reply.body, summary) if flight.call.want_body else reply.body
     flight.started = True
     await send_whole(send, reply.status, [*reply.headers, *as_headers(summary)], body)
+    flight.finish()  # before anything else is waited for: who has the answer may ask for its record
     if reply.hold is not None:
         await watch.taken()  # until then it is held for the caller
 
@@ -257,6 +261,7 @@ async def _answer_stream(
         return
     last = as_comment(summary) if reply.events else b""
     await send({"type": "http.response.body", "body": last, "more_body": False})
+    flight.finish()
 
 
 async def _cut(flight: Flight, code: str | None, watch: HangUpWatch, send: Send) -> None:

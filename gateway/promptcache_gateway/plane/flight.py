@@ -1,6 +1,7 @@
 """One exchange under way: its clock, its observation, and how it ends.
 
-Whatever happens to a request, its observation is closed exactly once, with what was known by then.
+Whatever happens to a request, its observation is closed exactly once, with what was known by then: what its
+answer says is found out before that is sent, and all else, which nobody waits for, after it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Outcome
+from promptcache_gateway.failures import log_failure
 from promptcache_gateway.mutations import MUTATIONS, Mutator
 from promptcache_gateway.mutations.standing import standing_changes
 from promptcache_gateway.plane import hangup
@@ -23,6 +25,7 @@ from promptcache_gateway.upstreams.base import WholeReply
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call, Change, Question
     from promptcache_gateway.observe import Observer, RequestRecord
+    from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.upstreams.base import Inbound, StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Line
 
@@ -41,7 +44,7 @@ class Flight:
         received: the call as the caller sent it.
         reply: the upstream's reply once there is one.
         started: whether status and headers have been sent.
-        record: what was recorded, once it has ended.
+        record: what was recorded, once it is finished.
         tokens: what the request has used, prompt and answer together, as far as the upstream told or, of one
             that is metered, by an estimate.
         changes: what of it was changed for the upstream that was asked last.
@@ -84,7 +87,8 @@ class Flight:
         self._observer = observer
         self._begun = time.perf_counter()
         self._observation = observer.open(call)
-        self._ended = False
+        self._has_ended = False
+        self._unfinished: Ended | None = None
 
     @property
     def streams_events(self) -> bool:
@@ -131,21 +135,41 @@ class Flight:
         diagnosis = self._observer.preview(self._observation, engine)
         return self._shown(preview_summary(self.call.id, self._observation.template, diagnosis, engine))
 
-    def end(self, status: int, error: str | None = None) -> dict[str, Any]:
-        """Close the observation; a second call changes nothing and says only the request's id.
+    def end(self, status: int, error: str | None = None, *, whole: bool = False) -> dict[str, Any]:
+        """Conclude the observation: what the answer says, which waits for nothing else.
+
+        `finish` does the rest, and must be called. A second call of this one says only the request's id.
 
         Args:
             status: the HTTP status the caller got, which a reply's error in a stream still changes.
             error: what ended it, where that is not the reply's own error.
+            whole: finish it, too.
         """
-        if self._ended:
+        if self._has_ended:
             return {"request_id": self.call.id}
-        self._ended = True
-        record = self._observer.close(self._observation, self._outcome(status, error))
+        self._has_ended = True
+        ended = self._observer.conclude(self._observation, self._outcome(status, error))
+        if whole:
+            self._finish(ended)
+        else:
+            self._unfinished = ended
+        return self._shown(final_summary(ended))
+
+    def finish(self) -> None:
+        """Record what has ended, as soon as its answer has been sent; a second call changes nothing."""
+        ended, self._unfinished = self._unfinished, None
+        if ended is not None:
+            self._finish(ended)
+
+    def _finish(self, ended: Ended) -> None:
+        try:
+            record = self._observer.finish(ended)
+        except Exception as error:  # noqa: BLE001 - the answer is out, and the next one's turn has come
+            log_failure(f"request {self.call.id}", error)
+            return
         self.record = record
         told = (record.prompt_tokens or 0) + (record.output_tokens or 0)
         self.tokens = told if record.estimated_tokens is None else record.estimated_tokens
-        return self._shown(final_summary(record))
 
     def _shown(self, summary: dict[str, Any]) -> dict[str, Any]:
         shown = summary if self._admin else without_isolation(summary)

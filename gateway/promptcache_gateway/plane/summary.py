@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptcache_gateway.exchange import EngineFacts
-    from promptcache_gateway.observe import Diagnosis, RequestRecord
+    from promptcache_gateway.observe import Diagnosis
+    from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.upstreams.base import RawHeaders
 
 _HEADER_FIELDS = (
@@ -50,9 +51,9 @@ def preview_summary(
     return _summary(request_id, template, cached, prompt, diagnosis)
 
 
-def final_summary(record: RequestRecord) -> dict[str, Any]:
+def final_summary(ended: Ended) -> dict[str, Any]:
     """What is known at the end."""
-    return _summary(record.id, record.template, record.cached_tokens, record.prompt_tokens, record.diagnosis)
+    return _summary(ended.id, ended.template, ended.cached_tokens, ended.prompt_tokens, ended.diagnosis)
 
 
 def without_isolation(summary: dict[str, Any]) -> dict[str, Any]:

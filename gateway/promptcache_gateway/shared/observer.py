@@ -22,8 +22,9 @@ from promptcache_gateway.shared.frames import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from promptcache_gateway.exchange import Call, EngineFacts, Outcome
+    from promptcache_gateway.exchange import Call, EngineFacts
     from promptcache_gateway.observe import Diagnosis
+    from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.observe.money import Money
     from promptcache_gateway.observe.observation import Observation, Sight
     from promptcache_gateway.observe.record import RequestRecord
@@ -102,7 +103,7 @@ class PeerObserver(Observer):
         self.lost = 0
         super().__init__(upstreams, None, listeners=(self._ship, *listeners), money=money)
         # What its peers have to tell of an earlier answer should be there when the next request is looked at.
-        self._arrivals = Arrivals(self._look, self._prepare, moment_s=_MOMENT_S)
+        self._arrivals = Arrivals(self._look, self._prepare, self._note_end, moment_s=_MOMENT_S)
 
     def welcome(self, known: Known) -> None:
         """Know what was learned before."""
@@ -172,9 +173,9 @@ class PeerObserver(Observer):
         for template in self._templates.take_learned():
             self._tell(Kind.LEARNED, template)
 
-    def _settle(self, observation: Observation, outcome: Outcome) -> None:
-        super()._settle(observation, outcome)
-        entry = observation.sight.entry
+    def _settle(self, ended: Ended) -> None:
+        super()._settle(ended)
+        entry = ended.observation.sight.entry
         if entry is not None:
             self._tell(Kind.SETTLED, _end_of(entry))
 

@@ -49,6 +49,7 @@ def play(bodies: Iterable[dict[str, Any]], rules: dict[str, Any]) -> Played:
         usage = provider.serve(sent.json, sent.call.received_at)
         sent.flight.reply = WholeReply(200, [], b"", usage)
         sent.flight.end(200)
+        sent.flight.finish()
         assert sent.flight.record is not None
         records.append(sent.flight.record)
     return Played(records)

@@ -1,0 +1,311 @@
+"""What is known of a prompt's places before the whole has been counted: all that a count need not be had for.
+
+A place is bounded by prefixes whose length is known, by other requests with the same beginning, by the text
+itself, and, once that is known, by the length of the whole (`ruler`). Everything but the last is found out
+here, once for each place, so that with the upstream's count little more than arithmetic remains.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.extents import ANY, OPENING_TOKENS, Extent, exactly
+from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
+from promptcache_gateway.observe.prompt import pieces_of
+from promptcache_gateway.observe.tape import Tape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.row import Entry
+
+_CLOSING_TOKENS = 3.0  # of the answer's opening, as a rule
+_SOME_SHARE = 0.7  # of the tokens, up to which the whole says little of a stretch: the rest may be dense
+_MOST_SHARE = 0.9  # and from which it says nearly all
+_ALIKE = 0.9  # of another model's count, where the two count such text alike
+_LEAST_ALIKE = 0.5  # of its tokens to a byte: a model with fewer counts otherwise
+_LONG_BYTES = 65_536  # of a stretch of this length it is not worth the time to look at it
+
+Bounds = tuple[float, float]
+"""At least and at most so many tokens."""
+
+
+class Bearing:
+    """One place. What its length in tokens is follows from a count of the whole.
+
+    Attributes:
+        settled: its bounds, where no count changes them; else None.
+        near: what the nearest places in front of it and behind say, which are known.
+        rest: bounds of what stands behind it, to be taken from the whole; None: nothing can be.
+        others: what other requests and the text itself say.
+        missing: tokens up to where an earlier request to another model ended, at most.
+        known: tokens before the nearest place in front of it of which they are known.
+        usual: tokens from there on, by what such text has as a rule; None: nobody has asked yet.
+        share: the share that these are of all that is not known, by the same.
+        trust: how much of a stretch of that share the whole says.
+    """
+
+    __slots__ = ("known", "missing", "near", "others", "rest", "settled", "share", "trust", "usual")
+
+    def __init__(self) -> None:
+        self.settled: Bounds | None = None
+        self.near: Bounds = (0.0, math.inf)
+        self.rest: Bounds | None = None
+        self.others: tuple[Bounds, ...] = ()
+        self.missing = 0.0
+        self.known, self.share, self.trust = 0.0, 0.0, 0.0
+        self.usual: float | None = None
+
+    def bounds(self, total: int, least_otherwise: float) -> Bounds:
+        """Tokens before it, of a whole of so many; `Bearings.least_otherwise` is what another model says."""
+        if self.settled is not None:
+            return self.settled
+        least, most = self.near
+        if self.rest is not None:
+            few, many = self.rest
+            least, most = _within(least, most, max(0.0, total - many), max(0.0, total - few))
+            if most - least <= OPENING_TOKENS:
+                return least, most
+        for few, many in self.others:
+            least, most = _within(least, most, few, many)
+            if most - least <= OPENING_TOKENS:
+                return least, most
+        if least_otherwise:
+            return _within(least, most, max(0.0, least_otherwise - self.missing), math.inf)
+        return least, most
+
+
+class Bearings:
+    """All places of one request's prompt.
+
+    Args:
+        evidence: the request and what it was compared with; it has a prompt.
+        known: a place in bytes whose length in tokens is known besides, or None.
+
+    Attributes:
+        counts: the counts of earlier requests that this rests on: some may not be known yet.
+    """
+
+    def __init__(self, evidence: Evidence, known: tuple[int, int] | None = None) -> None:
+        assert evidence.prompt is not None
+        self.counts = _counts(evidence)
+        self._prompt = evidence.prompt
+        self._tape = Tape(evidence.prompt)
+        self._whole = is_whole(evidence.prompt)
+        self._edited = is_edited_by_provider(evidence.prompt)
+        self._model = evidence.route[1]
+        self._match = evidence.match
+        self._comparison = evidence.comparison
+        self._places: dict[int, Bearing] = {}
+        self._stretches: dict[tuple[int, int, int], tuple[float, float, float]] = {}
+        self._behind: dict[int, float] = {}
+        self._marks = [] if known is None else [(known[0], exactly(known[1]))]
+        if evidence.match is not None and self._whole:
+            offsets = evidence.prompt.offsets
+            self._marks += [(offsets[depth], extent) for depth, extent in evidence.match.lengths if depth]
+            if known is not None:  # those of history come in order
+                self._marks.sort(key=_place_of)
+
+    def of(self, place: int) -> Bearing:
+        """The bearing of a place, which is given in bytes."""
+        found = self._places.get(place)
+        if found is None:
+            found = self._places[place] = self._take(place)
+        return found
+
+    def guesses(self, bearing: Bearing, place: int, total: int) -> tuple[float, float]:
+        """What may be charged up to a place, and its share of the whole."""
+        usual = bearing.usual
+        if usual is None:
+            usual = self._weigh(bearing, place)
+        known, left = bearing.known, total - bearing.known
+        charged = charge(usual, bearing.share, bearing.trust, left)
+        return known + charged, known + bearing.share * left
+
+    def stretch(self, start: int, end: int, place: int) -> tuple[float, float, float]:
+        """Of what lies between two places, and of a third: as a `Bearing` has ``usual, share, trust``."""
+        found = self._stretches.get((start, end, place))
+        if found is None:
+            usual = self._usual(end) - self._usual(start)
+            share = usual / max(self._usuals[-1] + _CLOSING_TOKENS - self._usual(place), 1.0)
+            found = self._stretches[start, end, place] = (usual, share, _trust(share))
+        return found
+
+    def least_behind(self, place: int) -> float:
+        """Tokens behind a place, at least."""
+        found = self._behind.get(place)
+        if found is None:
+            found = self._behind[place] = self._tape.between(place).least
+        return found
+
+    def least_otherwise(self, total: int) -> float:
+        """Tokens up to where an earlier request to another model ended that all of this one goes on from, at
+        least; 0 where there is none, or most of this request is new."""
+        end, tokens = self._counted_otherwise
+        if not end:
+            return 0.0
+        share = (total / self._prompt.total_bytes) / (tokens / end)
+        return _ALIKE * min(share, 1.0) * tokens if share >= _LEAST_ALIKE else 0.0
+
+    def _take(self, place: int) -> Bearing:
+        bearing = Bearing()
+        counted = self._counted(place)
+        if counted is not None:
+            bearing.settled = (counted.least, counted.most)
+            return bearing
+        least, most = 0.0, math.inf
+        for extent in self._nearest(place):
+            least, most = _within(least, most, extent.least, extent.most)
+            if most - least <= OPENING_TOKENS:
+                bearing.settled = (least, most)
+                return bearing
+        bearing.near = (least, most)
+        behind = self._prompt.total_bytes - place
+        if self._whole and behind <= _LONG_BYTES:
+            rest = self._tape.between(place)
+            bearing.rest = (rest.least, rest.most)
+        bearing.others = tuple(self._others(place, behind))
+        end = self._counted_otherwise[0]
+        if end:
+            bearing.missing = self._between(place, end).most if place < end else 0.0
+        return bearing
+
+    def _weigh(self, bearing: Bearing, place: int) -> float:
+        at, tokens = 0, 0.0
+        for mark, extent in self._marks:
+            if mark > place:
+                break
+            if extent.agrees:
+                at, tokens = mark, (extent.least + extent.most) / 2
+        bearing.known = tokens
+        usual, bearing.share, bearing.trust = self.stretch(at, place, at)
+        bearing.usual = usual
+        return usual
+
+    def _counted(self, place: int) -> Extent | None:
+        """The count of an earlier request that ended at this very place."""
+        for peer, shared, tokens in self._peers:
+            prompt = peer.prompt
+            if tokens is None or place != prompt.offsets[-1] or place > shared or not is_whole(prompt):
+                continue
+            return exactly(tokens)
+        marks = self._marks
+        start, end = (find(marks, place, key=_place_of) for find in (bisect_left, bisect_right))
+        return next((extent for _, extent in marks[start:end] if extent.least == extent.most), None)
+
+    def _nearest(self, place: int) -> Iterator[Extent]:
+        """What the nearest known places say."""
+        behind = bisect_right(self._marks, place, key=_place_of)
+        if behind:
+            at, extent = self._marks[behind - 1]
+            yield extent + self._between(at, place)
+        if behind < len(self._marks):
+            at, extent = self._marks[behind]
+            yield extent - self._between(place, at)
+
+    def _others(self, place: int, behind: int) -> Iterator[Bounds]:
+        """What others that begin alike say, and the text itself."""
+        for peer, shared, tokens in self._peers:
+            # A long rest says little.
+            shorter = peer.prompt.total_bytes - place <= min(behind // 2, _LONG_BYTES)
+            if tokens is not None and place <= shared and shorter and is_whole(peer.prompt):
+                found = exactly(tokens) - Tape(peer.prompt).between(place)
+                yield found.least, found.most
+        if not self._edited:
+            yield self._between(0, place).least, ANY.most
+
+    def _between(self, start: int, end: int) -> Extent:
+        return self._tape.between(start, end) if end - start <= _LONG_BYTES else ANY
+
+    @cached_property
+    def _counted_otherwise(self) -> tuple[int, int]:
+        """Where an earlier request to another model ended that all of this one goes on from, and its tokens;
+        0 where there is none, or most of this request is new."""
+        best = None if self._match is None else self._match.predecessor
+        tokens = self.counts[0]
+        if best is None or self._comparison is None or best.model == self._model or not tokens:
+            return 0, 0
+        end = best.prompt.offsets[-1]
+        whole = self._whole and is_whole(best.prompt) and end <= self._comparison.shared_bytes
+        return (end, tokens) if whole and 2 * end >= self._prompt.total_bytes and not self._edited else (0, 0)
+
+    @cached_property
+    def _peers(self) -> tuple[tuple[Entry, int, int | None], ...]:
+        """Requests of the same model with the bytes that they share with this one at its beginning, and their
+        counts."""
+        if self._match is None or self._comparison is None:
+            return ()
+        living, best, found = self._match.living, self._match.predecessor, []
+        if living is not None and living is not best:
+            found.append((living, self._prompt.offsets[self._match.living_segments], self.counts[1]))
+        if best is not None and best.model == self._model:
+            found.append((best, self._comparison.shared_bytes, self.counts[0]))
+        return tuple(found)
+
+    @cached_property
+    def _usuals(self) -> tuple[float, ...]:
+        """Tokens before each segment, by what such texts have as a rule."""
+        return (0.0, *accumulate([piece.usual for piece in pieces_of(self._prompt)]))
+
+    def _usual(self, place: int) -> float:
+        index = bisect_right(self._prompt.offsets, place) - 1
+        if index >= len(self._prompt.segments):
+            return self._usuals[-1]
+        inside = place - self._prompt.offsets[index]
+        if not inside:
+            return self._usuals[index]
+        part = pieces_of(self._prompt)[index].usual_until(inside)
+        return min(self._usuals[index] + part, self._usuals[index + 1])
+
+
+def bearings_of(evidence: Evidence, known: tuple[int, int] | None = None) -> Bearings:
+    """The bearings of a request, taken anew where an earlier one has been counted since."""
+    if known is not None:
+        return Bearings(evidence, known)
+    found: Bearings | None = evidence.found.get(Bearings)
+    if found is None or found.counts != _counts(evidence):
+        found = evidence.found[Bearings] = Bearings(evidence)
+    return found
+
+
+def charge(usual: float, share: float, trust: float, left: float) -> float:
+    """Tokens of a stretch that may be charged, where so many are left for it and what stands behind it.
+
+    As many as that kind of text has as a rule, and no more than its share of what is left; where it is nearly
+    all that is left, its share.
+    """
+    shared = min(share, 1.0) * max(left, 0.0)
+    return min(shared, trust * shared + (1.0 - trust) * usual)
+
+
+def _counts(evidence: Evidence) -> tuple[int | None, int | None]:
+    """Tokens of the predecessor and of what is known to be alive, as far as they have been counted."""
+    match = evidence.match
+    if match is None:
+        return None, None
+    best, living = match.predecessor, match.living
+    return (
+        None if best is None else best.prompt_tokens,
+        None if living is None else living.prompt_tokens,
+    )
+
+
+def _within(least: float, most: float, few: float, many: float) -> Bounds:
+    """`Extent.within` of plain bounds."""
+    low, high = max(least, few), min(most, many)
+    if low <= high:
+        return low, high
+    return min(least, few), max(most, many)
+
+
+def _trust(share: float) -> float:
+    return min(max((share - _SOME_SHARE) / (_MOST_SHARE - _SOME_SHARE), 0.0), 1.0)
+
+
+def _place_of(mark: tuple[int, Extent]) -> int:
+    return mark[0]
