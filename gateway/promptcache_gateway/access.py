@@ -11,6 +11,7 @@ import binascii
 import hmac
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.known_headers import KnownHeaders, once
 from promptcache_gateway.tenancy.caller import ANYONE, OPERATOR
 
 if TYPE_CHECKING:
@@ -59,8 +60,14 @@ class Access:
 
 
 def without_credentials(headers: RawHeaders) -> RawHeaders:
-    """The headers without those that carry a key."""
-    return [header for header in headers if header[0] not in CREDENTIAL_HEADERS]
+    """The headers without those that carry a key. What they say of a length may be an earlier request's."""
+    return once(headers, without_credentials, _without_credentials)
+
+
+def _without_credentials(headers: RawHeaders) -> RawHeaders:
+    bare = KnownHeaders([header for header in headers if header[0] not in CREDENTIAL_HEADERS])
+    bare.found = {}
+    return bare
 
 
 def _credentials(name: bytes, value: bytes) -> list[bytes]:

@@ -77,8 +77,9 @@ class AnswerCycle(RequestResponseCycle):
         names, values = zip(*told) if told else ((), ())  # noqa: B905 - they are pairs
         if not all(map(_is_plain, names)) or not is_text(b"".join(values)):
             return False
-        lines = b"".join([b"%b: %b\r\n" % header for header in told])
-        self._write(b"%b%bcontent-length: %d\r\n\r\n" % (STATUS_LINE[status], lines, len(body)), body)
+        lines = b"\r\n".join(map(b": ".join, told))
+        end = b"\r\n" if told else b""
+        self._write(b"%b%b%bcontent-length: %d\r\n\r\n" % (STATUS_LINE[status], lines, end, len(body)), body)
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = self.chunked_encoding = False
         self.message_event.set()

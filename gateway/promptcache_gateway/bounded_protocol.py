@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from promptcache_gateway.answer_cycle import AnswerCycle
 from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import header_too_large, invalid_request, too_slow
+from promptcache_gateway.known_headers import LastHeaders
 from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.unsent import unsent_bytes
 
@@ -49,6 +50,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """
 
     cycle: AnswerCycle
+    _last_headers: LastHeaders
     max_header_bytes = 64 * 1024
     head_timeout_s = 0.0
     body_timeout_s = 0.0
@@ -70,6 +72,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has connected; a request is expected."""
         self._since = self.loop.time()
+        self._last_headers = LastHeaders()
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
@@ -151,6 +154,7 @@ class BoundedProtocol(HttpToolsProtocol):
         url = self.url
         places = _places(url) if len(url) <= _REMEMBERED else _places.__wrapped__(url)
         scope["path"], scope["raw_path"], scope["query_string"] = places
+        scope["headers"] = self._last_headers.of(self.headers)
         self.cycle = AnswerCycle(
             scope,
             self.transport,

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from promptcache_gateway.errors import ApiError, forbidden
+from promptcache_gateway.known_headers import once
 from promptcache_gateway.settings import is_loopback
 
 if TYPE_CHECKING:
     from starlette.types import Scope
 
+    from promptcache_gateway.known_headers import RawHeaders
     from promptcache_gateway.settings import Settings
 
 _ADMIN = ("/promptcache/", "/metrics")
@@ -36,9 +38,20 @@ class Origins:
 
     def refusal(self, scope: Scope) -> ApiError | None:
         """The 403 for a request that was not meant for us, or None."""
-        told = dict(scope["headers"]).get  # of several the last
+        headers = scope["headers"]
+        return None if once(headers, self, self._is_plain) else self._judge(scope, headers)
+
+    def _is_plain(self, headers: RawHeaders) -> bool:
+        """Whether it is no browser that sends them, and calls us by a name of ours."""
+        told = dict(headers)
+        if told.get(b"origin") or told.get(b"sec-fetch-site"):
+            return False
+        return not self._checks_hosts or self._answers_to(told.get(b"host", b""))
+
+    def _judge(self, scope: Scope, headers: RawHeaders) -> ApiError | None:
+        told = dict(headers).get  # of several the last
         host, origin, site = told(b"host", b""), told(b"origin", b""), told(b"sec-fetch-site", b"")
-        if self._checks_hosts and host not in self._known and not self._answers_to(host):
+        if self._checks_hosts and not self._answers_to(host):
             return forbidden(
                 f"This gateway does not answer to the host name {_shown(host)}. {_REMEDY}", "host_not_allowed"
             )
@@ -51,6 +64,8 @@ class Origins:
 
     def _answers_to(self, host: bytes) -> bool:
         """Whether ``host`` (with a port or without) is a name of ours; one that is, is remembered."""
+        if host in self._known:
+            return True
         name = _name(host.decode("latin-1"))
         if host and not is_loopback(name) and name not in self._allowed:
             return False

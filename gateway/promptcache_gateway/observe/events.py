@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from promptcache.quick_values import quick
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 Kind = Literal["request", "template", "alert"]
+Told = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+"""What an event tells, or what makes that when it is read."""
 
 
 @quick
@@ -25,12 +25,12 @@ Kind = Literal["request", "template", "alert"]
 class Event:
     """One event: its number (ascending from 1), its kind, and what it tells.
 
-    ``told`` is that or what makes it: most events are read by nobody.
+    ``told`` is that or what makes it.
     """
 
     number: int
     kind: Kind
-    told: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+    told: Told
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -46,7 +46,8 @@ class EventRing:
     """
 
     def __init__(self, capacity: int = 1_000) -> None:
-        self._events: deque[Event] = deque(maxlen=capacity)
+        # What an `Event` is made of, which is made when somebody reads it: most are read by nobody.
+        self._events: deque[tuple[int, Kind, Told]] = deque(maxlen=capacity)
         self._last = 0
         self._lock = Lock()
         self._waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
@@ -57,36 +58,33 @@ class EventRing:
         """The number of the newest event, 0 before the first."""
         return self._last
 
-    def publish(
-        self, kind: Kind, data: Mapping[str, Any] | Callable[[], Mapping[str, Any]], *, heard: bool = False
-    ) -> Event:
+    def publish(self, kind: Kind, data: Told, *, heard: bool = False) -> None:
         """Add an event and wake whoever waits; ``data`` may be a function that makes it when it is read.
 
         ``heard``: it happened at another process.
         """
         with self._lock:
-            self._last += 1
-            event = Event(self._last, kind, data)
-            self._events.append(event)
+            number = self._last = self._last + 1
+            self._events.append((number, kind, data))
             waiters = tuple(self._waiters) if self._waiters else ()
         for loop, waiter in waiters:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(waiter.set)
-        if not heard:
+        if self.listeners and not heard:
+            event = Event(number, kind, data)
             for told in self.listeners:
                 told(event)
-        return event
 
     def forget(self, tenant: str) -> None:
         """Forget the events that tell of a tenant's requests."""
         with self._lock:
-            kept = [event for event in self._events if event.data.get("tenant") != tenant]
+            kept = [one for one in self._events if Event(*one).data.get("tenant") != tenant]
             self._events = deque(kept, maxlen=self._events.maxlen)
 
     def since(self, number: int) -> list[Event]:
         """Events after ``number``, oldest first, as far as they are still remembered."""
         with self._lock:
-            return [event for event in self._events if event.number > number]
+            return [Event(*one) for one in self._events if one[0] > number]
 
     async def wait(self, number: int, timeout_s: float) -> bool:
         """Wait for an event after ``number``; False when none came in ``timeout_s`` seconds."""

@@ -114,7 +114,7 @@ class Journal:
             self.keep(template)
         self.store.record(record)
         self.events.publish("request", record.told)
-        self.events.publish("template", {"name": record.template, "tenant": record.tenant})
+        self.events.publish("template", record.names)
         self.alerts.watch(record)
         for watch in self.watchers:
             watch(record)

@@ -104,6 +104,10 @@ class RequestRecord:
         """Whether it ended in an error, be it in the middle of a stream that had begun well."""
         return self.status >= 400 or self.error is not None
 
+    def names(self) -> dict[str, str]:
+        """Whose template it is of, as a listener to changes of templates is told."""
+        return {"name": self.template, "tenant": self.tenant}
+
     def told(self) -> dict[str, Any]:
         """The record as JSON without any text of a prompt."""
         return self.to_dict(excerpts=False)

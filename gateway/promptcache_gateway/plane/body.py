@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import orjson
 
 from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
+from promptcache_gateway.known_headers import once
 from promptcache_gateway.under_way import UnderWay
 from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE, MAX_VALUES, holds_too_many, weight
 from promptcache_gateway.upstreams.whole_bodies import inflated
@@ -60,11 +61,15 @@ async def read_body(headers: RawHeaders, receive: Receive, limit: int, portion: 
         body = await _received(receive, limit, portion)
     else:
         _take(body, limit, portion)
-    encodings = [value for name, value in headers if name == b"content-encoding"]
+    encodings = once(headers, _encodings, _encodings)
     plain = body if not encodings else _decoded(body, encodings, limit)
     if len(plain) > FREE:
         portion.take(max(0, weight(plain) - portion.size))
     return plain
+
+
+def _encodings(headers: RawHeaders) -> list[bytes]:
+    return [value for name, value in headers if name == b"content-encoding"]
 
 
 def _announced(size: int, limit: int, portion: Portion) -> None:

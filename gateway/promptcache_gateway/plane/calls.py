@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.errors import invalid_request
 from promptcache_gateway.exchange import Call, Change
+from promptcache_gateway.known_headers import once
 from promptcache_gateway.upstreams.splice import has_member, remove_from_each
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def make_call(
     stream = payload.get("stream")
     if stream is not None and not isinstance(stream, bool):
         raise invalid_request("Invalid value for 'stream': expected true or false.", "stream", "invalid_type")
-    own, trace = _of_ours(headers)
+    own, trace = once(headers, _of_ours, _of_ours)
     template = _template_name(own, payload) if own or _METADATA in payload else None
     changes: tuple[Change, ...] = ()
     if _METADATA in payload and _may_name_template(body, payload):

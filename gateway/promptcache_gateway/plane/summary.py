@@ -69,11 +69,16 @@ def without_isolation(summary: dict[str, Any]) -> dict[str, Any]:
 
 def as_headers(summary: Mapping[str, Any]) -> RawHeaders:
     """The summary's head as ``x-promptcache-*`` headers, in printable ASCII."""
-    return [
-        (_NAMES[field], b"%d" % value if type(value) is int else _header_value(value))
-        for field, value in summary.items()  # what is not known is not in it
-        if field in _NAMES
-    ]
+    headers = []
+    for field, value in summary.items():  # what is not known is not in it
+        name = _NAMES.get(field)
+        if name is None:
+            continue
+        if type(value) is str and value.isascii() and value.isprintable():
+            headers.append((name, value[:_MAX_HEADER_VALUE].encode()))
+        else:
+            headers.append((name, b"%d" % value if type(value) is int else _header_value(value)))
+    return headers
 
 
 def as_comment(summary: Mapping[str, Any]) -> bytes:
@@ -95,8 +100,6 @@ def into_body(body: bytes, summary: Mapping[str, Any]) -> bytes:
 
 
 def _header_value(value: object) -> bytes:
-    if type(value) is str and len(value) <= _MAX_HEADER_VALUE and value.isascii() and value.isprintable():
-        return value.encode("ascii")
     shown = ", ".join(value) if isinstance(value, list) else value
     text = str(shown).replace("\N{HORIZONTAL ELLIPSIS}", "...")
     if text.isascii() and text.isprintable():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from promptcache_gateway.known_headers import once
 from promptcache_gateway.upstreams.headers import to_anthropic
 from promptcache_gateway.upstreams.http_server import HttpServer
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.exchange import Call, Dialect, EngineFacts
     from promptcache_gateway.settings import UpstreamSettings
-    from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
+    from promptcache_gateway.upstreams.base import Inbound, RawHeaders, StreamReply, WholeReply
 
 
 class AnthropicUpstream:
@@ -42,8 +43,7 @@ class AnthropicUpstream:
 
     async def send(self, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
         """Forward the call; raises `ApiError` when no answer comes back."""
-        headers = self._headers(inbound)
-        response = await self._server.request("POST", call.path, inbound.query, headers, call.body)
+        response = await self._server.exchange(self._opening(call.path, inbound), call.body)
         return await self._server.reply(response, call, inbound.answers)
 
     async def count_prompt(self, call: Call, inbound: Inbound) -> WholeReply:
@@ -69,6 +69,13 @@ class AnthropicUpstream:
     def health(self) -> Mapping[str, Any]:
         """What the last call met: ``ok`` is null until there was one. The server is not asked."""
         return self._server.health()
+
+    def _opening(self, path: str, inbound: Inbound) -> bytes:
+        def opening(headers: RawHeaders) -> bytes:
+            sent = to_anthropic(headers, self._settings.api_key)
+            return self._server.opening("POST", path, inbound.query, sent)
+
+        return opening(inbound.headers) if inbound.query else once(inbound.headers, (self, path), opening)
 
     def _headers(self, inbound: Inbound) -> dict[str, str]:
         return to_anthropic(inbound.headers, self._settings.api_key)

@@ -6,10 +6,10 @@ the connection stops reading, so that a caller who does not read fills nobody's 
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import AsyncIterator
 
     from promptcache_gateway.upstreams.base import RawHeaders
@@ -37,6 +37,10 @@ class Wire(Protocol):
 class HttpAnswer:
     """One answer on one connection.
 
+    Args:
+        connection: by which it comes.
+        loop: where it is waited for.
+
     Attributes:
         status: HTTP status, 0 until the head has come.
         headers: as received, names in lower case.
@@ -48,6 +52,7 @@ class HttpAnswer:
         "_buffered",
         "_connection",
         "_error",
+        "_loop",
         "_pieces",
         "_waiter",
         "complete",
@@ -56,12 +61,13 @@ class HttpAnswer:
         "status",
     )
 
-    def __init__(self, connection: Wire) -> None:
+    def __init__(self, connection: Wire, loop: asyncio.AbstractEventLoop) -> None:
         self.status = 0
         self.headers: RawHeaders = []
         self.complete = False
         self.paused = False
         self._connection = connection
+        self._loop = loop
         self._pieces: list[bytes] = []
         self._buffered = 0
         self._error: OSError | None = None
@@ -134,7 +140,7 @@ class HttpAnswer:
     async def _more(self) -> None:
         if self._error is not None:
             raise self._error
-        self._waiter = asyncio.get_running_loop().create_future()
+        self._waiter = self._loop.create_future()
         try:
             await self._waiter
         finally:
@@ -143,9 +149,8 @@ class HttpAnswer:
     # --- the connection's side ---
 
     def begin(self, status: int, headers: RawHeaders) -> None:
-        """The head has come."""
+        """The head has come. Here as below: whoever waits hears of it by `wake`."""
         self.status, self.headers = status, headers
-        self._wake()
 
     def put(self, piece: bytes) -> None:
         """A piece of the body has come."""
@@ -154,20 +159,20 @@ class HttpAnswer:
         if self._buffered > _HIGH_WATER and not self.paused:
             self.paused = True
             self._connection.pause()
-        self._wake()
 
     def end(self) -> None:
         """The body is complete; the connection reads on, for its next request."""
         self.complete = True
-        self._read_on()
-        self._wake()
+        if self.paused:
+            self._read_on()
 
     def fail(self, error: OSError) -> None:
         """Nothing more will come."""
         self._error = error
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Have the reader look at what has come: once for all that came together."""
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)

@@ -77,7 +77,7 @@ class HttpConnection(asyncio.Protocol):
 
     def send(self, head: bytes, body: bytes | None) -> HttpAnswer:
         """Send a request; its answer, of which nothing has come yet."""
-        answer = self._answer = HttpAnswer(self)
+        answer = self._answer = HttpAnswer(self, self._loop)
         self._heard = False
         self._unsent = 0
         if self._transport is None or self._transport.is_closing():
@@ -117,7 +117,8 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes from the network."""
-        if self._answer is None:
+        answer = self._answer
+        if answer is None:
             self.abort()  # nothing was asked
             return
         self._deadline = self._loop.time() + self._read_timeout_s
@@ -131,6 +132,7 @@ class HttpConnection(asyncio.Protocol):
             self.abort()
         elif self._in_head and self._head_bytes > _MAX_HEAD:
             self._fail(ConnectionResetError(_TOO_LARGE))
+        answer.wake()
 
     def connection_lost(self, error: Exception | None) -> None:
         """The server is gone; that completes a body whose length it did not announce."""
@@ -138,6 +140,7 @@ class HttpConnection(asyncio.Protocol):
         if answer is not None and self._until_close and error is None:
             self._answer = None
             answer.end()
+            answer.wake()
         self._fail(error if isinstance(error, OSError) else ConnectionResetError(_BROKEN_OFF))
         self._on_lost(self)
 

@@ -100,8 +100,12 @@ class HttpServer:
 
         ``harmless``: it changes nothing there, so that asking again is safe whatever has come of the answer.
         """
+        return await self.exchange(self.opening(method, path, query, headers), body, harmless=harmless)
+
+    async def exchange(self, opening: bytes, body: bytes | None, *, harmless: bool = False) -> HttpAnswer:
+        """The same for a request whose head begins with an `opening`."""
         assert self._pool is not None, "start() comes first"
-        head = self._head(method, self._target(path, query), headers, body)
+        head = opening + (b"\r\n" if body is None else b"content-length: %d\r\n\r\n" % len(body))
         try:
             answer = await self._pool.send(head, body)
         except TimeoutError as error:
@@ -211,19 +215,20 @@ class HttpServer:
             failure = self._no_answer(status, what, code, unanswered=harmless)
             raise NotGivenError(failure, noted(answer.status, [], b"", readable=False)) from error
 
-    def _head(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> bytes:
-        """The request's head. What would begin a line of its own, and so another header, is refused."""
-        lines = [f"{method} {target} HTTP/1.1", f"host: {self._host}"]
+    def opening(self, method: str, path: str, query: bytes, headers: dict[str, str]) -> bytes:
+        """The head of a request but for its length.
+
+        What would begin a line of its own, and so another header, is refused; raises `ApiError`.
+        """
+        lines = [f"{method} {self._target(path, query)} HTTP/1.1", f"host: {self._host}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        if body is not None:
-            lines.append(f"content-length: {len(body)}")
         head = "\r\n".join(lines)
         if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
             raise invalid_request("A header or the path holds a line break.", code="invalid_header")
         try:
-            return f"{head}\r\n\r\n".encode("latin-1")  # the caller's own bytes
+            return f"{head}\r\n".encode("latin-1")  # the caller's own bytes
         except UnicodeEncodeError:  # a configured key
-            return f"{head}\r\n\r\n".encode("utf-8", "surrogateescape")
+            return f"{head}\r\n".encode("utf-8", "surrogateescape")
 
     def _target(self, path: str, query: bytes) -> str:
         """Path and query as they stand in the request's first line."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from promptcache_gateway.errors import cannot_count
+from promptcache_gateway.known_headers import once
 from promptcache_gateway.upstreams.headers import to_upstream
 from promptcache_gateway.upstreams.http_server import HttpServer
 from promptcache_gateway.upstreams.splice import add_include_usage, set_cache_salt
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.exchange import Call, Dialect, EngineFacts
     from promptcache_gateway.settings import UpstreamSettings
-    from promptcache_gateway.upstreams.base import Inbound, StreamReply, WholeReply
+    from promptcache_gateway.upstreams.base import Inbound, RawHeaders, StreamReply, WholeReply
 
 _ASKS_FOR_USAGE = frozenset({"openai.chat", "openai.completions"})
 
@@ -54,9 +55,15 @@ class OpenAIUpstream:
             body, asked = (call.body, False) if spliced is None else (spliced, True)
         if self._settings.tenant_salt and call.dialect != "openai.embeddings":
             body = set_cache_salt(body, call.payload, tenant_salt(call.tenant))
-        headers = to_upstream(inbound.headers, self._settings.api_key)
-        response = await self._server.request("POST", call.path, inbound.query, headers, body)
+        response = await self._server.exchange(self._opening(call.path, inbound), body)
         return await self._server.reply(response, call, inbound.answers, withhold_usage=asked)
+
+    def _opening(self, path: str, inbound: Inbound) -> bytes:
+        def opening(headers: RawHeaders) -> bytes:
+            sent = to_upstream(headers, self._settings.api_key)
+            return self._server.opening("POST", path, inbound.query, sent)
+
+        return opening(inbound.headers) if inbound.query else once(inbound.headers, (self, path), opening)
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:
         """The server's own list of models, or its own answer about one."""

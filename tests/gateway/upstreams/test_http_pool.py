@@ -327,7 +327,7 @@ async def test_an_answer_before_the_request_was_read_leaves_nothing_behind(conne
     server = Server(OK.replace(b"X-A: 1", b"connection: " + connection), OK)
     async with server.pool() as pool:
         answer = await pool.send(head, bytes(2**26))
-        kept = next(iter(pool._all))
+        kept = answer._connection
         assert await answer.read() == b"hi"
         await until(lambda: not pool._all)
         assert kept.closed
