@@ -39,6 +39,7 @@ _LASTS = re.compile(
 """How the source spells values that are the same in each request, as far as their names tell."""
 _A_SENTENCE = 8
 """Fewer words between two values than this say what the second one is."""
+_CHANCE = "PC103"
 _ENOUGH_WORDS = 3
 """Fewer words behind a hole than this are a label or a full stop, not text worth caching."""
 
@@ -57,7 +58,8 @@ class Exposed:
     ``turn_before``: a value that is new in every turn stands before it. ``words_kept``: the static words
     behind it up to the next value of its segment that is new in every turn: only those does it cost, where
     each request has a text of its own. ``asked_before``: what the newest turn says stands before it.
-    ``data_before``: so does a value of which nothing says that it lasts.
+    ``data_before``: so does a value of which nothing says that it lasts. ``words_alone``: the static words up
+    to the next value that is meant to be another one each time, such as a topic drawn by lot.
     """
 
     segment: Segment
@@ -69,6 +71,7 @@ class Exposed:
     words_kept: int = 0
     asked_before: bool = False
     data_before: bool = False
+    words_alone: int = 0
 
     @property
     def hole(self) -> Hole:
@@ -156,14 +159,18 @@ def _exposed(this: _This) -> tuple[Exposed, ...]:
 def _with_words_kept(found: list[Exposed]) -> Iterator[Exposed]:
     """The holes and branches, with the static words up to the next text of the turn in the same segment."""
     beyond: dict[int, int] = {}  # by identity: to hash a long segment costs
+    drawn: dict[int, int] = {}
     done: list[Exposed] = []
     for exposed in reversed(found):
-        words = exposed.words_behind - min(beyond.get(id(exposed.segment), 0), exposed.words_behind)
-        done.append(replace(exposed, words_kept=words) if words else exposed)
-        if isinstance(exposed.part, Hole) and (
-            _is_input(exposed.part) or _TALK.fullmatch(exposed.part.words)
-        ):
-            beyond[id(exposed.segment)] = exposed.words_behind
+        at, behind = id(exposed.segment), exposed.words_behind
+        words = behind - min(beyond.get(at, 0), behind)
+        alone = min(words, behind - min(drawn.get(at, 0), behind))
+        done.append(replace(exposed, words_kept=words, words_alone=alone) if words else exposed)
+        if isinstance(exposed.part, Hole):
+            if any(trait.mark.code == _CHANCE for trait in exposed.part.traits):
+                drawn[at] = behind
+            if _is_input(exposed.part) or _TALK.fullmatch(exposed.part.words):
+                beyond[at] = behind
     return reversed(done)
 
 

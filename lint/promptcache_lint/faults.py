@@ -126,7 +126,7 @@ def _without_callers(findings: list[Finding]) -> list[Finding]:
 def _without_filled(findings: list[Finding]) -> list[Finding]:
     """The findings without those at a field of which another finding shows what fills it."""
     filled = {
-        (_family(finding.code), *step.start)
+        _field(finding.code, step)
         for finding in findings
         for step in finding.flow
         if step.path != finding.place.path and step != finding.source
@@ -134,21 +134,26 @@ def _without_filled(findings: list[Finding]) -> list[Finding]:
     return [
         finding
         for finding in findings
-        if finding.source is not None or (_family(finding.code), *finding.place.start) not in filled
+        if finding.source is not None or _field(finding.code, finding.place) not in filled
     ]
 
 
-def _family(code: str) -> str:
-    """A clock that fills ``{current_date}`` is the date that the field's name promises."""
-    return "PC101" if code in _ONE_A_LINE else code
+def _field(code: str, place: Place) -> tuple[str, str, int, int]:
+    """A field of a template: a clock that fills ``{current_date}`` is its date, and one line has one date."""
+    return ("PC101", place.path, place.row, 0) if code in _ONE_A_LINE else (code, *place.start)
 
 
 def _same_clock(date: Finding, clock: Finding) -> bool:
     """Whether a date is that of a clock that is told: at its place, or from its source a line or two away."""
-    if date.source != clock.source:
-        return False
-    near = date.place.path == clock.place.path and abs(date.place.row - clock.place.row) <= _A_LINE_OR_TWO
-    return date.place == clock.place or (date.source is not None and near)
+    if date.source is None or clock.source is None:
+        return date.place == clock.place and date.source == clock.source
+    if date.place == clock.place:
+        return _are_near(date.source, clock.source)  # "{today}, or {timestamp} in seconds"
+    return date.source == clock.source and _are_near(date.place, clock.place)
+
+
+def _are_near(one: Place, other: Place) -> bool:
+    return one.path == other.path and abs(one.row - other.row) <= _A_LINE_OR_TWO
 
 
 def _place(finding: Finding) -> tuple[str, str, int, int]:

@@ -190,8 +190,10 @@ def _is_of_the_turn(exposed: Exposed, trait: Trait) -> bool:
 def _costs_enough(prompt: Prompt, exposed: Exposed) -> bool:
     """Whether enough is lost behind a value: so much text, or a conversation that grows behind it.
 
-    Behind a system prompt in a file of its own stands a conversation.
+    Behind a system prompt in a file of its own stands a conversation. In a single request, nothing is lost
+    behind what is drawn by lot for it.
     """
     if prompt.grows or (prompt.written and exposed.segment.role == "system"):
         return True
-    return exposed.stranded_tokens >= _ENOUGH_TOKENS
+    drawn = exposed.words_alone < min(exposed.words_kept, _LITTLE)
+    return not drawn and exposed.stranded_tokens >= _ENOUGH_TOKENS

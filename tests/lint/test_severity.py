@@ -284,6 +284,19 @@ def test_severity(code, severity, text):
     assert found == [(code, severity)]
 
 
+@pytest.mark.parametrize(("ask", "severity"), [(ASK.replace("*talk,", ""), "warning"), (ASK, "error")])
+def test_in_one_request_nothing_is_lost_behind_what_is_drawn_for_it(ask, severity):
+    text = f"""
+        import random
+        from datetime import datetime
+        def system_prompt():
+            return f"It is {{datetime.now()}}. Topic: {{random.choice(TOPICS)}}. {RULES} {RULES} {RULES}"
+        {ask}
+        """
+    found = {finding.code: str(finding.severity) for finding in lint_text(dedent(text), "prompt.py").findings}
+    assert found == {"PC101": severity, "PC103": "warning"}
+
+
 def test_a_request_as_it_was_sent_needs_no_role():
     text = (
         '{"model": "m", "messages": [{"role": "user", "content": "It is {now}. Read the rules."}, '

@@ -114,6 +114,25 @@ def test_what_fills_a_file_stands_at_the_call_once(tree_codes, folder, environme
     assert tree_codes({"app.py": app, f"{folder}/agent.j2": agent}) == [("app.py", "PC101", ROW + 2)]
 
 
+@pytest.mark.parametrize("made", ["Environment(loader=L)", "Ours(loader=L)"])
+@pytest.mark.parametrize("kept", ["Prompts", "prompts"])
+def test_what_fills_a_template_that_an_object_of_another_module_keeps_is_told_once(tree_codes, made, kept):
+    prompts = f"""\
+from jinja2 import Environment, FileSystemLoader
+L = FileSystemLoader("tpl")
+class Ours(Environment):
+    trim_blocks = True
+class Kept:
+    def __init__(self):
+        self.agent = {made}.get_template("agent.j2")
+{kept} = Kept()
+"""
+    system = f"{kept}.agent.render(company='Lark', now=datetime.now(), moment=datetime.now().timestamp())"
+    app = f"from prompts import {kept}\n" + program("", system)
+    found = tree_codes({"app.py": app, "prompts.py": prompts, "tpl/agent.j2": AGENT})
+    assert found == [("app.py", "PC101", ROW + 2)]
+
+
 def test_a_file_that_is_not_there_passes_on_what_it_gets(codes):
     system = "E.get_template('gone.j2').render(moment=datetime.now())"
     assert codes(program("E = Environment()\n", system), "app.py") == [("PC101", ROW + 2)]

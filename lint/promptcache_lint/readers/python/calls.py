@@ -88,7 +88,9 @@ class Call:
 
 def call(machine: Interpreter, node: ast.Call, frame: Frame, *, taken: bool = True) -> Value:
     """The value of a call; where nobody takes it, functions that leave no trace are not run."""
-    receiver = machine.evaluate(node.func.value, frame) if isinstance(node.func, ast.Attribute) else None
+    receiver = None
+    if isinstance(node.func, ast.Attribute):
+        receiver = machine.meant(machine.evaluate(node.func.value, frame), frame)
     callee = _callee(machine, node, receiver, frame)
     dotted = _dotted(callee, receiver, node)
     if dotted in _ASKING or (not taken and _only_logs(node, receiver)):
@@ -180,7 +182,8 @@ def _run(machine: Interpreter, made: Call, receiver: Value | None, frame: Frame)
             return _invoke(machine, made, ref, function, frame)
         case Ref(target=Class() as cls):
             named = {name: value for name, (value, _) in made.named.items()}
-            return machine.objects.instantiate(cls, made.values, named, frame, place)
+            environment = machine.jinja.derived(cls, made)
+            return environment or machine.objects.instantiate(cls, made.values, named, frame, place)
     if isinstance(receiver, Ref) and isinstance(made.node.func, ast.Attribute):
         name = made.node.func.attr
         filled = machine.jinja.method(made, receiver, name, frame) or method_of_chain(

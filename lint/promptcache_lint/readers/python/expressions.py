@@ -154,7 +154,7 @@ def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value
     path = spelling(node)
     if path and (value := frame.find(path)) is not None:
         return value
-    base = machine.evaluate(node.value, frame)
+    base = machine.meant(machine.evaluate(node.value, frame), frame)
     place = frame.module.place(node)
     match base:
         case Ref(target=Module() as module):

@@ -113,6 +113,16 @@ class Interpreter:
         found = expressions.imported_value(self, name.dotted, frame) if "." in name.dotted else name
         return found if isinstance(found, Ref) else name
 
+    def meant(self, value: Value, frame: Frame) -> Value:
+        """What a name stands for of which something is asked: it may look like a class, and be a variable."""
+        if not isinstance(value, Ref) or value.target is not None or "." not in value.dotted:
+            return value
+        if not value.dotted.rpartition(".")[2][:1].isupper():
+            return value
+        found = self.program.resolve(value.dotted, frame.module)
+        known = self.global_value(*found, frame) if isinstance(found, tuple) else None
+        return value if known is None else known
+
     @staticmethod
     def spelling(node: ast.expr) -> str:
         """A name or chain of attributes as text (``self.tools``); empty for anything else."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.readers.jinja_parts import TemplateWalker
+from promptcache_lint.readers.python.frame import Frame
 from promptcache_lint.readers.python.jinja_files import file_named, file_read, written_in
 from promptcache_lint.readers.python.jinja_places import Literal, as_filled
 from promptcache_lint.readers.python.jinja_scope import Filler
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from promptcache_lint.readers.python.calls import Call
-    from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
+    from promptcache_lint.readers.python.program import Class
     from promptcache_lint.readers.python.values import Value
 
 __all__ = ["Environment", "JinjaTemplates", "Template"]
@@ -94,6 +95,16 @@ class JinjaTemplates:
             template = make(first, Environment(), frame)
             target = template.target if isinstance(template, Ref) else None
             return self._rendered(target, made, frame) if isinstance(target, Template) else None
+        return None
+
+    def derived(self, cls: Class, made: Call) -> Value | None:
+        """The environment that an object of a class is which only derives from Jinja2's; None for any other."""
+        if "__init__" in cls.methods or "jinja2" not in cls.module.source.text:
+            return None
+        for base in cls.node.bases:
+            known = self._machine.evaluate(base, Frame(cls.module, owner=cls))
+            if isinstance(known, Ref) and _ENVIRONMENT.fullmatch(known.dotted):
+                return Ref(known.dotted, Environment(tuple(made.values_given())))
         return None
 
     def attribute(self, environment: Environment, name: str) -> Value:
