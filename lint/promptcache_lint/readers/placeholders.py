@@ -7,8 +7,10 @@ statements are left to `readers.jinja`. Nothing is ever rendered.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Branch, Hole, Text, Trait
@@ -29,11 +31,11 @@ _NAME = r"[A-Za-z_][\w-]*(?:\.[A-Za-z_]\w*|\[[\w'\"]+\]|\(\))*"
 
 PLACEHOLDER = re.compile(
     rf"""
-    \{{\{{!(?:--.*?--|.*?)\}}\}}                                       # {{{{! comment }}}}
-  | \{{\{{\{{?\s*(?P<tag>[#^/]\s*[\w.-]*|else)(?P<rest>[^{{}}\n]*)\}}\}}\}}?   # {{{{#if x}}}}
+    \{{\{{!(?:--(?:(?!\{{\{{!).)*?--|(?:(?!\{{\{{!).)*?)\}}\}}    # {{{{! comment }}}}, up to the next one
+  | \{{\{{\{{?\s*+(?P<tag>[#^/]\s*+[\w.-]*+|else)(?P<rest>[^{{}}\n]*+)\}}\}}\}}?   # {{{{#if x}}}}
   | \{{\{{\{{?[-~&\s]*(?P<mustache>[A-Za-z_$@][^{{}}\n]{{0,200}}?)[-~\s]*\}}\}}\}}?   # {{{{x}}}}
   | (?<![\\$])\$\{{\s*(?P<dollar>{_NAME})[^{{}}\n]{{0,80}}\}}                 # ${{x}}
-  | <%[=-]\s*(?P<erb>[^%\n]{{1,200}}?)\s*-?%>                         # <%= x %>
+  | <%[=-]\s*(?P<erb>[^%\s][^%\n]{{0,199}}?)\s*-?%>                         # <%= x %>
   | %\((?P<percent>\w+)\)[-+ #0\d.]*[sdrfi]                          # %(x)s
   | (?<![{{\\$])\{{(?P<brace>{_NAME})(?:![rsa])?                       # {{x}} {{x:%H}}, and no {{x: x, y: y}}
     (?P<spec>:(?!\s+\w+\s*[,}}])[^{{}}\n"']{{0,60}})?\}}(?!\}})
@@ -51,7 +53,7 @@ _LISTING = re.compile(
     r"\w+,\s*\w|(?!.*\b(?:if|else|or|and|in|is|not|for)\b)(?:[A-Za-z][a-z'-]* ){3,}[a-z'-]+[.?!]?\Z"
 )
 """``{{low, high}}``, ``{{a short title of it}}`` tell the model what to write; they are no values."""
-_FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n]*)\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^([ \t]*(?:```+|~~~+))([^\n]*)$", re.MULTILINE)
 _PROSE_FENCES = {"", "text", "txt", "markdown", "md", "prompt", "xml", "jinja", "jinja2", "handlebars", "hbs"}
 _JSX = re.compile(r"\bclassName=|\bon[A-Z]\w+=\{|<[A-Za-z][\w.-]*\s[^<>{}]*=\{[\w.]+\}[^<>]*/>")
 """Marks of pages written in code: where they stand, ``{x}`` is an expression of that code, no placeholder."""
@@ -62,7 +64,12 @@ _STRFTIME_DAY = re.compile(r"%[-#0]?[aAdejuwxDFUVW]|\b(?:d|dd|ddd|DD|D)\b")
 _EXPLAINED = re.compile(r"`[ \t]*(?:[-:|]|\u2013|\u2014)")
 """What follows a placeholder in backticks where a list or a table tells what it stands for."""
 _CODE_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-_TREE = re.compile(r"^\s*[│├└]")
+_TREE = re.compile(r"[^\S\n]*[│├└]")
+_SPEAKS_OF_FIELDS = re.compile(
+    r"\b(?:place-?holders?|merge (?:fields?|tags?)|(?:template|substitution) variables?)\b", re.IGNORECASE
+)
+_NEXT_FIELD = re.compile(r"[`\"']*,\s*[`\"']*[{$%<]")
+_LAST_FIELD = re.compile(r"[}>s][`\"']*,\s*[`\"']*\Z")
 _LATEX = re.compile(r"\\(?:begin|end)\Z")
 
 
@@ -138,18 +145,16 @@ def template_parts(
     matches = _placeholders(text)
     doubled_is_escaped = any(match["brace"] for match in matches)
     is_code = doubled_is_escaped and _JSX.search(text) is not None
-    fences = _code_fences(text) if prose and ("```" in text or "~~~" in text) else ()
+    is_notation = _Notation(text, prose=prose)
     at = 0
     for match in matches:
         if doubled_is_escaped and match["mustache"] and _BARE.fullmatch(match[0]):
-            continue
-        if any(start <= match.start() < end for start, end in fences):
             continue
         if match["mustache"] and _LISTING.match(match["mustache"]):
             continue
         if match["brace"] and (is_code or _LATEX.search(text, max(match.start() - 6, 0), match.start())):
             continue
-        if prose and _is_notation(text, match):
+        if is_notation(match):
             continue
         if match.start() > at:
             builder.add(Text(text[at : match.start()], locate(at, match.start())))
@@ -162,25 +167,59 @@ def template_parts(
     return tuple(builder.done)
 
 
-def _is_notation(text: str, match: re.Match[str]) -> bool:
-    """Whether Markdown speaks of a placeholder: within a piece of code, in a tree of folders, explained."""
-    if text[match.start() - 1 : match.start()] == "`" and _EXPLAINED.match(text, match.end()):
-        return True
-    begin, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
-    row = text[begin : len(text) if end == -1 else end]
-    if _TREE.search(row):
-        return True
-    at = match.start() - begin
-    spans = (span for span in _CODE_SPAN.finditer(row) if span.start() < at < span.end())
-    return any(span[1].strip() != match[0] for span in spans)
+class _Notation:
+    """Which placeholders a text only speaks of: in fenced or quoted code, explained, or one of a list."""
+
+    def __init__(self, text: str, *, prose: bool) -> None:
+        self._text, self._prose = text, prose
+        self._fences = _code_fences(text) if prose else ()
+        self._spans = tuple(_CODE_SPAN.finditer(text)) if prose and "`" in text else ()
+        self._lists = _SPEAKS_OF_FIELDS.search(text) is not None
+
+    def __call__(self, match: re.Match[str]) -> bool:
+        """Whether a placeholder is shown and not filled."""
+        text, start = self._text, match.start()
+        if self._lists and (
+            _NEXT_FIELD.match(text, match.end()) or _LAST_FIELD.search(text, max(start - 8, 0), start)
+        ):
+            return True
+        if not self._prose:
+            return False
+        at = bisect_right(self._fences, start, key=itemgetter(0)) - 1
+        if at >= 0 and start < self._fences[at][1]:
+            return True
+        if text[start - 1 : start] == "`" and _EXPLAINED.match(text, match.end()):
+            return True
+        if _TREE.match(text, text.rfind("\n", 0, start) + 1):
+            return True
+        at = bisect_left(self._spans, start, key=_begins) - 1
+        return at >= 0 and start < self._spans[at].end() and self._spans[at][1].strip() != match[0]
+
+
+def _begins(span: re.Match[str]) -> int:
+    return span.start()
 
 
 def _code_fences(text: str) -> tuple[tuple[int, int], ...]:
-    return tuple(
-        (match.start(), match.end())
-        for match in _FENCE.finditer(text)
-        if match[3].strip().split(" ")[0].lower() not in _PROSE_FENCES
-    )
+    """Where fenced code stands that is no prose; a fence ends with the next one of its own kind, bare."""
+    if "```" not in text and "~~~" not in text:
+        return ()
+    rows = tuple(_FENCE.finditer(text))
+    bare: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        if not row[2].strip():
+            bare.setdefault(row[1], []).append(index)
+    found, index = [], 0
+    while index < len(rows):
+        begin, ends = rows[index], bare.get(rows[index][1], [])
+        at = bisect_right(ends, index)
+        if at == len(ends):
+            index += 1
+            continue
+        if begin[2].strip().split(" ")[0].lower() not in _PROSE_FENCES:
+            found.append((begin.start(), rows[ends[at]].end()))
+        index = ends[at] + 1
+    return tuple(found)
 
 
 def _add_placeholder(builder: _Builder, match: re.Match[str], place: Place, vocabulary: Vocabulary) -> None:

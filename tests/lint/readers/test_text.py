@@ -45,6 +45,7 @@ def test_dialects(codes, placeholder, code):
         "```python\nprint(f'{now}')\n```",
         "The invoice of {invoice.date} and {post.created_at} by {author}.",
         "A range like {1,2} or {a|b} or {}.",
+        "Write the letter with placeholders: {{clientName}}, {{date}}, {{request_id}}, for each case.",
     ],
 )
 def test_silent(codes, text):
@@ -86,6 +87,12 @@ def test_user_data_needs_static_text_behind(codes):
 def test_conditional_section_at_the_end_is_fine(codes):
     text = f"{STATIC}{{{{#if weather}}}}It is {{{{weather}}}}.{{{{/if}}}}"
     assert codes(text, "prompt.txt") == []
+
+
+@pytest.mark.parametrize("mark", ["{{! ", "{{!-- ", "    ```x\n```y\n", "<%=", "`{x} "])
+def test_many_marks_that_nothing_closes_are_read_in_one_go(codes, mark):
+    text = f"Note: {{now}}.{STATIC}\n" + mark * 2000 + "\n<%=" + " " * 4000
+    assert codes(text, "prompt.md") == [("PC101", 1)]
 
 
 def test_unclosed_sections_are_tolerated(codes):
