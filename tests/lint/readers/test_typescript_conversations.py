@@ -381,6 +381,7 @@ export async function ask(session: any, user: string, text: string) {{
             WARNING,
         ),
         ("...history.slice(-8), { role: 'user', content: q }", WARNING),
+        ("...(body.history ?? []).slice(-8), { role: 'user', content: q }", WARNING),
     ],
 )
 def test_a_window_behind_the_system_prompt_and_in_front_of_the_question(listed, severity):
@@ -391,3 +392,23 @@ export async function POST(q: string, history: Message[]) {{
 }}
 """
     assert [(code, found) for code, found, _ in _found(text) if code == "PC501"] == [("PC501", severity)]
+
+
+@pytest.mark.parametrize(
+    ("made", "rows"),
+    [
+        ("fetch(URL, { method: 'POST', body: JSON.stringify({ contents, generationConfig: {} }) })", [3]),
+        ("axios.post(URL, { model: 'm', messages })", [3]),
+        ("axios.post(URL, { user: 'm', messages })", []),
+    ],
+)
+def test_a_window_that_is_pushed_to_what_a_program_posts(made, rows):
+    text = f"""
+export async function POST(q: string, history: Message[]) {{
+  const messages = [{{ role: 'system', content: SYSTEM }}];
+  messages.push(...history.slice(-8));
+  const contents = messages.map((m) => ({{ role: m.role, parts: [{{ text: m.content }}] }}));
+  return {made};
+}}
+"""
+    assert [row for code, _, row in _found(text) if code == "PC501"] == rows

@@ -52,6 +52,8 @@ _SAME_LIST = {
     "toSpliced",
 }
 _CONVERTS = re.compile(r"(?:\w+\.)*\w*[mM]essages\w*|(?:\w+\.)*(?:structuredClone|Array\.from)")
+_POSTS = re.compile(r"(?:axios|(?:\w+\.)*(?:http|api|client|got|ky))\.post")
+_OF_GEMINI = {"generationConfig", "systemInstruction", "system_instruction", "safetySettings"}
 _FAR = 4
 
 
@@ -69,11 +71,12 @@ class Facts:
         self.calls: list[Node] = []
         self._seen: set[int] = set()
         self._langchain = _LANGCHAIN.search(module.source.text) is not None
+        self._pushes = self._pushed()
         for node in self.names.nodes:
             if node.type in {"call_expression", "new_expression"}:
                 for value in self._lists_sent(node):
                     self._follow(value, node, 0)
-        self._grown = self._pushed()
+        self._grown = self.sent.keys() & self._pushes.keys()
 
     def lives(self, key: Key, node: Node) -> bool:
         """Whether a list that changes at ``node`` is sure to be sent again.
@@ -124,6 +127,8 @@ class Facts:
     def is_conversation(self, node: Node | None) -> bool:
         """Whether a list, by its name, holds what was said (and not documents, or examples)."""
         key = self.names.key(node)
+        if key is None and node is not None and node.type == "member_expression":
+            key = self.names.text(node.child_by_field_name("property")), 0  # ``request.body.history``
         return key is not None and self.is_conversation_key(key)
 
     def is_conversation_key(self, key: Key) -> bool:
@@ -150,13 +155,20 @@ class Facts:
             self.calls.append(call)
             yield from self._options(given[0], 0)
         elif path == "JSON.stringify" and self._is_body(call):
-            keys = {name for name, _ in self._pairs(given[0])}
-            if {"model", "messages"} <= keys:
+            if self._asks(given[0]):
                 self.calls.append(call)
                 yield from self._options(given[0], 0)
+        elif _POSTS.fullmatch(path) and len(given) > 1 and self._asks(given[1]):
+            self.calls.append(call)
+            yield from self._options(given[1], 0)
         elif self._langchain and path.rpartition(".")[2] in _ASKS and self._are_messages(given[0]):
             self.calls.append(call)
             yield given[0]
+
+    def _asks(self, body: Node) -> bool:
+        """Whether what is posted is a request to a model."""
+        keys = {name for name, _ in self._pairs(body)}
+        return {"model", "messages"} <= keys or ("contents" in keys and not keys.isdisjoint(_OF_GEMINI))
 
     def _is_body(self, node: Node) -> bool:
         pair = node.parent
@@ -210,7 +222,7 @@ class Facts:
                 calls = self.sent.setdefault(key, [])
                 if call not in calls:
                     calls.append(call)
-                    for value in self.names.values.get(key, ()):
+                    for value in (*self.names.values.get(key, ()), *self._pushes.get(key, ())):
                         self._follow(value, call, depth + 1)
             case "array":
                 for child in at.named_children:
@@ -251,17 +263,19 @@ class Facts:
         if given and (own is not None or _CONVERTS.fullmatch(self.names.path(function))):
             self._follow(given[0], call, depth + 1)
 
-    def _pushed(self) -> set[Key]:
-        """The lists to which something is pushed."""
-        found: set[Key] = set()
+    def _pushed(self) -> dict[Key, list[Node]]:
+        """The lists to which something is pushed, each with those that are pushed to it whole."""
+        found: dict[Key, list[Node]] = {}
         for node in self.names.nodes:
             function = node.child_by_field_name("function") if node.type == "call_expression" else None
             if function is None or function.type != "member_expression":
                 continue
             if self.names.text(function.child_by_field_name("property")) == "push":
                 key = self.names.key(function.child_by_field_name("object"))
-                if key is not None and key in self.sent:
-                    found.add(key)
+                arguments = node.child_by_field_name("arguments")
+                if key is not None and arguments is not None:
+                    given = [child for child in arguments.named_children if child.type == "spread_element"]
+                    found.setdefault(key, []).extend(given)
         return found
 
 

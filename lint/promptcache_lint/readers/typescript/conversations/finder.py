@@ -29,7 +29,7 @@ _SWITCHES = re.compile(
     r"|listTools|getTools|McpTools|[mM]cp\w*\.tools\(|\.map\(\s*\(\w+[^)]*,|\.slice\([^)]*,\s*-\d+\)\s*\.map\("
 )
 _ASKS = re.compile(
-    r"\.(?:create|stream|parse|runTools|generateContent\w*|startChat|invoke|call)\(|ollama\.chat|ConverseStream|Converse"
+    r"\.(?:post|create|stream|parse|runTools|generateContent\w*|startChat|invoke|call)\(|ollama\.chat|ConverseStream|Converse"
     r"|(?:generate|stream)(?:Text|Object|UI)|JSON\.stringify\("
 )
 _LISTS = ("essages", "istory", "contents", "input", "onversation")

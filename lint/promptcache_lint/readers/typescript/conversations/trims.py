@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.stores import MANY_RUNS, hands_out, is_length
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
-from promptcache_lint.readers.typescript.conversations.names import around, function_of
+from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -66,15 +66,28 @@ def _takes_last(node: Node, name: str, facts: Facts) -> bool:
 
 
 def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
-    holder = function.child_by_field_name("object") if function is not None else None
-    while holder is not None and holder.type == "call_expression":  # ``history.filter(…).slice(-10)``
-        inner = holder.child_by_field_name("function")
-        holder = inner.child_by_field_name("object") if inner is not None else None
+    holder = _cut_list(function.child_by_field_name("object") if function is not None else None)
     key = facts.names.key(holder)
-    if key is not None and facts.is_conversation(holder):
-        sure = facts.lives(key, node) or _is_between(node, facts)
+    if facts.is_conversation(holder):
+        sure = (key is not None and facts.lives(key, node)) or _is_between(node, facts)
         severity = Severity.ERROR if sure else Severity.WARNING
         yield facts.practice("PC501", Severity.INFO if _is_long(node, facts) else severity, node, _SAYS)
+
+
+def _cut_list(node: Node | None) -> Node | None:
+    """The list of which a part is taken: ``history.filter(…)``, ``(body.history ?? [])``."""
+    node = bare(node)
+    while node is not None:
+        if node.type == "call_expression":
+            inner = node.child_by_field_name("function")
+            node = bare(inner.child_by_field_name("object") if inner is not None else None)
+        elif node.type == "binary_expression" and (other := node.child_by_field_name("right")) is not None:
+            if other.type != "array" or other.named_children:
+                return node
+            node = bare(node.child_by_field_name("left"))
+        else:
+            return node
+    return None
 
 
 def _is_long(node: Node, facts: Facts) -> bool:
