@@ -43,8 +43,11 @@ _MUCH = 100
 _STRING = re.compile(r"""(["'`])(?:(?!\1).)*\1""")
 _WORD = re.compile(r"[A-Za-z_]\w+")
 _DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation)/", re.IGNORECASE)
-_BESIDE = re.compile(r"(?:^|/)(?:skills?|commands|notices?)/", re.IGNORECASE)
-"""Folders of what is read when it is wanted, behind what was said before."""
+_BESIDE = re.compile(
+    r"(?:^|/)(?:skills?|commands|notices?|\.(?:claude|codex|cursor|gemini|kiro|opencode|roo|windsurf))/",
+    re.IGNORECASE,
+)
+"""Folders of what is read when it is wanted and behind what was said, or by tools that fill nothing in."""
 
 _Use = Literal["role", "maybe", "worded", "text", "none"]
 """A prompt of a role; one that may have it; one that begins like one; any that is used; one that is not."""

@@ -82,8 +82,10 @@ def test_a_notice_that_programs_use_is_information_and_left_out_with_warnings(tr
     assert found(least=Severity.WARNING) == set()
 
 
-def test_a_skill_is_read_behind_what_was_said(tree):
-    tree(skills__prompts__clerk_dot_md=PROMPT, app_dot_py=CLIENT + 'SYSTEM_PROMPT = load("clerk.md")\n')
+@pytest.mark.parametrize("folder", ["skills__prompts", "_dot_claude__agents"])
+def test_a_skill_is_read_behind_what_was_said(tree, folder):
+    clerk = {f"{folder}__clerk_dot_md": PROMPT}
+    tree(**clerk, app_dot_py=CLIENT + 'SYSTEM_PROMPT = load("clerk.md")\n')
     assert found() == {("PC101", "info")}
 
 
@@ -139,3 +141,10 @@ def test_a_prompt_is_as_grave_where_it_is_written_as_where_it_is_sent(tree):
     report = lint_paths(["."])
     told = [(found.code, str(found.severity), found.place.path) for found in report.findings]
     assert told == [("PC101", "error", "prompts.py")]
+
+
+@pytest.mark.parametrize(("name", "severity"), [("app_dot_py", "warning"), ("scripts__daily_dot_py", "info")])
+def test_each_run_of_a_script_has_a_day_of_its_own(tree, name, severity):
+    text = SENDS.replace("{call}", "chat.completions.create").replace("time.time()", "datetime.date.today()")
+    tree(**{name: text.replace("import time", "import datetime")})
+    assert found() == {("PC109", severity)}
