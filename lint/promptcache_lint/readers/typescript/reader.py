@@ -139,7 +139,7 @@ def _machine(workspace: Workspace) -> Machine:
 def _prompts(module: Module, machine: Machine) -> list[Prompt]:
     machine.begin_file()
     _run_functions(machine.module_frame(module), machine)
-    return [*machine.sinks.take(module.source.path), *find_practices(module)]
+    return [*machine.sinks.take(module.source.path), *find_practices(module, machine.program)]
 
 
 def _run_functions(outer: Frame, machine: Machine) -> None:

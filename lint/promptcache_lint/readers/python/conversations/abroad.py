@@ -59,7 +59,8 @@ class Abroad:
         while self._pending and room > 0 and len(self.found) < _MOST:
             room -= 1
             facts = self._pending.pop()
-            if is_aside(facts.name) or converts(facts.name) or _sums_up(facts):
+            talks = facts.sure or facts.handed
+            if not talks or is_aside(facts.name) or converts(facts.name) or _sums_up(facts):
                 continue
             for call in facts.of(ast.Call):
                 if isinstance(call, ast.Call) and _is_given(call, facts) and not is_model_call(call):

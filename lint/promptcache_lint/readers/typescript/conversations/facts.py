@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from promptcache_lint.findings import Severity
     from promptcache_lint.readers.typescript.conversations.names import Key
-    from promptcache_lint.readers.typescript.module import Module
 
 __all__ = ["LOOPS", "Facts"]
 
@@ -60,23 +59,42 @@ _FAR = 4
 class Facts:
     """One module: ``sent`` maps each list that reaches a model to the calls that send it.
 
-    ``ways`` are the expressions on the way from a list to a call, in which it may be cut.
+    ``ways`` are the expressions on the way from a list to a call, in which it may be cut, ``passed`` those in
+    which functions are called that stand elsewhere, to which lists are ``lent``. With a ``seed``, what that
+    function gives back is sent by somebody else, who gives it a conversation (``given``: its parameter), and
+    nothing else is looked at.
     """
 
-    def __init__(self, module: Module) -> None:
-        self.names = Names(module)
-        self.module = module
+    def __init__(self, names: Names, seed: Node | None = None, given: Key | None = None) -> None:
+        self.names = names
+        self.module = names.module
         self.sent: dict[Key, list[Node]] = {}
         self.ways: list[tuple[Node, Node]] = []
+        self.passed: list[tuple[Node, Node]] = []
+        self.lent: set[Key] = set()
         self.calls: list[Node] = []
+        self._given = given
         self._seen: set[int] = set()
-        self._langchain = _LANGCHAIN.search(module.source.text) is not None
+        self._langchain = _LANGCHAIN.search(self.module.source.text) is not None
         self._pushes = self._pushed()
+        if seed is None:
+            self._read()
+        else:
+            self._begin_with(seed)
+        self._grown = (self.sent.keys() | self.lent) & self._pushes.keys()
+
+    def _read(self) -> None:
         for node in self.names.nodes:
             if node.type in {"call_expression", "new_expression"}:
                 for value in self._lists_sent(node):
                     self._follow(value, node, 0)
-        self._grown = self.sent.keys() & self._pushes.keys()
+
+    def _begin_with(self, seed: Node) -> None:
+        self.calls.append(seed)
+        if self._given is not None:
+            self.sent[self._given] = [seed]
+        for result in _results(seed):
+            self._follow(result, seed, 0)
 
     def lives(self, key: Key, node: Node) -> bool:
         """Whether a list that changes at ``node`` is sure to be sent again.
@@ -133,6 +151,8 @@ class Facts:
 
     def is_conversation_key(self, key: Key) -> bool:
         """The same of a list's name."""
+        if key == self._given:
+            return True
         if key[0].rpartition(".")[2].isupper() or key in self.names.texts:
             return False
         if _NO_CONVERSATION.search(key[0]) is not None:
@@ -258,6 +278,10 @@ class Facts:
             self._seen.add(at.id)
             self.ways.append((at, call))
         own = self.names.functions.get(self.names.key(function) or ("", 0))
+        if own is None and not cuts:
+            self.passed.append((at, call))
+            lent = self.names.key(given[0]) if given else None
+            self.lent |= {lent} if lent is not None else set()
         for result in _results(own) if own is not None else ():
             self._follow(result, call, depth + 1)
         if given and (own is not None or _CONVERTS.fullmatch(self.names.path(function))):

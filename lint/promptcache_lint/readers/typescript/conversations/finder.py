@@ -6,8 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Prompt
+from promptcache_lint.readers.typescript.conversations.abroad import abroad, may_pass
 from promptcache_lint.readers.typescript.conversations.edits import edits
 from promptcache_lint.readers.typescript.conversations.facts import Facts
+from promptcache_lint.readers.typescript.conversations.names import Names
 from promptcache_lint.readers.typescript.conversations.replays import replays
 from promptcache_lint.readers.typescript.conversations.switches import switches
 from promptcache_lint.readers.typescript.conversations.trims import trims
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from promptcache_lint.readers.typescript.module import Module
+    from promptcache_lint.readers.typescript.program import Program
 
 __all__ = ["find_practices"]
 
@@ -35,16 +38,22 @@ _ASKS = re.compile(
 _LISTS = ("essages", "istory", "contents", "input", "onversation")
 
 
-def find_practices(module: Module) -> Iterator[Prompt]:
-    """One prompt for each practice in a module; ``practices`` holds it."""
+def find_practices(module: Module, program: Program) -> Iterator[Prompt]:
+    """One prompt for each practice in a module; ``practices`` holds it.
+
+    ``program``: the tree, through whose other modules its conversations may pass.
+    """
     text = module.source.text
     if _ASKS.search(text) is None or not any(word in text for word in _LISTS):
         return
-    if _CUTS.search(text) is None and _SWITCHES.search(text) is None:
+    passes = may_pass(module, program)
+    if not passes and _CUTS.search(text) is None and _SWITCHES.search(text) is None:
         return
-    facts = Facts(module)
+    facts = Facts(Names(module))
     if not facts.calls:
         return
     for recognise in (trims, edits, switches, replays):
         for practice in recognise(facts):
             yield Prompt("conversation", practice.place, (), practices=(practice,))
+    for practice in abroad(facts, program) if passes else ():
+        yield Prompt("conversation", practice.place, (), practices=(practice,))

@@ -92,6 +92,17 @@ class Names:
                 found.append(self.text(name))
         return " ".join(filter(None, found))
 
+    def keys_of_declaration(self, node: Node, target: Node) -> list[Key]:
+        """The keys under which a declared variable, parameter or field is known; a parameter may be both."""
+        name = self.text(target).lstrip("#")
+        field = (f"this.{name}", next((outer.id for outer in around(node) if outer.type in _CLASSES), -1))
+        if "field" in node.type:
+            return [field]
+        own = self._key_of(name, target)
+        return (
+            [own, field] if any(child.type == "accessibility_modifier" for child in node.children) else [own]
+        )
+
     def _declare(self, node: Node) -> None:
         pattern: Node | None = None
         if node.type == "variable_declarator":

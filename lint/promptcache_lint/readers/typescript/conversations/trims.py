@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Practice
     from promptcache_lint.readers.typescript.conversations.facts import Facts
 
-__all__ = ["ASIDE", "trims"]
+__all__ = ["ASIDE", "is_aside", "trims"]
 
 ASIDE = re.compile(
     r"summar|title|classif|condens|rewrit|rout|compact|extract|preview|debug|suggest|followup|intent|display|log\b",
@@ -47,8 +47,8 @@ def trims(facts: Facts) -> Iterator[Practice]:
         if (
             name == "slice"
             and _is_window(node, facts)
-            and not _is_aside(node, facts)
-            and not _is_aside(call, facts)
+            and not is_aside(node, facts)
+            and not is_aside(call, facts)
         ):
             yield from _cut(node, function, facts)
         elif function is not None and _takes_last(node, name, facts):
@@ -62,7 +62,7 @@ def _takes_last(node: Node, name: str, facts: Facts) -> bool:
     """Whether a call gives the last messages: LangChain's, or that of a store asked for a few."""
     if facts.names.path(node.child_by_field_name("function")) == "trimMessages":
         return True
-    return hands_out(name) and _is_few(node, facts) and not _is_aside(node, facts)
+    return hands_out(name) and _is_few(node, facts) and not is_aside(node, facts)
 
 
 def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
@@ -149,7 +149,7 @@ def _is_few(node: Node, facts: Facts) -> bool:
     return False
 
 
-def _is_aside(node: Node, facts: Facts) -> bool:
+def is_aside(node: Node, facts: Facts) -> bool:
     """Whether a function has another purpose than the conversation, or shortens it by a summary."""
     outer = function_of(node)
     said = facts.names.text(outer) if outer is not None else ""
@@ -174,9 +174,9 @@ def _dropped(node: Node, facts: Facts) -> Iterator[Practice]:
     given = [re.sub(r"\s+", "", facts.names.text(argument)) for argument in _arguments(node)]
     if name == "splice" and not _drops_front(given):
         return
-    if (name == "shift" and given) or _is_aside(node, facts) or _is_other(node, facts):
+    if (name == "shift" and given) or is_aside(node, facts) or _is_other(node, facts):
         return
-    if all(_is_aside(call, facts) for call in facts.sent[key]):
+    if all(is_aside(call, facts) for call in facts.sent[key]):
         return
     seldom = name == "splice" and (not given[1].isdigit() or int(given[1]) >= _BULK)
     yield facts.practice(

@@ -1,0 +1,138 @@
+"""Conversations of TypeScript that pass through functions and classes of other modules."""
+
+from __future__ import annotations
+
+import pytest
+
+from promptcache_lint import Settings, lint_paths
+
+pytest.importorskip("tree_sitter")
+
+CHAT = """
+import OpenAI from "openai";
+{imports}
+const client = new OpenAI();
+export class Agent {{
+  private messages: any[] = [];
+  {made}
+  async ask(text: string) {{
+    this.messages.push({{ role: "user", content: text }});
+    {before}
+    return await client.chat.completions.create({{ model: "m", messages: {sent} }});
+  }}
+}}
+"""
+
+
+def agent(imports: str, sent: str = "this.messages", before: str = "", made: str = "") -> str:
+    return CHAT.format(imports=imports, sent=sent, before=before, made=made)
+
+
+TRIM = 'import { recent } from "./memory";'
+CUT = "export function recent(items: any[]) {\n  return items.slice(-20);\n}\n"
+MEMORY = """
+export class Memory {{
+  private kept: any[] = [];
+  add(item: any) {{
+    this.kept.push(item);
+    {cut}
+  }}
+  window() {{
+    return {given};
+  }}
+}}
+"""
+CLASS = 'import { Memory } from "./memory";'
+MADE = "private memory = new Memory();"
+SENT = "this.memory.window()"
+
+
+@pytest.mark.parametrize(
+    ("chat", "memory"),
+    [
+        pytest.param(agent(TRIM, sent="recent(this.messages)"), CUT, id="a function"),
+        pytest.param(agent(TRIM, before="this.messages = recent(this.messages);"), CUT, id="kept"),
+        pytest.param(
+            agent('import { recent as r } from "./memory.js";', sent="[SYSTEM, ...r(this.messages)]"),
+            CUT,
+            id="by another name",
+        ),
+        pytest.param(
+            agent('import * as memory from "./memory";', sent="memory.recent(this.messages)"),
+            CUT,
+            id="through its module",
+        ),
+        pytest.param(
+            agent(TRIM, before="recent(this.messages);"),
+            "export const recent = (items: any[]) => {\n  if (items.length > 20) items.shift();\n};\n",
+            id="in place",
+        ),
+        pytest.param(
+            agent(CLASS, sent=SENT, made=MADE),
+            MEMORY.format(cut="", given="this.kept.slice(-20)"),
+            id="a method's result",
+        ),
+        pytest.param(
+            agent(CLASS, sent=SENT, made="constructor(private readonly memory: Memory) {}"),
+            MEMORY.format(cut="if (this.kept.length > 20) this.kept.shift();", given="this.kept"),
+            id="cut where it is added to",
+        ),
+        pytest.param(
+            agent('import { memory } from "./memory";', sent="memory.window()"),
+            MEMORY.format(cut="", given="this.kept.slice(-20)") + "export const memory = new Memory();\n",
+            id="an object that is imported",
+        ),
+    ],
+)
+def test_a_window_in_another_module(tmp_path, chat, memory):
+    assert found(tmp_path, {"agent.ts": chat, "memory.ts": memory}) == [("agent.ts", "PC501", "error")]
+
+
+def test_a_window_behind_an_index(tmp_path):
+    files = {
+        "agent.ts": agent('import { recent } from "./memory";', sent="recent(this.messages)"),
+        "memory/index.ts": 'export * from "./cuts";\n',
+        "memory/cuts.ts": CUT,
+    }
+    assert found(tmp_path, files) == [("agent.ts", "PC501", "error")]
+
+
+def found(folder, files: dict[str, str]) -> list[tuple[str, str, str]]:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    report = lint_paths([folder], Settings())
+    return [(each.place.path.rpartition("/")[2], each.code, str(each.severity)) for each in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("chat", "memory"),
+    [
+        pytest.param(agent(TRIM, before="console.log(recent(this.messages));"), CUT, id="for a log"),
+        pytest.param(agent(TRIM, before="setShown(recent(this.messages));"), CUT, id="for a display"),
+        pytest.param(agent(TRIM, sent="recent(this.messages)"), CUT.replace("20", "200"), id="long"),
+        pytest.param(
+            agent(TRIM, sent="recent(this.messages)"), CUT.replace("slice(-20)", "slice()"), id="a copy"
+        ),
+        pytest.param(
+            agent(TRIM, sent="recent(this.messages)"),
+            CUT.replace("return", "const gist = summarize(items);\n  return"),
+            id="summed up",
+        ),
+        pytest.param(
+            agent(TRIM, sent="recent(this.messages)").replace("ask(", "suggestTitle("), CUT, id="for a title"
+        ),
+        pytest.param(
+            agent(CLASS, sent=SENT, made=MADE),
+            MEMORY.format(cut="", given="this.kept").replace(
+                "window() {", "shown() {\n    return this.kept.slice(-9);\n  }\n  window() {"
+            ),
+            id="another method, for others",
+        ),
+        pytest.param(
+            agent('import { recent } from "memory";', sent="recent(this.messages)"), CUT, id="a package"
+        ),
+    ],
+)
+def test_what_other_modules_do_without_harm(tmp_path, chat, memory):
+    assert found(tmp_path, {"agent.ts": chat, "memory.ts": memory}) == []
