@@ -127,12 +127,9 @@ class CompletionEndpoint:
         inbound = Inbound("POST", headers, scope.get("query_string", b""), self._room.answers)
         seen = self._mutator.prepare(call, route[0].line)
         metered = bound or self._limits.counts_tokens(caller.tenant)
-
-        def opened() -> Flight:
-            return Flight(
-                seen, self._observer, self._mutator, received=call, admin=caller.admin, metered=metered
-            )
-
+        opened = partial(
+            Flight, seen, self._observer, self._mutator, received=call, admin=caller.admin, metered=metered
+        )
         flight = opened() if _is_small(call) else await asyncio.to_thread(opened)
         await self._complete(flight, route, inbound, HangUpWatch(scope, receive), send)
         self._limits.charge(caller.tenant, flight.tokens)
@@ -143,7 +140,9 @@ class CompletionEndpoint:
         self, scope: Scope, body: bytes, request_id: str, dialect: Dialect, caller: Caller
     ) -> tuple[Call, tuple[Hop, ...]]:
         payload = decode_object(body)
-        route = self._switchboard.route(model_of(payload))
+        named = model_of(payload)
+        route = self._switchboard.route(named)
+        hop = route[0]
         call = make_call(
             body,
             payload,
@@ -152,8 +151,8 @@ class CompletionEndpoint:
             path=scope["path"],
             dialect=dialect,
             tenant=caller.tenant,
-            upstream=route[0].line.upstream.name,
-            model=route[0].model,
+            upstream=hop.line.upstream.name,
+            model=named if hop.model is None else hop.model,
             key_id=caller.key_id,
         )
         return call, route

@@ -6,6 +6,7 @@ absent rather than zero.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -34,6 +35,8 @@ _HEADER_FIELDS = (
 HEADERS = tuple((field, b"x-promptcache-" + field.replace("_", "-").encode()) for field in _HEADER_FIELDS)
 """Every field that is told in a header, and its name."""
 _NAMES = dict(HEADERS)
+_REPEATED = frozenset(_HEADER_FIELDS) - {"request_id", "mutations"}
+"""Those whose values are the same in many answers."""
 
 # Everything printable in ASCII stays as it is; the rest is percent-encoded, so that a header can hold it.
 _SAFE = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~ "
@@ -69,15 +72,13 @@ def without_isolation(summary: dict[str, Any]) -> dict[str, Any]:
 
 def as_headers(summary: Mapping[str, Any]) -> RawHeaders:
     """The summary's head as ``x-promptcache-*`` headers, in printable ASCII."""
-    headers = []
-    for field, value in summary.items():  # what is not known is not in it
-        name = _NAMES.get(field)
-        if name is None:
-            continue
-        if type(value) is str and value.isascii() and value.isprintable():
-            headers.append((name, value[:_MAX_HEADER_VALUE].encode()))
-        else:
-            headers.append((name, b"%d" % value if type(value) is int else _header_value(value)))
+    headers: RawHeaders = []
+    if "request_id" in summary:
+        headers.append((_NAMES["request_id"], summary["request_id"].encode()))
+    # What is not known is not in it.
+    headers += [(_NAMES[field], _told(value)) for field, value in summary.items() if field in _REPEATED]
+    if "mutations" in summary:
+        headers.append((_NAMES["mutations"], _told(", ".join(summary["mutations"]))))
     return headers
 
 
@@ -99,9 +100,9 @@ def into_body(body: bytes, summary: Mapping[str, Any]) -> bytes:
     return head + comma + b'"promptcache":' + orjson.dumps(summary) + body[len(text) - 1 :]
 
 
-def _header_value(value: object) -> bytes:
-    shown = ", ".join(value) if isinstance(value, list) else value
-    text = str(shown).replace("\N{HORIZONTAL ELLIPSIS}", "...")
+@lru_cache(maxsize=1_024)
+def _told(value: str | int) -> bytes:
+    text = str(value).replace("\N{HORIZONTAL ELLIPSIS}", "...")
     if text.isascii() and text.isprintable():
         return text[:_MAX_HEADER_VALUE].encode("ascii")
     return quote(text, safe=_SAFE)[:_MAX_HEADER_VALUE].encode("ascii")

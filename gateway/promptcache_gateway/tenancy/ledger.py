@@ -118,6 +118,8 @@ class Ledger:
 
     def charge(self, caller: Caller, record: RequestRecord) -> None:
         """Count what a request of a caller cost, and tell where that brings a budget near its end."""
+        if caller.budget is None and not self._budgets:
+            return
         bound = budgets_of(self._budgets, caller.tenant, caller.budget, caller.key_id)
         if not bound:
             return

@@ -154,6 +154,8 @@ class Limits:
         Raises:
             ApiError: 429 with ``retry-after`` where there is none left.
         """
+        if tenant not in self._requests and tenant not in self._tokens:
+            return
         asked = self._asked(tenant) if self.common is not None else []
         taken = await self.common.take([take for _, _, take in asked]) if self.common and asked else None
         if taken is None:

@@ -6,6 +6,8 @@ and the gateway's own headers.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ _NOT_DOWNSTREAM_DECODED = _NOT_DOWNSTREAM | {b"content-encoding"}
 _NO_TEXT = bytes({*range(0x20), 0x7F} - {0x09})  # no value may hold them (RFC 9110, 5.5)
 _WHETHER_TO_STAY = frozenset({b"keep-alive", b"close"})
 _NONE: frozenset[bytes] = frozenset()
+_name, _value = itemgetter(0), itemgetter(1)
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 
 
@@ -96,12 +99,23 @@ def to_caller(headers: RawHeaders, *, decoded: bool) -> RawHeaders:
 
     ``decoded`` when its compression was undone.
     """
-    if not is_text(b"".join([value for _, value in headers])):
+    if not is_text(b"".join(map(_value, headers))):
         headers = [(name, value) for name, value in headers if is_text(value)]
-    named = _named_by_connection(headers)
+    kept, connection = _places(tuple(map(_name, headers)), decoded)
+    passing = [headers[at] for at in kept]
+    named = _named_by_connection(headers) if connection else _NONE
+    return [header for header in passing if header[0] not in named] if named else passing
+
+
+@lru_cache(maxsize=64)
+def _places(names: tuple[bytes, ...], decoded: bool) -> tuple[tuple[int, ...], bool]:  # noqa: FBT001
+    """Which of an answer's headers go back, by their names, which a server hardly ever changes.
+
+    Whether one of them may name others that do not is told beside them.
+    """
     dropped = _NOT_DOWNSTREAM_DECODED if decoded else _NOT_DOWNSTREAM
-    dropped = dropped | named if named else dropped
-    return [header for header in headers if header[0] not in dropped and not header[0].startswith(OWN_PREFIX)]
+    kept = [at for at, name in enumerate(names) if name not in dropped and not name.startswith(OWN_PREFIX)]
+    return tuple(kept), b"connection" in names
 
 
 def is_text(value: bytes) -> bool:

@@ -30,6 +30,7 @@ HELD_COST = 2
 _GZIP = b"\x1f\x8b"
 _MAX_MEMBERS = 10_000
 _NOTED = frozenset({"usage", "id", "error"})
+_NOTHING: dict[str, Any] = {}
 _REFUSAL = frozenset({"error", "type", "request_id"})
 """The members of an error's body, of OpenAI's shape or Anthropic's."""
 _MOST_BRACKETS = 200_000
@@ -119,19 +120,15 @@ def noted(
     status: int, headers: RawHeaders, body: bytes, *, readable: bool, hold: Hold | None = None
 ) -> WholeReply:
     """A reply with what its JSON says of usage, id and error."""
-    usage: Usage | None = None
-    error = response_id = None
-    payload = _what_is_noted(body) if readable else None
-    if payload is not None:
-        if isinstance(payload.get("usage"), dict):
-            usage = Usage.from_response(payload)
-        if isinstance(payload.get("id"), str):
-            response_id = payload["id"]
+    payload = (_what_is_noted(body) if readable else None) or _NOTHING
+    usage = Usage.from_response(payload) if isinstance(payload.get("usage"), dict) else Usage.unreported()
+    own = payload.get("id")
+    error = None
     if status >= 400:
         error = error_code(payload) or f"upstream_{status}"
-    elif payload is not None and len(body) <= FREE and _is_refusal(payload):
+    elif "error" in payload and len(body) <= FREE and _is_refusal(payload):
         error = error_code(payload) or "upstream_error"
-    usage = Usage.unreported() if usage is None else usage
+    response_id = own if isinstance(own, str) else None
     return WholeReply(status, headers, body, usage, None, None, error, response_id, hold)
 
 
