@@ -24,6 +24,13 @@ import json
 def system_prompt(profile):
     return "You are a guide. The guest is:\\n" + json.dumps(profile, sort_keys=True) + "\\nBe brief."
 ```
+In TypeScript an object keeps the order in which its keys were put in, so `JSON.stringify` is silent, with
+one exception: keys that runs side by side put in (`await Promise.all(names.map(async …))`) come in the order
+in which these finish. Make the object of what `Promise.all` gives back, or list the keys:
+`JSON.stringify(facts, Object.keys(facts).sort())`. Nothing is said of objects spread from a request or read
+from a database: a client writes its keys in the same order each time, PostgreSQL's `jsonb` and MySQL's `json`
+have an order of their own, and where it does change the source does not show it; `promptcache diff` does.
+
 Jinja2's own `tojson` sorts keys already.
 ```jinja
 You extract data. The schema is:
