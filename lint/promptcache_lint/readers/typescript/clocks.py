@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Text
@@ -17,17 +18,39 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.values import Traits, Value
     from promptcache_lint.rulebook import Vocabulary
 
-__all__ = ["date_method", "iso_cut", "literal", "literal_number", "with_options", "with_pattern"]
+__all__ = [
+    "DAYS",
+    "coarser",
+    "date_method",
+    "is_day",
+    "iso_cut",
+    "literal",
+    "literal_number",
+    "with_options",
+    "with_pattern",
+]
 
 _DAY_METHODS = {"toDateString", "getDate", "getDay", "getUTCDate", "getUTCDay", "toISODate", "toPlainDate"}
 _COARSE_METHODS = {"getFullYear", "getUTCFullYear", "getMonth", "getUTCMonth", "getYear", "getTimezoneOffset"}
 _LOCALE_METHODS = {"toLocaleDateString": "day", "toLocaleString": "time", "toLocaleTimeString": "time"}
 _QUOTED = re.compile(r"'[^']*'|\[[^\]]*\]")
+_PRODUCT = re.compile(r"\(*\d+(?:\*\d+)*\)*|864e5")
+DAYS = "days"
+"""The type of a time that is divided by a day; rounded, it changes at midnight."""
 _TIME = re.compile(r"[HhKkmsSAaXxTtp]|LT|LLL|LTS|lll")
 _DAY = re.compile(r"[DdEeicPLl]|Do")
 _TIME_OPTIONS = {"hour", "minute", "second", "timeStyle", "fractionalSecondDigits", "dayPeriod"}
 _DAY_OPTIONS = {"day", "weekday", "dateStyle"}
 _FIELD_OPTIONS = {"year", "month", "era", *_DAY_OPTIONS, *_TIME_OPTIONS}
+
+
+def is_day(divisor: str) -> bool:
+    """Whether a number that the source writes, or a product of some, is a day in milliseconds or seconds."""
+    said = re.sub(r"[\s_]", "", divisor)
+    if _PRODUCT.fullmatch(said) is None:
+        return False
+    factors = map(int, said.strip("()").split("*")) if "e" not in said else (86_400_000,)
+    return prod(factors) in {86_400_000, 86_400}
 
 
 def literal(value: Value | None) -> str | None:

@@ -15,6 +15,7 @@ from promptcache_lint.readers.python.values import (
     traits_of,
 )
 from promptcache_lint.readers.typescript import binding, calls, literals, members, texts
+from promptcache_lint.readers.typescript.clocks import DAYS, is_day
 from promptcache_lint.readers.typescript.counters import counted
 from promptcache_lint.readers.typescript.module import FUNCTIONS, Closure
 from promptcache_lint.readers.typescript.naming import is_field, naming
@@ -160,7 +161,10 @@ def _binary(machine: Machine, node: Node, frame: Frame) -> Value:
     if kind in _COMPARING:
         return Thing(frame.module.label(node), settled=True)
     traits = tuple(dict.fromkeys((*traits_of(first), *traits_of(second))))
-    return Thing(frame.module.label(node), tuple(t for t in traits if not t.mark.order), settled=not traits)
+    kept, made = tuple(t for t in traits if not t.mark.order), ""
+    if kind == "/" and kept and is_day(frame.module.text(right)):
+        made = DAYS
+    return Thing(frame.module.label(node), kept, made, settled=not traits)
 
 
 def _either(first: Value, second: Value, kind: str, node: Node, frame: Frame) -> Value:

@@ -20,8 +20,7 @@ from promptcache_lint.readers.python.values import (
     without_order,
 )
 from promptcache_lint.readers.typescript import texts
-from promptcache_lint.readers.typescript.clocks import literal, with_pattern
-from promptcache_lint.readers.typescript.dumping import stringified
+from promptcache_lint.readers.typescript.clocks import DAYS, coarser, literal, with_pattern
 from promptcache_lint.readers.typescript.module import Import
 from promptcache_lint.readers.typescript.naming import is_field
 from promptcache_lint.readers.typescript.shapes import entries_of, keys_of, values_of
@@ -76,9 +75,9 @@ def function(machine: Machine, made: Call, frame: Frame, place: Place) -> Value 
     dotted, first, label = made.dotted, made.first, frame.module.label(made.node)
     match dotted:
         case "String" | "Number" | "parseInt" | "parseFloat" | "BigInt":
-            return _as_text(machine, made, frame) if dotted == "String" else _number(made, label)
+            return _as_text(machine, made, frame) if dotted == "String" else _number(machine, made, label)
         case "JSON.stringify":
-            return stringified(machine, made, frame)
+            return _stringify(machine, made, frame)
         case "Object.keys" | "Object.getOwnPropertyNames" | "Reflect.ownKeys" if first is not None:
             return keys_of(first)
         case "Object.values" if first is not None:
@@ -112,7 +111,7 @@ def function(machine: Machine, made: Call, frame: Frame, place: Place) -> Value 
     if dotted in _STABLE and first is not None:
         return Thing(label, tuple(t for t in traits_of(first) if not t.mark.order), settled=True)
     if dotted.startswith("Math.") and dotted.count(".") == 1 and dotted != "Math.random":
-        return _number(made, label)
+        return _number(machine, made, label)
     if _READING.fullmatch(dotted):
         return Thing(label, order_traits(first) if first is not None else (), settled=True)
     if _SILENT.fullmatch(dotted):
@@ -162,9 +161,23 @@ def _as_text(machine: Machine, made: Call, frame: Frame) -> Value:
     return value if isinstance(value, Thing) else Str(texts.parts_of(machine, value, expression, frame))
 
 
-def _number(made: Call, label: str) -> Value:
+def _number(machine: Machine, made: Call, label: str) -> Value:
     traits = tuple(dict.fromkeys(t for value in made.values for t in traits_of(value) if not t.mark.order))
+    if isinstance(made.first, Thing) and made.first.type == DAYS:
+        traits = coarser(traits, "day", machine.vocabulary)
     return Thing(label, traits, settled=not traits)
+
+
+def _stringify(machine: Machine, made: Call, frame: Frame) -> Value:
+    """Keys come in the order of insertion, so JSON brings no fault of its own here."""
+    if not made.arguments:
+        return Str(())
+    value, expression = made.arguments[0]
+    if len(made.arguments) > 1 and isinstance(made.values[1], Seq) and not order_traits(made.values[1]):
+        value = without_order(value)
+    if isinstance(value, Seq | Map | Str):
+        return Str(texts.parts_of(machine, value, expression, frame))
+    return Thing(frame.module.label(made.node), traits_of(value))
 
 
 def _from_entries(value: Value) -> Value:
