@@ -259,6 +259,27 @@ FOUND = {
         """,
         [("PC203", 4)],
     ),
+    "keys in the order of completion": (
+        """
+        export async function systemPrompt(names) {
+          const facts = {};
+          await Promise.all(names.map(async (name) => { facts[name] = await load(name); }));
+          return "You are a clerk. Know these facts:\\n" + JSON.stringify(facts) + "\\nBe brief and polite.";
+        }
+        """,
+        [("PC201", 4)],
+    ),
+    "a map filled in the order of completion": (
+        """
+        export async function systemPrompt(names) {
+          const facts = new Map();
+          await Promise.all(names.map(async (name) => { facts.set(name, await load(name)); }));
+          const text = JSON.stringify(Object.fromEntries(facts), null, 2);
+          return "You are a clerk. Know these facts:\\n" + text + "\\nBe brief and polite.";
+        }
+        """,
+        [("PC201", 4)],
+    ),
     "replace by hand": (
         """
         const TEMPLATE = "You are a clerk. It is [[T]]. Be brief and polite.";
@@ -527,6 +548,28 @@ SILENT = {
         import { readdirSync } from "fs";
         export const skillsPrompt = () =>
           "You are a clerk with skills:\\n" + readdirSync("skills").sort().join("\\n") + "Be brief and polite.";
+        """,
+    "keys in the order of requests": """
+        export async function systemPrompt(names) {
+          const facts = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await load(name)])));
+          return "You are a clerk. Know these facts:\\n" + JSON.stringify(facts) + "\\nBe brief and polite.";
+        }
+        """,
+    "keys put in one after the other, of a request, or as they are written": """
+        export async function systemPrompt(names, request) {
+          const facts = {};
+          for (const name of names) facts[name] = await load(name);
+          const asked = { ...request.body, kind: "b", age: 3 };
+          return "You are a clerk. Know these:\\n" + JSON.stringify(facts) + JSON.stringify(asked) + "\\nBe brief.";
+        }
+        """,
+    "keys in the order of completion, listed in one of their own": """
+        export async function systemPrompt(names) {
+          const facts = {};
+          await Promise.all(names.map(async (name) => { facts[name] = await load(name); }));
+          const text = JSON.stringify(facts, Object.keys(facts).sort());
+          return "You are a clerk. Know these facts:\\n" + text + "\\nBe brief and polite.";
+        }
         """,
     "results in the order of requests": """
         export async function systemPrompt(urls) {

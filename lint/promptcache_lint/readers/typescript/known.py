@@ -21,6 +21,7 @@ from promptcache_lint.readers.python.values import (
 )
 from promptcache_lint.readers.typescript import texts
 from promptcache_lint.readers.typescript.clocks import DAYS, coarser, literal, with_pattern
+from promptcache_lint.readers.typescript.dumping import stringified
 from promptcache_lint.readers.typescript.module import Import
 from promptcache_lint.readers.typescript.naming import is_field
 from promptcache_lint.readers.typescript.shapes import entries_of, keys_of, values_of
@@ -77,7 +78,7 @@ def function(machine: Machine, made: Call, frame: Frame, place: Place) -> Value 
         case "String" | "Number" | "parseInt" | "parseFloat" | "BigInt":
             return _as_text(machine, made, frame) if dotted == "String" else _number(machine, made, label)
         case "JSON.stringify":
-            return _stringify(machine, made, frame)
+            return stringified(machine, made, frame)
         case "Object.keys" | "Object.getOwnPropertyNames" | "Reflect.ownKeys" if first is not None:
             return keys_of(first)
         case "Object.values" if first is not None:
@@ -166,18 +167,6 @@ def _number(machine: Machine, made: Call, label: str) -> Value:
     if isinstance(made.first, Thing) and made.first.type == DAYS:
         traits = coarser(traits, "day", machine.vocabulary)
     return Thing(label, traits, settled=not traits)
-
-
-def _stringify(machine: Machine, made: Call, frame: Frame) -> Value:
-    """Keys come in the order of insertion, so JSON brings no fault of its own here."""
-    if not made.arguments:
-        return Str(())
-    value, expression = made.arguments[0]
-    if len(made.arguments) > 1 and isinstance(made.values[1], Seq) and not order_traits(made.values[1]):
-        value = without_order(value)
-    if isinstance(value, Seq | Map | Str):
-        return Str(texts.parts_of(machine, value, expression, frame))
-    return Thing(frame.module.label(made.node), traits_of(value))
 
 
 def _from_entries(value: Value) -> Value:
