@@ -98,6 +98,11 @@ GROWS = MEMORY.format(cut="pass", given="self.kept")
             id="given back by another method",
         ),
         pytest.param(
+            agent("from memory import load", sent="[SYSTEM, *load(text)]"),
+            "def load(key):\n    rows = database.read(key)\n    return rows[-20:]\n",
+            id="a function's result",
+        ),
+        pytest.param(
             agent(
                 "from memory import Memory",
                 sent="messages",
@@ -201,3 +206,45 @@ def found(folder, files: dict[str, str]) -> list[tuple[str, str, str]]:
 )
 def test_what_other_modules_do_without_harm(tmp_path, chat, memory):
     assert found(tmp_path, {"agent.py": chat, "memory.py": memory}) == []
+
+
+STORE = """
+class Store:
+    def get_history(self, key, limit{default}):
+        return self.rows.find(key).sort(-1).limit(limit)
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "call", "expected"),
+    [
+        ("=10", "get_history(text)", [("agent.py", "PC501", "warning")]),
+        ("=10", "get_history(text, 4000)", []),
+        ("=10", "get_history(text, limit=None)", []),
+        ("=10", "get_history(text, **options)", []),
+        ("=500", "get_history(text)", []),
+        ("=None", "get_history(text)", []),
+    ],
+)
+def test_a_store_that_hands_out_a_few_messages_as_a_rule(tmp_path, default, call, expected):
+    chat = agent("from store import Store", sent=f"[SYSTEM, *self.store.{call}]", made="self.store = Store()")
+    files = {"agent.py": chat, "store.py": STORE.format(default=default)}
+    assert found(tmp_path, files) == expected
+
+
+def test_through_a_package_and_a_base_class(tmp_path):
+    files = {
+        "agent.py": agent("from kept import Talk", sent="self.talk.window()", made="self.talk = Talk()"),
+        "kept/__init__.py": "from .talk import Talk\n",
+        "kept/talk.py": "from .base import Memory\nclass Talk(Memory):\n    name = 'talk'\n",
+        "kept/base.py": MEMORY.format(cut=SLIDES, given="self.kept"),
+    }
+    assert found(tmp_path, files) == [("agent.py", "PC501", "error")]
+
+
+def test_what_its_own_module_tells_is_told_there_as_grave_as_where_it_is_sent(tmp_path):
+    files = {
+        "agent.py": agent("from memory import trimmed", sent="trimmed(self.messages)"),
+        "memory.py": "import openai\ndef trimmed(messages):\n    return messages[-20:]\n",
+    }
+    assert found(tmp_path, files) == [("memory.py", "PC501", "error")]

@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.facts import converts, is_model_call, lists_in, spell
+from promptcache_lint.readers.python.conversations.facts import (
+    constant,
+    converts,
+    is_model_call,
+    lists_in,
+    spell,
+)
 from promptcache_lint.readers.python.conversations.handing import tell
 from promptcache_lint.readers.python.conversations.own_lists import is_fresh
 from promptcache_lint.readers.python.conversations.trims import is_aside
 from promptcache_lint.readers.python.conversations.uses import use_of, uses_as_messages
+from promptcache_lint.readers.stores import hands_out, is_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from promptcache_lint.prompts import Practice
     from promptcache_lint.readers.python.conversations.facts import Facts
     from promptcache_lint.readers.python.conversations.lookup import Lookup
     from promptcache_lint.readers.python.modules import Class, Function
@@ -36,17 +45,22 @@ _CHANGES = re.compile(
 """One of these is in each function that cuts or changes messages."""
 
 
+_HANDED_OUT = (
+    "`{}` hands out the newest messages: from then on every turn begins with another one, and misses."
+)
 _SUMMARY = re.compile(r"summar|condens|compact|digest", re.IGNORECASE)
 
 
 class Abroad:
     """Follows the conversation of the functions in ``known``; ``made`` makes facts of a function.
 
-    ``found`` are those of other modules that handle it, each with the place at which it is reached.
+    ``found`` are those of other modules that handle it, each with the place at which it is reached, and
+    ``practices`` the windows of usual length that their stores hand out.
     """
 
     def __init__(self, known: Iterable[Facts], lookup: Lookup, made: Callable[[Function], Facts]) -> None:
         self.found: list[tuple[Facts, ast.expr]] = []
+        self.practices: list[Practice] = []
         self._lookup = lookup
         self._made = made
         self._known = {facts.function: facts for facts in known if facts.function is not None}
@@ -82,10 +96,15 @@ class Abroad:
             tell(target, facts, call)
 
     def _result(self, call: ast.Call, facts: Facts) -> None:
-        """Messages that a method gives back."""
-        function = self._called(call, facts)
-        if function is None or function.owner is None or use_of(call, Severity.ERROR, facts) is None:
+        """Messages that a function or method gives back, of those it keeps or reads itself."""
+        function = self._called(call, facts) if not _is_given(call, facts) else None
+        if function is None or use_of(call, Severity.ERROR, facts) is None:
             return
+        default = _usual_length(function, call)
+        if default is not None and not facts.abroad:
+            says = _HANDED_OUT.format(facts.label(call))
+            window = facts.practice("PC501", Severity.WARNING, call, says)
+            self.practices.append(replace(window, source=function.module.place(default)))
         target = self._reached(function, call, facts)
         if target is not None:
             self._given_back(target, call, call.func, facts)
@@ -156,6 +175,18 @@ class Abroad:
         self.found.append((made, place))
         self._pending.append(made)
         return made
+
+
+def _usual_length(function: Function, call: ast.Call) -> ast.expr | None:
+    """The default by which a store hands out a few messages: of ``limit=10``, where a call gives no other."""
+    if not hands_out(function.name) or any(keyword.arg is None for keyword in call.keywords):
+        return None
+    given = {keyword.arg for keyword in call.keywords}
+    skipped = len(call.args) + (function.owner is not None and "staticmethod" not in function.decorators)
+    for parameter, default in function.parameters[skipped:]:
+        if parameter.arg not in given and is_length(parameter.arg, constant(default)):
+            return default
+    return None
 
 
 def _sums_up(facts: Facts) -> bool:

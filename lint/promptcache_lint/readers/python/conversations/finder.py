@@ -135,6 +135,7 @@ def find_practices(module: Module, program: Program) -> Iterator[Prompt]:
     hand_over([*(known for known, _ in found), *(known for known, _ in abroad.found)], lookup)
     for known, written in found:
         yield from _run(known, written)
+    yield from (Prompt("conversation", each.place, (), practices=(each,)) for each in abroad.practices)
     for known, place in abroad.found:
         yield from _run_abroad(known, module.place(place))
 

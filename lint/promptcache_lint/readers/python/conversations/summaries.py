@@ -32,7 +32,7 @@ def summaries(facts: Facts) -> Iterator[Practice]:
     for node in facts.of(ast.Call):
         if isinstance(node, ast.Call):
             last = called_name(node).rpartition(".")[2]
-            if last in _CLASSES and not _is_tool_box(node, facts):
+            if last in _CLASSES and not _is_tool_box(node, facts) and not _asks_another(node, facts):
                 yield facts.practice("PC506", Severity.WARNING, node, _SAYS.format(last, _CURE))
     for call in facts.calls:
         history = _history(call, facts)
@@ -52,6 +52,19 @@ def _is_tool_box(node: ast.Call, facts: Facts) -> bool:
     ]
     asked = [outer.attr for outer in used if isinstance(outer, ast.Attribute)]
     return bool(asked) and (len(asked) == len(used) or any(name.startswith("_") for name in asked))
+
+
+def _asks_another(node: ast.Call, facts: Facts) -> bool:
+    """Whether the summary is written by another model than the agent's own, which has no prefix in common."""
+    own = _model(node)
+    agents = (outer for outer in facts.around(node) if isinstance(outer, ast.Call))
+    return own is not None and any(_model(agent) not in {None, own} for agent in agents)
+
+
+def _model(call: ast.Call) -> str | None:
+    """The model that a call names."""
+    given = [*(keyword.value for keyword in call.keywords if keyword.arg == "model"), *call.args[:1]]
+    return next((name for name in map(constant, given) if isinstance(name, str)), None)
 
 
 def _arguments(call: ast.Call, facts: Facts) -> dict[str, ast.expr]:

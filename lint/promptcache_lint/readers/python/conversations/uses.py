@@ -141,13 +141,13 @@ def _message_places(node: ast.AST, facts: Facts) -> Iterator[ast.expr]:
 
 
 def _taken_from_objects(node: ast.expr) -> Iterator[ast.Call | ast.Attribute]:
-    """What is taken from other objects than ``self``: ``memory.window()``, ``memory.messages``."""
+    """What calls give back, and what is taken from other objects than ``self``: ``memory.messages``."""
     match node:
         case ast.Await(value=inner) | ast.Starred(value=inner):
             yield from _taken_from_objects(inner)
         case ast.Call(func=ast.Name(id="list" | "deque" | "tuple"), args=[inner]):
             yield from _taken_from_objects(inner)
-        case ast.Call(func=ast.Attribute()):
+        case ast.Call(func=ast.Attribute() | ast.Name()):
             yield node
         case ast.Attribute() if spell(node.value) not in {"", "self", "cls"}:
             yield node
