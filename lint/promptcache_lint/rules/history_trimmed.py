@@ -27,6 +27,21 @@ class Chat:
         return self.client.chat.completions.create(model="m", messages=self.history)
 ```
 
+A helper is followed wherever it stands, in another module too, and so is a method of an object whose class is
+known by what is assigned or by an annotation. What another module does is told at the call, with the cut as
+its source.
+```python
+class Memory:
+    def __init__(self):
+        self.kept = []
+
+    def window(self):
+        return self.kept[-20:]
+
+def answer(client, memory: Memory):
+    return client.chat.completions.create(model="m", messages=memory.window())
+```
+
 ## Use instead
 Append only, and compact rarely: when the context is nearly full, replace the older half by one summary, and
 go on appending behind it.
