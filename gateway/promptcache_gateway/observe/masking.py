@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
@@ -109,20 +108,28 @@ class Masker:
         known = self._pieces.get(key)
         if known is None:
             masked = mask_volatile(piece[:most])
-            whole = masked + piece[most:]
-            known = _Piece(stable_digest(whole), hash(whole), masked)
+            known = _Piece(masked, masked if len(piece) <= most else masked + piece[most:])
             with self._lock:
                 _put(self._pieces, key, known, self._max_pieces)
         return known
 
 
-@dataclass(frozen=True, slots=True)
 class _Piece:
-    """A masked piece: its digest, its key in this process, its text (of an endless one, the beginning)."""
+    """A masked piece: its key in this process, its text (of an endless one, the beginning)."""
 
-    digest: int
-    key: int
-    masked: str
+    __slots__ = ("_digest", "key", "masked")
+
+    def __init__(self, masked: str, whole: str) -> None:
+        self.masked = masked
+        self.key = hash(whole)
+        self._digest = None if whole is masked else stable_digest(whole)  # of an endless one no more is kept
+
+    @property
+    def digest(self) -> int:
+        """Its digest. Most pieces are questions, whose digests nobody asks for."""
+        if self._digest is None:
+            self._digest = stable_digest(self.masked)
+        return self._digest
 
 
 def pieces_of(text: str) -> list[str]:
