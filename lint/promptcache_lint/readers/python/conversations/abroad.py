@@ -73,7 +73,7 @@ class Abroad:
         while self._pending and room > 0 and len(self.found) < _MOST:
             room -= 1
             facts = self._pending.pop()
-            talks = facts.sure or facts.handed
+            talks = facts.sure or facts.handed or facts.calls
             if not talks or is_aside(facts.name) or converts(facts.name) or _sums_up(facts):
                 continue
             for call in facts.of(ast.Call):
