@@ -1,10 +1,11 @@
 """What observing costs: ``python benchmarks/observe.py``.
 
-For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history, the median CPU time
-of `Observer.open` (before the request is forwarded), of the look and the comparison (while the upstream
-works, with the event loop's own turns) and of `Observer.close` (once the answer is there: all was read but
-the question, or nothing). ``--log 10``
-measures instead how much CPU time ``promptcache diagnose`` takes for a MB of a made-up log of so many.
+For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history, where all was read
+but the question (hit) or nothing (miss): the median CPU time of `Observer.open` (before the request is
+forwarded) and of `Observer.conclude` (before its answer is sent), and their sum beside what it may be; then
+of what nobody waits for: the look and the comparison (while the upstream works, with the event loop's own
+turns) and `Observer.finish` (once the answer has been sent). ``--log 10`` measures instead how much CPU time
+``promptcache diagnose`` takes for a MB of a made-up log of so many.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _WORDS = [
     *("within", "three", "working", "days", "unless", "customs", "ask"),
 ]
 _IDS = itertools.count()
+_BOUNDS_MS = {10_000: 0.1, 200_000: 1.0}
+"""What a prompt of so many bytes may cost on the request's path."""
 
 
 def text(size: int, seed: int) -> str:
@@ -92,11 +95,11 @@ def cold(size: int) -> Iterator[dict[str, object]]:
 
 async def measure(
     bodies: Iterator[dict[str, object]], rounds: int, size: int, *, hit: bool
-) -> tuple[float, float, float]:
-    """Median milliseconds of `open` on the path, of the look while the upstream works, and of `close`."""
+) -> tuple[float, float, float, float]:
+    """Median milliseconds of `open` and `conclude`, on the path, of the look, and of `finish`."""
     outcome = Outcome(200, _usage(size, hit=hit), None, 10.0, None, None, None)
     observer = Observer()
-    opens, looks, closes = [], [], []
+    opens, answers, looks, ends = [], [], [], []
     for payload in itertools.islice(bodies, rounds + 2):
         call = _call(payload)
         begun = time.thread_time()
@@ -107,12 +110,16 @@ async def measure(
             if observation.seen:
                 break
         before = time.thread_time()
-        observer.close(observation, outcome)
+        ended = observer.conclude(observation, outcome)
+        told = time.thread_time()
+        observer.finish(ended)
         done = time.thread_time()
         opens.append(opened - begun)
         looks.append(before - opened)
-        closes.append(done - before)
-    return tuple(statistics.median(times[2:]) * 1000 for times in (opens, looks, closes))  # type: ignore[return-value]
+        answers.append(told - before)
+        ends.append(done - told)
+        del observation, ended  # or what they hold would be let go in the next one's time
+    return tuple(statistics.median(times[2:]) * 1000 for times in (opens, answers, looks, ends))  # type: ignore[return-value]
 
 
 def _usage(size: int, *, hit: bool) -> Usage:
@@ -190,12 +197,16 @@ def main() -> None:
         conversation,
         cold,
     )
-    print(f"{'case':<14}{'size':>9}{'open ms':>10}{'look ms':>10}{'close, hit':>12}{'close, miss':>13}")
+    print(f"{'':<30}{'on the path, ms':^32}{'off it, ms':^16}")
+    heads = f"{'open':>8}{'answer':>8}{'sum':>8}{'bound':>8}{'look':>8}{'end':>8}"
+    print(f"{'case':<14}{'bytes':>9}{'read':>7}{heads}")
     for case in cases:
-        for size in (10_000, 200_000):
-            opened, looked, hit = asyncio.run(measure(case(size), 40, size, hit=True))
-            _, _, miss = asyncio.run(measure(case(size), 40, size, hit=False))
-            print(f"{case.__name__:<14}{size:>9}{opened:>10.3f}{looked:>10.3f}{hit:>12.3f}{miss:>13.3f}")
+        for size, bound in _BOUNDS_MS.items():
+            for hit in (True, False):
+                opened, told, looked, ended = asyncio.run(measure(case(size), 40, size, hit=hit))
+                path = f"{opened:>8.3f}{told:>8.3f}{opened + told:>8.3f}{bound:>8.1f}"
+                name = f"{case.__name__:<14}{size:>9}{'hit' if hit else 'miss':>7}"
+                print(f"{name}{path}{looked:>8.3f}{ended:>8.3f}")
 
 
 if __name__ == "__main__":

@@ -68,14 +68,18 @@ class Bearing:
         least, most = self.near
         if self.rest is not None:
             few, many = self.rest
-            least, most = _within(least, most, max(0.0, total - many), max(0.0, total - few))
+            few, many = max(0.0, total - many), max(0.0, total - few)
+            if least <= few <= many <= most:
+                least, most = few, many
+            else:
+                least, most = _within(least, most, few, many)
             if most - least <= OPENING_TOKENS:
                 return least, most
         for few, many in self.others:
             least, most = _within(least, most, few, many)
             if most - least <= OPENING_TOKENS:
                 return least, most
-        if least_otherwise:
+        if least_otherwise:  # 0 where no other model says anything
             return _within(least, most, max(0.0, least_otherwise - self.missing), math.inf)
         return least, most
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
 from promptcache.divergence.evidence import alike
+from promptcache.quick_values import quick
 from promptcache_gateway.observe.compaction import COMPACTION
 from promptcache_gateway.observe.edits import counterpart
 from promptcache_gateway.observe.evidence import found_once
-from promptcache_gateway.observe.places import Place, spot_of
+from promptcache_gateway.observe.places import Place, Spot, spot_of
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import Reason, begins_a_setting, explain_away
 from promptcache_gateway.observe.unsteady import SETTING
@@ -43,6 +44,7 @@ _DRAWN = "PC103"
 """Said of examples that come in another order each time, which no collection does."""
 _OF_A_VERSION = frozenset({"PC301", "PC302"})
 """Said of tools in another order and of other tools; a new version's are as expected as its instructions."""
+_PAID_ONCE = _OF_A_VERSION | {_EDITED}
 _FILLED_IN = "PC303"
 _OTHER_TOOL = "PC302"
 _MODEL = "PC503"
@@ -50,56 +52,78 @@ _EXPIRED = "PC802"
 _IN_TURN = "The prefix comes in two forms in turn, and each is written to the cache by itself."
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A break, explained.
+    """A break.
 
     Attributes:
         codes: every cause, the one that cost most first.
-        losses: the lost tokens of each cause that cost any, most first.
-        places: where each of ``codes`` stands, in their order.
-        summary: one sentence for people.
+        weights: bytes that each made new.
+        reasons: those that would have lost the prefix anyway.
         attribution: whose doing the first cause is.
-        estimated: the first cause's position is no exact one.
+        spot: where the first cause stands; None: beside the text.
     """
 
     codes: tuple[str, ...]
+    weights: Mapping[str, int]
+    reasons: Mapping[str, Reason]
+    attribution: Attribution
+    spot: Spot | None
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A break, explained.
+
+    Attributes:
+        losses: the lost tokens of each cause that cost any, most first.
+        places: where each cause stands, in their order.
+        summary: one sentence for people.
+        estimated: the first cause's position is no exact one.
+    """
+
     losses: Mapping[str, int]
     places: tuple[Place, ...]
     summary: str
-    attribution: Attribution
     estimated: bool
 
 
-def explain_break(evidence: Evidence, tokens: Tokens) -> Break:
-    """Explain a break of the caller's, and what would have lost the prefix anyway."""
-    comparison = evidence.comparison
+def find_break(evidence: Evidence, tokens: Tokens) -> Break:
+    """A break of the caller's, and what would have lost the prefix anyway."""
+    comparison, match = evidence.comparison, evidence.match
     assert comparison is not None
-    lost = tokens.lost
     reasons = {reason.code: reason for reason in explain_away(evidence, tokens)}
     away = tuple(reasons)
     kept = _kept_by_others(evidence, tokens) if away == (_EXPIRED,) else 0
     weights, codes = _weighed(evidence, comparison, away, kept)
-    losses = split_loss(lost or 0, weights)
-    places = tuple(_place(comparison, tokens, code, losses, reasons) for code in codes)
-    first = reasons.get(codes[0])
-    named = bool(comparison.divergence.causes)
-    summary = first.summary if first else _what_broke(comparison, places, lost)
+    code = codes[0]
+    first = reasons.get(code)
+    named = comparison.divergence.causes
+    attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
+    if code in _PAID_ONCE and _is_paid_once(evidence):
+        attribution = "expected"
+    if match is not None and match.driven and code == _MODEL:
+        attribution = "upstream"
+    return Break(codes, weights, reasons, attribution, spot_of(comparison, code) if first is None else None)
+
+
+def explain_break(evidence: Evidence, tokens: Tokens, found: Break) -> Account:
+    """What a break cost, where, and what is to be said of it."""
+    comparison, codes = evidence.comparison, found.codes
+    assert comparison is not None
+    losses = split_loss(tokens.lost or 0, found.weights)
+    places = tuple([_place(comparison, tokens, code, losses, found.reasons) for code in codes])
+    first = found.reasons.get(codes[0])
+    summary = first.summary if first else _what_broke(comparison, places, tokens.lost)
     if first is None and evidence.match is not None and evidence.match.in_turn:
         summary = f"{summary} {_IN_TURN}"
-    attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
-    if codes[0] in _OF_A_VERSION | {_EDITED} and _is_paid_once(evidence):
-        attribution = "expected"
-    if evidence.match is not None and evidence.match.driven and codes[0] == _MODEL:
-        attribution = "upstream"
-    elsewhere = first is None and spot_of(comparison, codes[0]).start != comparison.shared_bytes
-    return Break(
-        codes,
+    return Account(
         dict(sorted(losses.items(), key=lambda share: -share[1])),
         places,
         summary,
-        attribution,
-        tokens.estimated or elsewhere,
+        tokens.estimated or (found.spot is not None and found.spot.start != comparison.shared_bytes),
     )
 
 

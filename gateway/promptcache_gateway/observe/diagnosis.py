@@ -1,6 +1,7 @@
 """A diagnosis: why a request was not served from the cache, where it broke, what that cost, what to do.
 
-A plain value and its JSON. How it is reached is `verdict`'s business.
+A plain value and its JSON, and what an answer says of it before it is written out. How it is reached is
+`verdict`'s business.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from promptcache.quick_values import quick
+from promptcache.quick_values import changed, quick
 from promptcache_gateway.observe.places import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Attribution = Literal["caller", "expected", "upstream", "unknown"]
 """Whose doing a miss is."""
@@ -65,6 +66,10 @@ class Diagnosis:
     remedy: str | None = None
     attribution: Attribution = "unknown"
 
+    def whole(self) -> Diagnosis:
+        """Itself: there is no more to it."""
+        return self
+
     def to_dict(self, *, excerpts: bool = True) -> dict[str, Any]:
         """The diagnosis as JSON; without ``excerpts`` no text of a prompt is in it."""
         return {
@@ -96,3 +101,34 @@ class Diagnosis:
         lost = None if self.lost_tokens is None else self.losses.get(self.cause, 0)
         where = (self.path, self.char_offset, self.token_offset)
         return (Place(self.cause, *where, lost, self.before, self.after),)
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What an answer says of a miss. The rest is written out when nobody waits for it.
+
+    Attributes:
+        cause: as in the whole, and so are those that follow.
+        path: its place.
+        char_offset: its place in that.
+        lost_tokens: what was lost.
+        remedy: what to do about it.
+        attribution: whose doing it is.
+        rest: writes the whole; money is not in it.
+        lost_usd: what the loss cost.
+    """
+
+    cause: str
+    path: str | None
+    char_offset: int | None
+    lost_tokens: int | None
+    remedy: str
+    attribution: Attribution
+    rest: Callable[[], Diagnosis]
+    lost_usd: float | None = None
+
+    def whole(self) -> Diagnosis:
+        """The diagnosis, written out."""
+        found = self.rest()
+        return found if self.lost_usd is None else changed(found, lost_usd=self.lost_usd)

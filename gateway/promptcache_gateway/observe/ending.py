@@ -16,7 +16,7 @@ from promptcache_gateway.observe.ruler import lengths_told
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Outcome
     from promptcache_gateway.observe.answered import Answered
-    from promptcache_gateway.observe.diagnosis import Diagnosis
+    from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
     from promptcache_gateway.observe.history import History
     from promptcache_gateway.observe.observation import Observation
     from promptcache_gateway.observe.provider_verdict import ProviderVerdict
@@ -30,14 +30,14 @@ class Ended:
     Attributes:
         observation: what was noted of it.
         outcome: how it ended, with the counts that are believed.
-        diagnosis: why what was not read was not.
+        diagnosis: why what was not read was not, as far as the answer says it.
         template: the name that its template is shown under.
         verdict: the provider's own diagnostics beside ours, None where nobody asked.
     """
 
     observation: Observation
     outcome: Outcome
-    diagnosis: Diagnosis
+    diagnosis: Diagnosis | Draft
     template: str
     verdict: ProviderVerdict | None = None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from promptcache.prices import effective_prices, price_at, unread_usd
 from promptcache.quick_values import changed
@@ -17,10 +17,12 @@ from promptcache.quick_values import changed
 if TYPE_CHECKING:
     from promptcache.prices import Cost
     from promptcache.usage import Usage
-    from promptcache_gateway.observe.diagnosis import Diagnosis
+    from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 
 PriceList = Callable[[str], Mapping[str, Any] | None]
 """A model's prices in USD per million tokens, in the shape of `promptcache.prices`; None: unknown."""
+
+Said = TypeVar("Said", bound="Diagnosis | Draft")
 
 _MILLION = 1_000_000.0
 _KNOWN_MODELS = 512
@@ -37,7 +39,7 @@ class Money:
         self._flat: dict[str, tuple[Mapping[str, Any], Mapping[str, float]]] = {}
         self._last: tuple[Cost | None, Usage | None, str] = (None, None, "")
 
-    def price_loss(self, diagnosis: Diagnosis, model: str, usage: Usage | None) -> Diagnosis:
+    def price_loss(self, diagnosis: Said, model: str, usage: Usage | None) -> Said:
         """The diagnosis with what its lost tokens cost beyond what reading them would have cost.
 
         What of them was written anew has the price of writing. ``usage`` None: nothing was counted yet.

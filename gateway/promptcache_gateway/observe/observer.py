@@ -15,7 +15,7 @@ from promptcache.errors import PromptCacheError
 from promptcache.price_list import load_price_list
 from promptcache_gateway.observe.answered import Answered
 from promptcache_gateway.observe.arrivals import Arrivals
-from promptcache_gateway.observe.diagnosis import Diagnosis
+from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.ending import Ended, settle, was_computed
 from promptcache_gateway.observe.history import Entry, History
 from promptcache_gateway.observe.known_upstreams import KnownUpstreams
@@ -32,7 +32,7 @@ from promptcache_gateway.observe.renames import Renames, family_of
 from promptcache_gateway.observe.rules import CachedUpstream, CacheRules, with_marks
 from promptcache_gateway.observe.template_name import NAMELESS, TemplateName
 from promptcache_gateway.observe.templates import Templates
-from promptcache_gateway.observe.verdict import diagnose
+from promptcache_gateway.observe.verdict import draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _FOREVER = float("-inf")
+_FAILED = Diagnosis(summary="The diagnosis failed; the gateway's log says where.")
 _UNSTRUCTURED_DIALECTS = frozenset({"openai.embeddings"})
 """Calls that no provider keeps prefixes for: they are counted, and nothing is said of their prompts."""
 
@@ -158,7 +159,7 @@ class Observer:
             self._history.discard(call.tenant, sight.name.family, sight.entry)
         return self.open(call)
 
-    def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis:
+    def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis | Draft:
         """What is known before the answer's body; ``engine`` where the built-in engine serves it."""
         self._arrivals.catch_up()
         entry = observation.sight.entry
@@ -172,12 +173,13 @@ class Observer:
         `finish` does the rest, and must be called; history hears of the end before it is asked again.
         """
         self._arrivals.catch_up()
+        call, sight = observation.call, observation.sight
         if outcome.engine is None:
-            usage = believed(outcome.usage, observation.sight.prompt)
+            usage = believed(outcome.usage, sight.prompt)
             outcome = outcome if usage is outcome.usage else replace(outcome, usage=usage)
-        outcome = self._upstreams.placed(observation.call, outcome)
+        outcome = self._upstreams.placed(call, outcome)
         diagnosis = self._diagnose(observation, outcome, outcome.engine)
-        shown = self.renames.shown(observation.call.tenant, observation.template)
+        shown = self.renames.shown(call.tenant, sight.name.name)
         verdict = self.answered.verdict(observation, outcome)
         ended = Ended(observation, outcome, diagnosis, shown, verdict)
         self._arrivals.end(ended)
@@ -192,7 +194,7 @@ class Observer:
         call = ended.observation.call
         try:
             shown = self.renames.shown(call.tenant, ended.observation.template)  # it may be another by now
-            record = make_record(ended, self._money, template=shown)
+            record = make_record(ended, self._write(ended), self._money, template=shown)
             for listener in self._listeners:
                 try:
                     listener(record)
@@ -273,19 +275,26 @@ class Observer:
 
     def _diagnose(
         self, observation: Observation, outcome: Outcome | None, engine: EngineFacts | None
-    ) -> Diagnosis:
+    ) -> Diagnosis | Draft:
         if outcome is not None and outcome.status >= 400 and not was_computed(outcome):
             return refused(observation, outcome.status)
         try:
             usage = outcome.usage if outcome is not None else None
             placement = outcome.placement if outcome is not None else None
-            diagnosis = diagnose(observation.evidence(self._masker), usage, engine, placement)
+            diagnosis = draft(observation.evidence(self._masker), usage, engine, placement)
             if observation.sight.rules.reports_exactly:
                 return diagnosis  # the built-in engine has no prices
             return self._money.price_loss(diagnosis, observation.call.model, usage)
         except Exception as error:  # noqa: BLE001 - as above
             _report("diagnose", observation.call, error)
-            return Diagnosis(summary="The diagnosis failed; the gateway's log says where.")
+            return _FAILED
+
+    def _write(self, ended: Ended) -> Diagnosis:
+        try:
+            return ended.diagnosis.whole()
+        except Exception as error:  # noqa: BLE001 - as above
+            _report("diagnose", ended.observation.call, error)
+            return _FAILED
 
     def _note_end(self, ended: Ended) -> None:
         try:

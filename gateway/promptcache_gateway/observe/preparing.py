@@ -27,7 +27,7 @@ def prepare(evidence: Evidence) -> None:
     if comparison is None or comparison.shares_nothing or not _will_be_asked(evidence):
         return
     usual = max(comparison.later.total_bytes // _USUAL_BYTES_A_TOKEN, 1)
-    weigh(evidence, Usage(total_input=usual, cache_read=0), None)
+    weigh(evidence, Usage(total_input=usual, cache_read=0), None).whole()
 
 
 def _will_be_asked(evidence: Evidence) -> bool:

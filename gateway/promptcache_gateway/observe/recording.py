@@ -8,12 +8,13 @@ from promptcache_gateway.observe.record import RequestRecord
 from promptcache_gateway.observe.stretches import outline
 
 if TYPE_CHECKING:
+    from promptcache_gateway.observe.diagnosis import Diagnosis
     from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.observe.money import Money
 
 
-def make_record(ended: Ended, money: Money, *, template: str) -> RequestRecord:
-    """The record of a request; ``template`` is the name it is shown under."""
+def make_record(ended: Ended, diagnosis: Diagnosis, money: Money, *, template: str) -> RequestRecord:
+    """The record of a request; ``diagnosis`` is the whole, ``template`` is the name it is shown under."""
     observation, outcome = ended.observation, ended.outcome
     call, usage, cached = observation.call, outcome.usage, ended.cached_tokens
     sight = observation.sight
@@ -48,7 +49,7 @@ def make_record(ended: Ended, money: Money, *, template: str) -> RequestRecord:
         outcome.duration_ms,
         outcome.response_id,
         saved,
-        ended.diagnosis,
+        diagnosis,
         cost,
         call.key_id,
         outcome.changes,

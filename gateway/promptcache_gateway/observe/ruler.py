@@ -19,40 +19,43 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from promptcache_gateway.exchange import Outcome
-    from promptcache_gateway.observe.bearings import Bearing
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.row import Entry
 
 _SHORT_BYTES = 8_192  # a longer rest says little about what stands before it, and is not remembered
 
+_GUESSES = frozenset({"guess", "likely"})
+
 
 class Length:
-    """Tokens before a place: at least, at most, and guesses between the two, made when they are asked for.
+    """Tokens before a place: at least, at most, and guesses between the two.
 
     Attributes:
         least: there are no fewer.
         most: there are no more.
+        guess: what may be charged: as many as that kind of text has as a rule, and no more than its share of
+            the whole; of nearly the whole prompt, its share.
+        likely: its share of the whole, by what each kind of text has as a rule.
     """
 
-    __slots__ = ("_guesses", "_made", "least", "most")
+    __slots__ = ("_guesses", "guess", "least", "likely", "most")
+    guess: float
+    likely: float
 
     def __init__(self, least: float, most: float, guesses: Callable[[], tuple[float, float]]) -> None:
-        """``guesses`` makes both guesses, which may lie outside of the bounds."""
+        """``guesses`` makes both guesses, which may lie outside of the bounds, when one is asked for."""
         self.least = least
         self.most = most
         self._guesses = guesses
-        self._made: tuple[float, float] | None = None
 
-    @property
-    def guess(self) -> float:
-        """What may be charged: as many as that kind of text has as a rule, and no more than its share of the
-        whole; of nearly the whole prompt, its share."""
-        return min(self._both())
-
-    @property
-    def likely(self) -> float:
-        """Its share of the whole, by what each kind of text has as a rule."""
-        return self._both()[1]
+    def __getattr__(self, name: str) -> float:
+        """Either guess, as long as nobody has asked for one."""
+        if name not in _GUESSES:
+            raise AttributeError(name)
+        (usual, share), least, most = self._guesses(), self.least, self.most
+        self.likely = likely = min(max(share, least), most)
+        self.guess = min(max(usual, least), most, likely)
+        return likely if name == "likely" else self.guess
 
     @property
     def exact(self) -> bool:
@@ -61,13 +64,7 @@ class Length:
 
     def unassured(self) -> Length:
         """The same length of which not one token is certain."""
-        return Length(0.0, self.most, self._both)
-
-    def _both(self) -> tuple[float, float]:
-        if self._made is None:
-            (usual, share), least, most = self._guesses(), self.least, self.most
-            self._made = min(max(usual, least), most), min(max(share, least), most)
-        return self._made
+        return Length(0.0, self.most, lambda: (self.guess, self.likely))
 
 
 class Ruler:
@@ -90,9 +87,17 @@ class Ruler:
     def at(self, place: int) -> Length:
         """Tokens before a place, which is given in bytes."""
         known = self._known.get(place)
-        if known is None:
-            known = self._known[place] = self._measure(place)
-        return known
+        if known is not None:
+            return known
+        bearing, total = self._bearings.of(place), self._total
+        least, most = bearing.bounds(total, self._otherwise)
+        least = min(least, total)
+        most = max(most, least)
+        most = min(most, total)
+        found = self._known[place] = Length(
+            least, most, partial(self._bearings.guesses, bearing, place, total)
+        )
+        return found
 
     def stretch(self, start: int, end: int, place: int, known: float) -> float:
         """Tokens between two places that may be charged; ``known`` are known to stand before a third."""
@@ -102,15 +107,6 @@ class Ruler:
     def least_behind(self, place: int) -> float:
         """Tokens behind a place, at least."""
         return self._bearings.least_behind(place)
-
-    def _measure(self, place: int) -> Length:
-        bearing, total = self._bearings.of(place), self._total
-        least, most = bearing.bounds(total, self._otherwise)
-        least = min(least, total)
-        return Length(least, min(max(most, least), total), partial(self._guesses, bearing, place))
-
-    def _guesses(self, bearing: Bearing, place: int) -> tuple[float, float]:
-        return self._bearings.guesses(bearing, place, self._total)
 
 
 def lengths_told(entry: Entry, outcome: Outcome, *, marked_only: bool) -> list[tuple[int, Extent]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from promptcache_gateway.observe.places import spot_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.shortfall import Reason
@@ -45,7 +45,7 @@ def weigh_causes(
     return {**dict.fromkeys(away, 0), away[0]: whole - end, **weights} if away else weights
 
 
-def split_loss(lost: int, weights: dict[str, int]) -> dict[str, int]:
+def split_loss(lost: int, weights: Mapping[str, int]) -> dict[str, int]:
     """Tokens of a loss by cause, in whole numbers that add up to it; without any weight the first has all."""
     total = sum(weights.values())
     if not lost or not weights:

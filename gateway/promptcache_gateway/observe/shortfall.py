@@ -13,14 +13,21 @@ from typing import TYPE_CHECKING
 from promptcache.quick_values import changed, quick
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks, readable_at_any_age, readable_segments
-from promptcache_gateway.observe.unmarked import codes_beside_text, what_is_unmarked, worth_marking
+from promptcache_gateway.observe.tokens import Tokens
+from promptcache_gateway.observe.unmarked import (
+    codes_beside_text,
+    unmarked_history,
+    what_is_unmarked,
+    worth_marking,
+)
 from promptcache_gateway.observe.unsteady import SETTING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.diagnosis import Attribution
     from promptcache_gateway.observe.evidence import Evidence
-    from promptcache_gateway.observe.tokens import Tokens
 
 _CALLERS_OWN = frozenset(
     {"PC503", "PC504", "PC601", "PC602", "PC603", "PC605", "PC606", "PC607", "PC608", "PC610"}
@@ -65,19 +72,25 @@ def explain_away(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     return [
         *_switched_off(evidence),
         *_unmarked(evidence, tokens),
+        *_away_anyway(evidence),
+    ]
+
+
+@found_once
+def _away_anyway(evidence: Evidence) -> Sequence[Reason]:
+    return (
         *_first_of_model(evidence),
         *_emptied(evidence),
         *_sent_elsewhere(evidence),
         *_expired(evidence),
-    ]
+    )
 
 
 def explain_shortfall(
     evidence: Evidence, tokens: Tokens, engine: EngineFacts | None, placement: Placement | None = None
 ) -> list[Reason]:
     """The reasons, the costliest first; never empty."""
-    emptied = _emptied(evidence)
-    reasons = _from_engine(engine, on_demand=bool(emptied)) if engine is not None else []
+    reasons = [] if engine is None else _from_engine(engine, on_demand=bool(_emptied(evidence)))
     return reasons or _from_request(evidence, tokens, placement) or [_unexplained(evidence, tokens)]
 
 
@@ -100,21 +113,12 @@ def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
 
 def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | None) -> list[Reason]:
     """What is certain without the engine. The first of them explains the whole loss."""
-    switched = _switched_model(evidence)
-    beside, expired = [*switched, *_named_by_divergence(evidence, tokens)], _expired(evidence)
-    gone = bool(switched or (beside and _is_gone(evidence)))  # whatever was changed, it would have been
-    found = [
-        *_switched_off(evidence),
-        *_unmarked(evidence, tokens),
-        *_first_of_model(evidence),
-        *(expired if gone else _first_of_setting(evidence)),
-        *beside,
-        *_emptied(evidence),
-        *_sent_elsewhere(evidence),
-        *_from_placement(tokens, placement),
-        *(() if gone else expired),
-        *_unanswered_leader(evidence),
-    ]
+    if placement is None and unmarked_history(evidence) is None:
+        certain = _from_evidence(evidence)
+    else:
+        named = _named_by_divergence(evidence, tokens)
+        certain = _in_order(evidence, named, _from_placement(tokens, placement))
+    found = [*_switched_off(evidence), *_unmarked(evidence, tokens), *certain]
     if found:
         found[0] = changed(found[0], lost_tokens=tokens.lost)
     return found
@@ -196,6 +200,28 @@ def _is_known_to_model(evidence: Evidence) -> bool:
 def _is_one_conversation(evidence: Evidence) -> bool:
     comparison = evidence.comparison
     return comparison is not None and (comparison.same_conversation or comparison.divergence.append_only)
+
+
+@found_once
+def _from_evidence(evidence: Evidence) -> Sequence[Reason]:
+    """What is certain whatever was counted, where no fleet took it and no history is unmarked."""
+    return _in_order(evidence, _named_by_divergence(evidence, Tokens()), ())
+
+
+def _in_order(evidence: Evidence, named: Sequence[Reason], placed: Sequence[Reason]) -> Sequence[Reason]:
+    switched, expired = _switched_model(evidence), _expired(evidence)
+    beside = (*switched, *named)
+    gone = bool(switched or (beside and _is_gone(evidence)))  # whatever was changed, it would have been
+    return (
+        *_first_of_model(evidence),
+        *(expired if gone else _first_of_setting(evidence)),
+        *beside,
+        *_emptied(evidence),
+        *_sent_elsewhere(evidence),
+        *placed,
+        *(() if gone else expired),
+        *_unanswered_leader(evidence),
+    )
 
 
 def _named_by_divergence(evidence: Evidence, tokens: Tokens) -> list[Reason]:

@@ -7,23 +7,22 @@ blamed. Texts and remedies of the causes are the SDK's (`promptcache.causes`).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
-from promptcache_gateway.observe.breaks import explain_break, was_read_past
+from promptcache_gateway.observe.breaks import was_read_past
 from promptcache_gateway.observe.compaction import goes_on_from_summary
-from promptcache_gateway.observe.diagnosis import Diagnosis
+from promptcache_gateway.observe.counting import all_was_read, count_tokens
+from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
+from promptcache_gateway.observe.drafts import counted, draft_break, draft_shortfall
 from promptcache_gateway.observe.marked import breaks_behind_marks
-from promptcache_gateway.observe.shares import losses_by_cause
-from promptcache_gateway.observe.shortfall import explain_shortfall
-from promptcache_gateway.observe.tokens import Tokens, all_was_read, count_tokens
 from promptcache_gateway.observe.unmarked import unmarked_history
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.tokens import Tokens
 
 _LEAST_BYTES_A_TOKEN = 2
 
@@ -44,6 +43,16 @@ def diagnose(
 
     ``placement``: which replica of a fleet took it, None where there is no fleet.
     """
+    return draft(evidence, usage, engine, placement).whole()
+
+
+def draft(
+    evidence: Evidence,
+    usage: Usage | None,
+    engine: EngineFacts | None,
+    placement: Placement | None = None,
+) -> Diagnosis | Draft:
+    """What an answer says of the diagnosis; its ``whole()`` is the same for all."""
     hit = _plain_hit(evidence, usage) if engine is None and usage is not None else None
     return hit if hit is not None else weigh(evidence, usage, engine, placement)
 
@@ -75,8 +84,8 @@ def weigh(
     usage: Usage | None,
     engine: EngineFacts | None,
     placement: Placement | None = None,
-) -> Diagnosis:
-    """Diagnose one request as `diagnose` does, from all that can be measured of it."""
+) -> Diagnosis | Draft:
+    """What `draft` says, from all that can be measured of the request."""
     tokens = count_tokens(evidence, usage, engine)
     if not evidence.use_cache:
         return Diagnosis(summary="The caller opted this request out of the cache.", attribution="expected")
@@ -100,22 +109,12 @@ def weigh(
     return _lossless_first(_unbroken(evidence, tokens, engine, placement), tokens)
 
 
-def _counted(tokens: Tokens, **known: Any) -> Diagnosis:
-    """A diagnosis with the counts in it."""
-    return Diagnosis(
-        expected_cached_tokens=tokens.at_least(tokens.expected),
-        reusable_tokens=tokens.reusable,
-        estimated=tokens.estimated,
-        **known,
-    )
-
-
 def _without_predecessor(evidence: Evidence, tokens: Tokens) -> Diagnosis:
     match = evidence.match
     if match is None or not (match.first or evidence.rules.reports_exactly):
         read = bool(tokens.cached)
         summary = "No earlier request of this template is in memory to compare with."
-        return _counted(tokens, hit=True if read else None, lost_tokens=0 if read else None, summary=summary)
+        return counted(tokens, hit=True if read else None, lost_tokens=0 if read else None, summary=summary)
     return _first(tokens, "The first request of this template: there was nothing to reuse.")
 
 
@@ -125,10 +124,10 @@ def _nothing_shared(tokens: Tokens) -> Diagnosis:
 
 def _first(tokens: Tokens, summary: str) -> Diagnosis:
     if tokens.cached and tokens.prompt and tokens.cached >= max(_OPENING_TOKENS, tokens.prompt // 2):
-        return _counted(
+        return counted(
             tokens, hit=True, lost_tokens=0, attribution="expected", summary="Read from the cache."
         )
-    return _counted(
+    return counted(
         tokens,
         cause="PC801",
         causes=("PC801",),
@@ -140,20 +139,21 @@ def _first(tokens: Tokens, summary: str) -> Diagnosis:
     )
 
 
-def _lossless_first(found: Diagnosis, tokens: Tokens) -> Diagnosis:
+def _lossless_first(found: Diagnosis | Draft, tokens: Tokens) -> Diagnosis | Draft:
     """The diagnosis; a first request has lost nothing, for this model's cache never held any of it."""
     if found.cause != "PC801" or not found.lost_tokens:
         return found
-    return _expected("PC801", tokens.settled(), found.summary, compared_with=found.compared_with)
+    said = found.whole()
+    return _expected("PC801", tokens.settled(), said.summary, compared_with=said.compared_with)
 
 
 def _contradicted(tokens: Tokens) -> Diagnosis:
     """The counters know better: what this request really continues is no longer in memory."""
     if not tokens.lost:
-        return _counted(
+        return counted(
             tokens.settled(), hit=True, lost_tokens=0, attribution="expected", summary="Read from the cache."
         )
-    return _counted(
+    return counted(
         tokens.settled(),
         summary="More was read than any request in memory has in common with this one; what it continues is"
         " not known.",
@@ -161,7 +161,7 @@ def _contradicted(tokens: Tokens) -> Diagnosis:
 
 
 def _unreported(tokens: Tokens) -> Diagnosis:
-    return _counted(
+    return counted(
         tokens,
         cause="PC810",
         causes=("PC810",),
@@ -171,7 +171,7 @@ def _unreported(tokens: Tokens) -> Diagnosis:
     )
 
 
-def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosis:
+def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosis | Draft:
     """Something diverges before the newest user turn."""
     assert evidence.comparison is not None
     assert evidence.match is not None
@@ -181,7 +181,7 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
     compared = evidence.match.predecessor.id
     if _is_too_short(evidence, tokens):
         summary = f"{divergence.path} differs from the predecessor; the prompt is too short to be cached."
-        return _counted(
+        return counted(
             tokens,
             summary=summary,
             attribution="expected",
@@ -195,26 +195,7 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
         return _hit(evidence, tokens, compared_with=compared)
     if was_read_past(evidence, tokens):
         return _hit(evidence, tokens, compared_with=compared)
-    found = explain_break(evidence, tokens)
-    place = found.places[0]
-    return _counted(
-        replace(tokens, estimated=found.estimated),
-        cause=found.codes[0],
-        causes=(*found.codes, "PC810") if unreported else found.codes,
-        hit=False,
-        path=place.path,
-        char_offset=place.char_offset,
-        token_offset=place.token_offset,
-        before=place.before,
-        after=place.after,
-        lost_tokens=lost,
-        losses=found.losses,
-        places=found.places,
-        compared_with=compared,
-        summary=found.summary,
-        remedy=get_cause(found.codes[0]).remedy,
-        attribution=found.attribution,
-    )
+    return draft_break(evidence, tokens, unreported=unreported)
 
 
 def _is_too_short(evidence: Evidence, tokens: Tokens) -> bool:
@@ -228,12 +209,11 @@ def _is_too_short(evidence: Evidence, tokens: Tokens) -> bool:
 
 def _unbroken(
     evidence: Evidence, tokens: Tokens, engine: EngineFacts | None, placement: Placement | None
-) -> Diagnosis:
+) -> Diagnosis | Draft:
     """Nothing the caller sent breaks the prefix: a hit, or a shortfall with another reason."""
     assert evidence.match is not None
     assert evidence.match.predecessor is not None
     compared = evidence.match.predecessor.id
-    lost = tokens.lost or 0
     if not tokens.fell_short:
         if tokens.cached == 0 and engine is not None and engine.granularity:
             shared, page = engine.granularity, evidence.rules.granularity
@@ -242,30 +222,16 @@ def _unbroken(
         if tokens.uncertain:
             return _uncertain(evidence, tokens, compared_with=compared)
         return _hit(evidence, tokens, compared_with=compared)
-    reasons = explain_shortfall(evidence, tokens, engine, placement)
-    first = reasons[0]
-    return _counted(
-        tokens,
-        cause=first.code,
-        causes=tuple(dict.fromkeys(reason.code for reason in reasons)),
-        hit=False,
-        token_offset=tokens.cached,
-        lost_tokens=lost,
-        losses=losses_by_cause(reasons, lost),
-        compared_with=compared,
-        summary=first.summary or get_cause(first.code).title,
-        remedy=get_cause(first.code).remedy,
-        attribution=first.attribution,
-    )
+    return draft_shortfall(evidence, tokens, engine, placement)
 
 
 def _uncertain(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
     """Nothing was read, and nothing proves that anything could have been."""
     if evidence.rules.whole_units:
         summary = "Nothing was read: a part of an earlier request is found only once it has recurred."
-        return _counted(tokens.settled(), lost_tokens=0, summary=summary, attribution="expected", **place)
+        return counted(tokens.settled(), lost_tokens=0, summary=summary, attribution="expected", **place)
     summary = "Nothing was read; whether the shared beginning is long enough to be cached cannot be told."
-    return _counted(tokens.settled(), lost_tokens=0, summary=summary, **place)
+    return counted(tokens.settled(), lost_tokens=0, summary=summary, **place)
 
 
 def _hit(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
@@ -274,10 +240,10 @@ def _hit(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
     if tokens.cached == 0 and (tokens.prompt or 0) < least:
         if not evidence.rules.assured:
             summary = "Nothing was read; whether this upstream caches so short a prompt is not known."
-            return _counted(tokens, lost_tokens=0, summary=summary, **place)
+            return counted(tokens, lost_tokens=0, summary=summary, **place)
         summary = f"{tokens.prompt} tokens are fewer than the {least} the cache takes."
         return _expected("PC604", tokens, summary, **place)
-    return _counted(
+    return counted(
         tokens.settled(),
         hit=True,
         lost_tokens=0 if tokens.cached is not None else None,
@@ -299,7 +265,7 @@ def _what_was_read(evidence: Evidence) -> str:
 
 def _expected(code: str, tokens: Tokens, summary: str, **place: Any) -> Diagnosis:
     """Nothing was read, nothing could be, and it is nobody's fault."""
-    return _counted(
+    return counted(
         tokens,
         cause=code,
         causes=(code,),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptcache_gateway.exchange import EngineFacts
-    from promptcache_gateway.observe import Diagnosis
+    from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
     from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.upstreams.base import RawHeaders
 
@@ -46,7 +46,7 @@ _ISOLATED, _FIRST = "PC808", "PC801"
 
 
 def preview_summary(
-    request_id: str, template: str, diagnosis: Diagnosis, engine: EngineFacts | None
+    request_id: str, template: str, diagnosis: Diagnosis | Draft, engine: EngineFacts | None
 ) -> dict[str, Any]:
     """What is known before the first byte of the answer."""
     cached = None if engine is None else engine.cached_tokens
@@ -109,7 +109,7 @@ def _told(value: str | int) -> bytes:
 
 
 def _summary(
-    request_id: str, template: str, cached: int | None, prompt: int | None, diagnosis: Diagnosis
+    request_id: str, template: str, cached: int | None, prompt: int | None, diagnosis: Diagnosis | Draft
 ) -> dict[str, Any]:
     known: dict[str, Any] = {"request_id": request_id, "template": template}
     if cached is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from promptcache_gateway.exchange import Call, EngineFacts
-    from promptcache_gateway.observe import Diagnosis
+    from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
     from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.observe.money import Money
     from promptcache_gateway.observe.observation import Observation, Sight
@@ -152,7 +152,7 @@ class PeerObserver(Observer):
             self._tell(Kind.SETTLED, Settled(observation.call.id, None))
         return super().move(observation, call)
 
-    def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis:
+    def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis | Draft:
         """What is known before the answer's body; peers are told that it has begun."""
         known = observation.sight.entry
         pending = known is not None and known.answered_at is None

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import TYPE_CHECKING
+
+import pytest
 
 from promptcache.usage import Usage
+from promptcache_gateway.observe import drafts, ending
 from promptcache_gateway.observe.history import History
 from promptcache_gateway.observe.prompt import read_prompt, share_texts
 from tests.gateway.observe.scenes import Stage, chat, outcome, rules_text
+
+if TYPE_CHECKING:
+    from promptcache_gateway.observe import RequestRecord
 
 RULES = rules_text()
 
@@ -77,6 +84,49 @@ def test_an_answer_counts_only_for_those_that_came_after_it() -> None:
         assert late.diagnosis.cause == "PC608"
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_an_end_is_known_to_whoever_is_looked_at_next_though_its_answer_is_still_being_sent(
+    forced: bool,
+) -> None:
+    async def play() -> None:
+        told: list[RequestRecord] = []
+        stage = Stage(listeners=[told.append])
+        usage = stage.provider.usage(2_000, 0)
+        first = stage.observer.open(stage.call(chat(RULES, "One?")))
+        ended = stage.observer.conclude(first, outcome(usage))
+        assert not told
+        assert stage.observer.is_open(ended.id)
+
+        stage.clock.now += 5.0
+        second = stage.observer.open(stage.call(chat(RULES, "Two?")))
+        if not forced:
+            await asyncio.sleep(0.05)
+        late = stage.observer.close(second, outcome(usage))
+        early = stage.observer.finish(ended)
+
+        assert late.diagnosis.cause == "PC809"  # not PC608: the first had been answered
+        assert [record.id for record in told] == [late.id, early.id]
+        assert not stage.observer.is_open(early.id)
+
+    asyncio.run(play())
+
+
+def test_what_fails_behind_an_answer_costs_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    stage.send(chat("Now: 12:00:01. " + RULES, "One?"))
+    observation = stage.observer.open(stage.call(chat("Now: 12:00:02. " + RULES, "Two?")))
+    ended = stage.observer.conclude(observation, outcome(stage.provider.usage(2_000, 0)))
+    assert ended.diagnosis.cause == "PC101"
+
+    monkeypatch.setattr(drafts, "explain_break", None)
+    monkeypatch.setattr(ending, "lengths_told", None)
+    record = stage.observer.finish(ended)
+
+    assert record.id == ended.id
+    assert "failed" in record.diagnosis.summary
+    assert not stage.observer.is_open(record.id)
 
 
 def test_a_request_of_no_known_shape_has_a_sight_too() -> None:

@@ -34,7 +34,7 @@ def test_the_short_way_says_what_the_long_way_says(
             usage = stage.provider.usage(total, total * sixteenths // 16)
         evidence = observation.evidence(masker)
 
-        assert verdict.diagnose(evidence, usage, None) == verdict.weigh(evidence, usage, None)
+        assert verdict.diagnose(evidence, usage, None) == verdict.weigh(evidence, usage, None).whole()
         stage.observer.close(observation, outcome(usage))
 
 

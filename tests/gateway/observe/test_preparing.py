@@ -10,8 +10,8 @@ import pytest
 from promptcache.usage import Usage
 from promptcache_gateway.observe import pieces
 from promptcache_gateway.observe.preparing import prepare
-from promptcache_gateway.observe.verdict import diagnose
-from tests.gateway.observe.scenes import Provider, Stage
+from promptcache_gateway.observe.verdict import diagnose, draft
+from tests.gateway.observe.scenes import Provider, Stage, chat, outcome, rules_text
 from tests.gateway.observe.traffic import FAULTS, SCENES, Author
 
 if TYPE_CHECKING:
@@ -36,8 +36,29 @@ def test_it_changes_no_diagnosis(make: Callable[[Author], Pair]) -> None:
     for read in (0, 1_024):
         usage = Usage(total_input=3_000, cache_read=read, reported=True)
         one, other = diagnose(plain, usage, None), diagnose(prepared, usage, None)
-        assert (one.causes, one.places, one.losses) == (other.causes, other.places, other.losses)
-        assert one.expected_cached_tokens == other.expected_cached_tokens
+        assert one == other
+        told = draft(prepared, usage, None)
+        for name in ("cause", "path", "char_offset", "lost_tokens", "lost_usd", "remedy", "attribution"):
+            assert getattr(told, name) == getattr(one, name), "an answer says what the record will"
+
+
+@pytest.mark.parametrize("clock", [False, True])
+def test_what_is_counted_in_the_meantime_is_gone_by(clock: bool) -> None:
+    """A predecessor that is answered after the request was prepared, and before its own answer."""
+    found = []
+    for early in (False, True):
+        stage = Stage(Provider(granularity=1))
+        talk = ["Where is my order?", "It is on its way.", "And when is it here?"]
+        bodies = [chat(f"{f'Now: 12:00:0{n}. ' if clock else ''}{rules_text()}", *talk[:n]) for n in (1, 3)]
+        first = stage.observer.open(stage.call(bodies[0]))
+        second = stage.observer.open(stage.call(bodies[1])).evidence(stage.observer._masker)
+        usage = Usage(total_input=2_345, cache_read=0, reported=True)
+        if early:
+            diagnose(second, usage, None)
+        stage.observer.close(first, outcome(stage.provider.usage(1_800, 0)))
+        found.append(diagnose(second, usage, None))
+
+    assert found[0] == found[1]
 
 
 def test_what_was_measured_is_not_measured_again() -> None:

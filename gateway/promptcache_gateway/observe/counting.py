@@ -1,0 +1,230 @@
+"""Counts one request: how much of it could have been read, from what was measured of it (`ruler`).
+
+Where it was compared with another one, its `stops` say what is to be measured. What the built-in engine
+counted comes before any measure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.ruler import Length, Ruler
+from promptcache_gateway.observe.stops import stops_of, tolerance_of
+from promptcache_gateway.observe.tokens import Tokens
+from promptcache_gateway.observe.unmarked import worth_marking
+
+if TYPE_CHECKING:
+    from promptcache.usage import Usage
+    from promptcache_gateway.exchange import EngineFacts
+    from promptcache_gateway.observe.evidence import Evidence
+
+_ESTIMATE_SLACK = 0.02  # share of an estimate that it may be wrong by and still be the engine's own count
+
+_GUESS_SLACK = 1.1  # how far off a guess may ordinarily be
+
+
+def count_tokens(evidence: Evidence, usage: Usage | None, engine: EngineFacts | None) -> Tokens:
+    """The token counts of a request as far as the evidence allows."""
+    prompt, cached = _reported(usage, engine)
+    written = usage.cache_write if usage is not None else None
+    if evidence.prompt is None or prompt is None:
+        return Tokens(prompt=prompt, cached=cached, written=written)
+    if evidence.comparison is None:
+        known = cached or 0
+        return Tokens(prompt, cached, written, expected=known, reusable=known)
+    return _Counting(evidence, prompt, cached, engine).tokens(written)
+
+
+def all_was_read(evidence: Evidence, prompt: int, cached: int) -> bool:
+    """Whether so much was read that a request whose prefix nothing breaks is a hit by any guess.
+
+    No more than the prompt is promised, and of most hits that is enough to know; of others the bounds of the
+    places are, in which no kind of text is weighed.
+    """
+    enough = cached + tolerance_of(evidence.rules)
+    if enough >= evidence.rules.promised(prompt):
+        return True
+    return _Counting(evidence, prompt, cached, None).promises_at_most(enough)
+
+
+def _reported(usage: Usage | None, engine: EngineFacts | None) -> tuple[int | None, int | None]:
+    if engine is not None:
+        return engine.prompt_tokens, engine.cached_tokens
+    if usage is None:
+        return None, None
+    return usage.total_input, usage.cache_read
+
+
+class _Counting:
+    """Counts one request that was compared with another."""
+
+    __slots__ = (
+        "_cached",
+        "_engine_expected",
+        "_engine_offset",
+        "_evidence",
+        "_prompt",
+        "_ruler",
+        "_rules",
+        "_stops",
+    )
+
+    def __init__(
+        self, evidence: Evidence, prompt: int, cached: int | None, engine: EngineFacts | None
+    ) -> None:
+        self._evidence, self._prompt, self._cached = evidence, prompt, cached
+        self._rules, self._stops = evidence.rules, stops_of(evidence)
+        self._engine_offset = self._engine_expected = known = None
+        if engine is not None:
+            self._engine_offset = _exact_offset(engine)
+            self._engine_expected = _expected_exactly(engine, others=self._stops.theirs)
+            known = None if self._engine_offset is None else (self._stops.shared, self._engine_offset)
+        self._ruler = Ruler(evidence, prompt, known)
+
+    def tokens(self, written: int | None) -> Tokens:
+        """All counts together."""
+        stops, cached, counted, prompt = self._stops, self._cached, self._engine_expected, self._prompt
+        shared, promised = self._ruler.at(stops.shared), self._promised()
+        expected = min(self._figure(promised), prompt) if counted is None else counted
+        reusable, known, guessed = self._reusable(promised, expected)
+        offset = self._engine_offset
+        floor = self._floor(shared)
+        return Tokens(
+            prompt,
+            cached,
+            written,
+            max(expected, 0),
+            max(reusable, expected, cached or 0),
+            offset if offset is not None else round(shared.guess),
+            stops.tolerance,
+            not known or counted is None or offset is None,  # estimated
+            counted is None
+            and cached == 0
+            and guessed > max(reusable, expected) + self._rules.granularity,  # uncertain
+            self._is_contradicted(shared),
+            floor,
+            self._ruler,
+        )
+
+    def promises_at_most(self, tokens: int) -> bool:
+        """Whether no more than so many tokens must be read of a prefix that nothing breaks."""
+        lengths = (self._promised(), self._unbroken())
+        return all(length is None or self._rules.promised(length.least) <= tokens for length in lengths)
+
+    def _figure(self, length: Length) -> int:
+        """How much of a prefix must be read, given how much was.
+
+        Less than the least it can be is too little whatever it is, and the guess is named. Between the two
+        what was read is taken for all there was.
+        """
+        cached, stops, guess = self._cached, self._stops, self._rules.promised(length.guess)
+        if cached is None:
+            return guess
+        least = self._rules.promised(length.least)
+        slack = 0.0 if length.least == length.most else least * _ESTIMATE_SLACK
+        return guess if cached < least - max(stops.tolerance, slack) else min(guess, cached)
+
+    def _promised(self) -> Length:
+        """What the bytes as sent allow."""
+        length = self._ruler.at(self._stops.promised)
+        return length.unassured() if self._stops.unassured else length
+
+    def _reusable(self, promised: Length, expected: int) -> tuple[int, bool, int]:
+        """What would have matched had the differing spans been equal, whether that is exact, and a guess."""
+        if self._stops.broken:
+            reusable, known = self._had_it_matched()
+            return reusable, known, 0
+        length = self._unbroken()
+        if length is None:
+            return expected, self._engine_expected is not None, self._rules.promised(promised.likely)
+        reusable = min(self._figure(length), self._prompt)
+        if self._engine_expected is not None and abs(reusable - expected) <= max(
+            self._rules.granularity, expected * _ESTIMATE_SLACK
+        ):
+            return expected, True, 0  # nothing differs, so both are one number, and the engine counted it
+        return reusable, length.exact, self._rules.promised(length.likely)
+
+    def _unbroken(self) -> Length | None:
+        """What of the prefix could be read where time, marks and the upstream allow it; None: as expected."""
+        stops = self._stops
+        if stops.left is not None and not self._has_amiss_marks():
+            return self._ruler.at(stops.left)
+        if stops.alive is not None:
+            as_expected = self._engine_expected is None and not stops.unmarked
+            return None if as_expected else self._ruler.at(stops.alive)
+        return self._ruler.at(stops.unbroken)
+
+    def _has_amiss_marks(self) -> bool:
+        """Whether a breakpoint is missing or in the wrong place."""
+        evidence = self._evidence
+        if evidence.comparison is None or evidence.comparison.broken:
+            return False
+        return self._stops.amiss or worth_marking(evidence, self._ruler, self._cached) is not None
+
+    def _had_it_matched(self) -> tuple[int, bool]:
+        """The same behind a fault of the caller's, which is shown wherever it may cost."""
+        comparison, prompt = self._evidence.comparison, self._prompt
+        whole = None if comparison is None else comparison.matching_full
+        if whole is not None and whole.prompt_tokens is not None:
+            return min(self._rules.possible(whole.prompt_tokens), prompt), True
+        size = min(self._matching(), prompt - self._ruler.least_behind(self._stops.turn))
+        return min(self._rules.possible(size), prompt), False
+
+    def _matching(self) -> float:
+        """Tokens that would have matched: those before the difference, and of what stands behind it.
+
+        Where only a part of that would have, as with documents before the instructions, it is not said which:
+        it is charged as the cheaper of the beginning and the end of what stands before the turn.
+        """
+        stops, ruler = self._stops, self._ruler
+        start, end, turn = stops.shared, stops.matching, stops.turn
+        before = ruler.at(start)
+        known = max(before.guess, 0 if self._floor(before) == 0 else self._cached or 0)
+        size = ruler.stretch(start, end, start, known)
+        whole = ruler.at(turn)
+        if end >= turn:
+            return min(max(known + size, whole.least), whole.most)
+        other = max(start, turn - max(end - start, 0))
+        return known + min(size, ruler.stretch(other, turn, start, known))
+
+    def _floor(self, shared: Length) -> int | None:
+        """0 where more was read than the predecessor can have left."""
+        read = self._cached or 0
+        return None if not self._stops.broken or read <= shared.most + self._rules.granularity else 0
+
+    def _is_contradicted(self, shared: Length) -> bool:
+        """Whether the counters refute the break: another request, that is forgotten, had more of this.
+
+        Where some are known to be forgotten, the guess at what is shared need not be far off.
+        """
+        cached, rules, stops = self._cached, self._rules, self._stops
+        if not cached or not stops.broken or rules.reports_exactly:  # 0 refutes nothing
+            return False
+        match = self._evidence.match
+        for length in (shared, self._ruler.at(stops.living)):
+            near = length.likely * _GUESS_SLACK if match is not None and match.gaps else length.most
+            if cached <= min(near, length.most) + rules.granularity:
+                return False
+        return True
+
+
+def _exact_offset(engine: EngineFacts | None) -> int | None:
+    """Where the engine saw the first token it remembers nothing of; None where it remembers nothing."""
+    return engine.diverged_at or None if engine is not None else None
+
+
+def _expected_exactly(engine: EngineFacts | None, *, others: bool) -> int | None:
+    """What the engine knew of the prompt; ``others``: also what it holds for other tenants.
+
+    That is a finding where the tenant itself sent the same before, and else not to be told.
+    """
+    if engine is None:
+        return None
+    known = (
+        engine.reused
+        + engine.evicted
+        + (engine.isolated if others else 0)
+        + engine.granularity
+        + engine.window
+    )
+    return max(engine.cached_tokens, min(known, engine.prompt_tokens - 1))

@@ -1,0 +1,112 @@
+"""Drafts of misses: what the answer says at once, and the whole diagnosis that is written out behind it.
+
+That something is a miss is `verdict`'s finding. Its first cause, that one's place and what was lost follow
+from it with little more than arithmetic; what each of several causes cost, where all of them stand, and the
+sentence on it take longer, and no caller waits for them.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from promptcache.causes import get_cause
+from promptcache.quick_values import changed
+from promptcache_gateway.observe.breaks import Break, explain_break, find_break
+from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
+from promptcache_gateway.observe.shares import losses_by_cause
+from promptcache_gateway.observe.shortfall import explain_shortfall
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptcache_gateway.exchange import EngineFacts, Placement
+    from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.shortfall import Reason
+    from promptcache_gateway.observe.tokens import Tokens
+
+
+def counted(tokens: Tokens, **known: Any) -> Diagnosis:
+    """A diagnosis with the counts in it."""
+    return Diagnosis(
+        expected_cached_tokens=tokens.at_least(tokens.expected),
+        reusable_tokens=tokens.reusable,
+        estimated=tokens.estimated,
+        **known,
+    )
+
+
+def draft_break(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Draft:
+    """A break of the caller's; ``unreported``: the upstream did not say how much it read."""
+    found = find_break(evidence, tokens)
+    code, spot = found.codes[0], found.spot
+    return Draft(
+        code,
+        None if spot is None else spot.path,
+        None if spot is None else spot.char_offset,
+        tokens.lost,
+        get_cause(code).remedy,
+        found.attribution,
+        partial(_write_break, evidence, tokens, found, unreported=unreported),
+    )
+
+
+def _write_break(evidence: Evidence, tokens: Tokens, found: Break, *, unreported: bool) -> Diagnosis:
+    assert evidence.match is not None
+    assert evidence.match.predecessor is not None
+    told = explain_break(evidence, tokens, found)
+    place = told.places[0]
+    return counted(
+        changed(tokens, estimated=told.estimated),
+        cause=found.codes[0],
+        causes=(*found.codes, "PC810") if unreported else found.codes,
+        hit=False,
+        path=place.path,
+        char_offset=place.char_offset,
+        token_offset=place.token_offset,
+        before=place.before,
+        after=place.after,
+        lost_tokens=tokens.lost,
+        losses=told.losses,
+        places=told.places,
+        compared_with=evidence.match.predecessor.id,
+        summary=told.summary,
+        remedy=get_cause(found.codes[0]).remedy,
+        attribution=found.attribution,
+    )
+
+
+def draft_shortfall(
+    evidence: Evidence, tokens: Tokens, engine: EngineFacts | None, placement: Placement | None
+) -> Draft:
+    """A miss of a prefix that nothing the caller sent breaks."""
+    reasons = explain_shortfall(evidence, tokens, engine, placement)
+    first = reasons[0]
+    return Draft(
+        first.code,
+        None,
+        None,
+        tokens.lost or 0,
+        get_cause(first.code).remedy,
+        first.attribution,
+        partial(_write_shortfall, evidence, tokens, reasons),
+    )
+
+
+def _write_shortfall(evidence: Evidence, tokens: Tokens, reasons: Sequence[Reason]) -> Diagnosis:
+    assert evidence.match is not None
+    assert evidence.match.predecessor is not None
+    first, lost = reasons[0], tokens.lost or 0
+    return counted(
+        tokens,
+        cause=first.code,
+        causes=tuple(dict.fromkeys(reason.code for reason in reasons)),
+        hit=False,
+        token_offset=tokens.cached,
+        lost_tokens=lost,
+        losses=losses_by_cause(reasons, lost),
+        compared_with=evidence.match.predecessor.id,
+        summary=first.summary or get_cause(first.code).title,
+        remedy=get_cause(first.code).remedy,
+        attribution=first.attribution,
+    )
