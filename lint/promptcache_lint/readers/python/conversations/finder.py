@@ -137,7 +137,7 @@ def find_practices(module: Module, program: Program) -> Iterator[Prompt]:
         yield from _run(known, written)
     yield from (Prompt("conversation", each.place, (), practices=(each,)) for each in abroad.practices)
     for known, place in abroad.found:
-        yield from _run_abroad(known, module.place(place))
+        yield from _run_abroad(known, None if known.module is module else module.place(place))
 
 
 def _told_apart(
@@ -194,13 +194,13 @@ def _run(facts: Facts, text: str) -> Iterator[Prompt]:
             yield Prompt("conversation", practice.place, (), practices=(practice,))
 
 
-def _run_abroad(facts: Facts, place: Place) -> Iterator[Prompt]:
-    """What another module does to the messages that pass through ``place``."""
+def _run_abroad(facts: Facts, place: Place | None) -> Iterator[Prompt]:
+    """What a function does to the messages that pass through ``place``, where it is of another module."""
     for recognise in (trims, edits):
         for practice in recognise(facts):
             if practice.severity > Severity.INFO:
-                moved = replace(practice, place=place, source=practice.place)
-                yield Prompt("conversation", place, (), practices=(moved,))
+                told = practice if place is None else replace(practice, place=place, source=practice.place)
+                yield Prompt("conversation", told.place, (), practices=(told,))
 
 
 class _Body:
