@@ -15,9 +15,11 @@ from promptcache.quick_values import quick
 from promptcache_gateway.observe.compaction import COMPACTION
 from promptcache_gateway.observe.edits import counterpart
 from promptcache_gateway.observe.evidence import found_once
+from promptcache_gateway.observe.marked import has_no_marks
 from promptcache_gateway.observe.places import Place, Spot, spot_of
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import Reason, begins_a_setting, explain_away
+from promptcache_gateway.observe.tokens import Tokens
 from promptcache_gateway.observe.unsteady import SETTING
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.diagnosis import Attribution
     from promptcache_gateway.observe.evidence import Evidence
-    from promptcache_gateway.observe.tokens import Tokens
 
 _ELSEWHERE = {
     "PC302": "The tools are others than in the earlier request",
@@ -92,6 +93,20 @@ class Account:
 
 def find_break(evidence: Evidence, tokens: Tokens) -> Break:
     """A break of the caller's, and what would have lost the prefix anyway."""
+    known = _certain_break(evidence)
+    return _find_break(evidence, tokens) if known is None else known
+
+
+@found_once
+def _certain_break(evidence: Evidence) -> Break | None:
+    """The break, where no count changes it; None where one may."""
+    if has_no_marks(evidence):
+        return None
+    found = _find_break(evidence, Tokens())
+    return None if tuple(found.reasons) == (_EXPIRED,) else found
+
+
+def _find_break(evidence: Evidence, tokens: Tokens) -> Break:
     comparison, match = evidence.comparison, evidence.match
     assert comparison is not None
     reasons = {reason.code: reason for reason in explain_away(evidence, tokens)}
