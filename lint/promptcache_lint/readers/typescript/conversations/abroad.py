@@ -34,6 +34,7 @@ _HANDS_ON = re.compile(
     r"|(?:essages|istory|contents|input|prompt)[\"']?\s*[:=]\s*[^;,\n]*\b\w+\.\w+\("
 )
 _MADE = re.compile(r"\bnew\s+(\w+)\(|:\s*(\w+)\b")
+_ROOT = re.compile(r"\b(\w+)\.")
 _CHANGES = re.compile(r"\.slice\(|\.shift\(|\.splice\(|trimMessages\(|\.(?:content|text|parts)\s*\+?=(?!=)")
 _CLASSES = {"class_declaration", "abstract_class_declaration"}
 _TYPED = {"public_field_definition", "required_parameter", "optional_parameter", "variable_declarator"}
@@ -50,25 +51,32 @@ class _Target:
 
 
 def may_pass(module: Module, program: Program) -> bool:
-    """Whether a conversation may be given to something that is imported from the tree, by the text alone."""
-    near = {name for name, what in module.imports.items() if _is_near(what, module, program)}
-    if not near:
-        return False
+    """Whether a conversation may be given to something imported from the tree that cuts or changes lists.
+
+    Told from the texts of both; a name is looked up only where a conversation stands beside it.
+    """
     text = module.source.text
+    asked: dict[str, bool] = {}
+    made: set[str] | None = None
     for match in _HANDS_ON.finditer(text):
+        names = {match["function"], *_ROOT.findall(match[0])} & module.imports.keys()
         if match["function"] is None:
-            return not near.isdisjoint(name for pair in _MADE.findall(text) for name in pair) or any(
-                f"{name}." in match[0] for name in near
-            )
-        if match["function"] in near or any(f"{name}." in match[0] for name in near):
-            return True
+            made = {name for pair in _MADE.findall(text) for name in pair} if made is None else made
+            names |= made & module.imports.keys()
+        for name in names:
+            if name not in asked:
+                asked[name] = _changes(module.imports[name], module, program)
+            if asked[name]:
+                return True
     return False
 
 
-def _is_near(what: Import, module: Module, program: Program) -> bool:
-    """Whether an import leads into the tree; what it means is looked up once for each folder."""
-    written = what.specifier.startswith((".", "@/", "~/", "src/", "#"))
-    return written and program.file_of(module.path.parent, what.specifier) is not None
+def _changes(what: Import, module: Module, program: Program) -> bool:
+    """Whether an import leads to a file of the tree in which lists are cut or changed."""
+    if not what.specifier.startswith((".", "@/", "~/", "src/", "#")):
+        return False
+    found = program.followed(module, what)
+    return found is not None and _CHANGES.search(found[0].source.text) is not None
 
 
 def abroad(facts: Facts, program: Program) -> Iterator[Practice]:
