@@ -17,19 +17,18 @@ from promptcache_gateway.observe.answered import Answered
 from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.ending import Ended, settle, was_computed
-from promptcache_gateway.observe.history import Entry, History
+from promptcache_gateway.observe.history import History
 from promptcache_gateway.observe.known_upstreams import KnownUpstreams
+from promptcache_gateway.observe.lookout import Lookout
 from promptcache_gateway.observe.masking import Masker
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.observe.observation import Observation, Sight
 from promptcache_gateway.observe.plausible import believed
 from promptcache_gateway.observe.preparing import prepare
-from promptcache_gateway.observe.prompt import Prompt, share_texts
 from promptcache_gateway.observe.reading import PromptReader
 from promptcache_gateway.observe.recording import make_record
 from promptcache_gateway.observe.refused import refused
 from promptcache_gateway.observe.renames import Renames, family_of
-from promptcache_gateway.observe.rules import CachedUpstream, CacheRules, with_marks
 from promptcache_gateway.observe.template_name import NAMELESS, TemplateName
 from promptcache_gateway.observe.templates import Templates
 from promptcache_gateway.observe.verdict import draft
@@ -40,11 +39,11 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call, EngineFacts, Outcome
     from promptcache_gateway.observe.journal import Journal
     from promptcache_gateway.observe.record import RequestRecord
+    from promptcache_gateway.observe.rules import CachedUpstream
     from promptcache_gateway.observe.templates import LearnedTemplate
 
 _log = logging.getLogger(__name__)
 
-_FOREVER = float("-inf")
 _FAILED = Diagnosis(summary="The diagnosis failed; the gateway's log says where.")
 _UNSTRUCTURED_DIALECTS = frozenset({"openai.embeddings"})
 """Calls that no provider keeps prefixes for: they are counted, and nothing is said of their prompts."""
@@ -86,6 +85,7 @@ class Observer:
         self._templates = Templates(self._masker, clock=clock, moved=self._history.part)
         self._money = money if money is not None else Money(load_price_list().find)
         self._upstreams = KnownUpstreams(upstreams)
+        self._lookout = Lookout(self._reader, self._templates, self._upstreams, self._history)
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
         self._open: set[str] = set()
         self.answered = Answered()
@@ -246,24 +246,7 @@ class Observer:
             _report("compare", observation.call, error)
 
     def _observe(self, call: Call) -> Sight:
-        prompt = self._reader.read(call.payload, call.tenant)
-        name = self._templates.name(call.tenant, call.template, prompt)
-        rules = with_marks(self._upstreams.rules(call), prompt.segments, prompt.parameters)
-        emptied, route = self._upstreams.emptied_at(call.upstream), (call.upstream, call.model)
-        since = _FOREVER if rules.lifetime_s is None else call.received_at - rules.lifetime_s
-        since = since if emptied is None else max(since, emptied)
-        match = self._history.find(
-            call.tenant, name.family, prompt, route=route, not_before=since, at=call.received_at
-        )
-        if match.predecessor is not None:
-            prompt = share_texts(prompt, match.predecessor.prompt)
-        entry = self._remember(call, name, prompt, rules) if call.use_cache else None
-        return Sight(name, rules, prompt, match, entry, emptied)
-
-    def _remember(self, call: Call, name: TemplateName, prompt: Prompt, rules: CacheRules) -> Entry:
-        entry = Entry(call.id, prompt, call.model, call.upstream, call.received_at, lifetime_s=rules.kept_s)
-        self._history.add(call.tenant, name.family, entry)
-        return entry
+        return self._lookout.look(call)
 
     def _unread_name(self, call: Call) -> TemplateName:
         try:
