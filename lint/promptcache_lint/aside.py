@@ -14,7 +14,7 @@ _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|fixtures?|examples?|demos?|samples?|scripts?|benchmarks?|bench|evals?"
     r"|evaluations?|notebooks?|tutorials?|docs?|cookbooks?|playground|experiments?|quickstarts?|e2e"
     r"|[\w-]+[_-](?:demos?|examples?|tutorials?))/"
-    r"|(?:^|/)(?:test_|example|demo|bench|conftest|quickstart|try_)[^/]*$"
+    r"|(?:^|/)(?:test_|example|demo|bench|debug[-_]|conftest|quickstart|try_)[^/]*$"
     r"|(?:_test|_demo|_example|\.test|\.spec)\.\w+$|\.ipynb$",
     re.IGNORECASE,
 )

@@ -491,6 +491,21 @@ FOUND = {
 }
 
 SILENT = {
+    "what was said, in messages that know their own hour": """
+        export const systemPrompt = (talk, content) => {
+          const messages = [...talk, { created_at: new Date().toISOString(), role: "user", content }];
+          const said = messages.map((m) => `${m.role}: ${m.content}`).join("\\n");
+          return "You are a clerk. This was said:\\n" + said + "\\nBe brief and polite.";
+        };
+        """,
+    "a text without fields that is filled with what may stand in others": """
+        export const systemPrompt = () => {
+          let text = "You are a clerk. Be brief and polite.";
+          for (const [key, value] of Object.entries({ now: new Date().toISOString() }))
+            text = text.replace(new RegExp(`\\\\{${key}\\\\}`, "g"), value);
+          return text;
+        };
+        """,
     "a parameter whose default is written down": """
         const WORK_DIR = "/home/project";
         export const getSystemPrompt = (cwd: string = WORK_DIR) =>

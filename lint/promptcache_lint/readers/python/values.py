@@ -263,11 +263,14 @@ def _nearest(trait: Trait, place: Place) -> Place:
 def element_of(value: Value) -> Value:
     """One item of what is iterated over, standing for all of them."""
     match value:
+        case Seq() if not value.items:
+            return Thing("", value.traits)
         case Seq():
-            if not value.items:
-                return Thing("", value.traits)
-            others = union_of(traits_of(item) for item in value.items[1:])
-            return with_traits(value.items[0], union_of((value.traits, others)))
+            records = [item for item in value.items if isinstance(item, Map)]
+            unknown = sum(isinstance(item, Thing) and not item.traits for item in value.items)
+            if records and len(records) + unknown == len(value.items):
+                return _one_of(records, value.traits)
+            return with_traits(value.items[0], union_of((value.traits, *map(traits_of, value.items[1:]))))
         case Map():
             return Thing("", value.traits, settled=not value.partial)
         case Thing():
@@ -276,6 +279,14 @@ def element_of(value: Value) -> Value:
             return Thing("", traits_of(value), settled=True)
         case _:
             return Thing()
+
+
+def _one_of(records: list[Map], order: Traits) -> Map:
+    """A record that stands for several, and others of which nothing is known: each field is only itself."""
+    fields: dict[str | None, Value] = {}
+    for key, inner in (pair for record in records[:MOST_ITEMS] for pair in record.pairs):
+        fields[key] = with_traits(fields[key], traits_of(inner)) if key in fields else inner
+    return Map(tuple(fields.items()), union_of((order, *(each.traits for each in records))), partial=True)
 
 
 def moved(value: Value, place: Place) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ _ASKING = {
     *("every", "findIndex", "charCodeAt", "localeCompare", "length", "isBefore", "isAfter", "isSame"),
 }
 _ADDING = {"push", "unshift", "add", "append"}
+_FIELD = re.compile(r"[{}\[\]<>%$|]|__|@@|##")
 
 
 def method(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value | None:
@@ -119,8 +121,18 @@ def _replaced(machine: Machine, made: Call, receiver: Str, frame: Frame) -> Valu
     if not traits_of(new) and not isinstance(new, Thing):
         return receiver
     parts = texts.parts_of(machine, new, node, frame)
-    filled = filling.replaced(receiver, wanted, parts, frame.module) if wanted else receiver
+    if not wanted:  # a pattern that is made while the program runs may fit, or not
+        return with_traits(receiver, _perhaps(receiver, traits_of(new)), frame.module.label(node))
+    filled = filling.replaced(receiver, wanted, parts, frame.module)
     return with_traits(receiver, traits_of(new), frame.module.label(node)) if filled == receiver else filled
+
+
+def _perhaps(receiver: Str, traits: Traits) -> Traits:
+    """The traits of what may be filled in: none where the text has nothing that looks like a field."""
+    text = literal(receiver)
+    if text is not None and _FIELD.search(text) is None:
+        return ()
+    return tuple(replace(trait, guessed=True) for trait in traits)
 
 
 def _of_pattern(text: str) -> str:

@@ -7,7 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.facts import constant, is_model_call, role_of, spell
+from promptcache_lint.readers.python.conversations.facts import (
+    called_name,
+    constant,
+    is_model_call,
+    role_of,
+    spell,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +26,7 @@ _TRIM_NAME = re.compile(
     r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
 )
 _DEEPEST = 3
+_TOLD = re.compile(r"(?:^|\.|[a-z])(?:Result|Response|Reply|Output|Answer|View|Snapshot|Export|Out|Read)s?\Z")
 _KEYWORDS = {"messages", "contents", "message_history", "input"}
 
 
@@ -40,7 +47,7 @@ def use_of(node: ast.AST, sure: Severity, facts: Facts, room: int = _DEEPEST) ->
             case ast.Call(func=ast.Attribute(attr="extend")) if facts.conviction(outer.func.value):  # type: ignore[attr-defined]
                 return sure
             case ast.keyword():
-                return sure if outer.arg in _KEYWORDS else None
+                return sure if outer.arg in _KEYWORDS and not _is_told(facts.parents.get(outer)) else None
             case ast.Call():
                 return sure if is_model_call(outer) else None
             case ast.Dict():
@@ -57,6 +64,11 @@ def use_of(node: ast.AST, sure: Severity, facts: Facts, room: int = _DEEPEST) ->
             case _:
                 return None
     return None
+
+
+def _is_told(made: ast.AST | None) -> bool:
+    """Whether an object, by its name, tells a caller what was said, and asks nobody: ``TurnResult(…)``."""
+    return isinstance(made, ast.Call) and _TOLD.search(called_name(made)) is not None
 
 
 def _given_back(sure: Severity, facts: Facts, room: int) -> Severity | None:
