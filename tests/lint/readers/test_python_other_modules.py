@@ -201,6 +201,11 @@ def found(folder, files: dict[str, str]) -> list[tuple[str, str, str]]:
             CUT.replace("shortened", "to_payload"),
             id="a conversion",
         ),
+        pytest.param(
+            agent("from memory import load", made="self.messages = load()"),
+            "def load():\n    rows = database.read()\n    return rows[-20:]\n",
+            id="what a conversation begins with",
+        ),
         pytest.param(agent("from elsewhere import shortened", before=SHORTENED), CUT, id="not of the tree"),
     ],
 )

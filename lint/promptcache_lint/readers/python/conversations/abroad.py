@@ -98,7 +98,7 @@ class Abroad:
     def _result(self, call: ast.Call, facts: Facts) -> None:
         """Messages that a function or method gives back, of those it keeps or reads itself."""
         function = self._called(call, facts) if not _is_given(call, facts) else None
-        if function is None or use_of(call, Severity.ERROR, facts) is None:
+        if function is None or use_of(call, Severity.ERROR, facts) is None or _is_loaded_once(call, facts):
             return
         default = _usual_length(function, call)
         if default is not None and not facts.abroad:
@@ -175,6 +175,12 @@ class Abroad:
         self.found.append((made, place))
         self._pending.append(made)
         return made
+
+
+def _is_loaded_once(call: ast.Call, facts: Facts) -> bool:
+    """``self.messages = load()``: the object begins with what was kept, and goes on from there."""
+    statement = facts.statement(call)
+    return isinstance(statement, ast.Assign) and any("." in spell(target) for target in statement.targets)
 
 
 def _usual_length(function: Function, call: ast.Call) -> ast.expr | None:
