@@ -98,7 +98,7 @@ class JinjaTemplates:
         return None
 
     def derived(self, cls: Class, made: Call) -> Value | None:
-        """The environment that an object of a class is which only derives from Jinja2's; None for any other."""
+        """The environment that an object of a class is which only derives from Jinja2's; None for others."""
         if "__init__" in cls.methods or "jinja2" not in cls.module.source.text:
             return None
         for base in cls.node.bases:
