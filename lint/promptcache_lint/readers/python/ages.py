@@ -7,6 +7,7 @@ program itself runs is another matter.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.values import Traits, Value
 
 __all__ = ["as_age"]
+
+_READ = re.compile(
+    r"(?:^|\.)(?:fromisoformat|fromtimestamp|utcfromtimestamp|strptime|parse|isoparse|replace|astimezone)\Z"
+)
 
 
 def as_age(traits: Traits, taken: ast.expr, value: Value) -> Traits:
@@ -33,4 +38,5 @@ def _is_of_an_item(node: ast.expr, value: Value) -> bool:
     owner = node
     while isinstance(owner, ast.Attribute | ast.Subscript):
         owner = owner.value
-    return isinstance(owner, ast.Name) and owner.id not in {"self", "cls"} and not value.type
+    read = not value.type or _READ.search(value.type) is not None  # its time, read from a text
+    return isinstance(owner, ast.Name) and owner.id not in {"self", "cls"} and read
