@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from promptcache_gateway.translate.chat_forms import begins_another
 from promptcache_gateway.translate.events import named_event
 
 _CALL = "tool_use"
@@ -50,7 +51,10 @@ class Blocks:
         held: characters that were gathered.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, message: str = "") -> None:
+        """``message`` is the message's id, of which are made those of calls that have none."""
+        self._message = message
+        self._called = 0
         self._open: deque[_Block] = deque()  # the first has been started, the others wait
         self._calls: dict[int, _Block] = {}
         self._next = 0
@@ -75,7 +79,9 @@ class Blocks:
             arguments: what it adds to the arguments.
         """
         block = self._calls.get(number)
-        if block is None or (name and name != block.start["id"]):  # some servers number all of them 0
+        if block is None or begins_another(name, function, block.start["id"]):
+            name = name or call_name(self._message, self._called)
+            self._called += 1
             block = _Block(_CALL, {"type": _CALL, "id": name, "name": function, "input": {}})
             self._calls[number] = block
             self._open.append(block)
@@ -116,6 +122,11 @@ class Blocks:
         block = self._open.popleft()
         block.ended = True
         return _event("content_block_stop", block.index)
+
+
+def call_name(message: str, number: int) -> str:
+    """An id for a call that the upstream gave none, which another message has not."""
+    return f"toolu_{message.removeprefix('msg_')}_{number}"
 
 
 def _event(kind: str, index: int, **fields: Any) -> bytes:

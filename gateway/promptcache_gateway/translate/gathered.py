@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
+from promptcache_gateway.translate.chat_forms import begins_another, plain
 from promptcache_gateway.translate.cut_json import arguments_object
 from promptcache_gateway.translate.events import TranslatedStream
 from promptcache_gateway.translate.message_answers import refusal_of, thought_of
@@ -134,7 +135,7 @@ class CompletionParts:
         for choice in event.get("choices") or ():
             if choice.get("index", 0) != 0:
                 continue
-            delta = choice.get("delta") or {}
+            delta = plain(choice.get("delta") or {})
             told = {"content": delta.get("content"), "refusal": refusal_of(delta)}
             for name, text in {**told, "reasoning_content": thought_of(delta)}.items():
                 if isinstance(text, str) and text:
@@ -160,7 +161,7 @@ class CompletionParts:
         number, name = call.get("index", 0), call.get("id")
         function = call.get("function") or {}
         at = self._numbered.get(number)
-        if at is None or (name and name != self._calls[at][0]["id"]):  # some servers number all of them 0
+        if at is None or begins_another(name, function.get("name"), self._calls[at][0]["id"]):
             at = self._numbered[number] = len(self._calls)
             made = {"id": name, "type": "function", "function": {"name": function.get("name")}}
             self._calls.append((made, []))

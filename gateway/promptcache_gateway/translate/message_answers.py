@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
-from promptcache_gateway.translate.blocks import Blocks
+from promptcache_gateway.translate.blocks import Blocks, call_name
+from promptcache_gateway.translate.chat_forms import plain
 from promptcache_gateway.translate.counts import anthropic_usage, engine_usage
 from promptcache_gateway.translate.cut_json import arguments_object
 from promptcache_gateway.translate.events import named_event
@@ -52,30 +53,30 @@ def to_message(answer: Mapping[str, Any], model: str, name: str) -> dict[str, An
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     said = choice.get("message")
-    message = said if isinstance(said, dict) else {}
+    message = plain(said) if isinstance(said, dict) else {}
     return {
         "id": answer.get("id") or name,
         "type": "message",
         "role": "assistant",
         "model": answer.get("model") or model,
-        "content": _content(message),
+        "content": _content(message, name),
         **stop_of(choice, refusal_of(message)),
         "usage": anthropic_usage(Usage.from_response(answer)),
     }
 
 
-def _content(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _content(message: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     thought = thought_of(message)
     if thought:
         blocks.append({"type": "thinking", "thinking": thought, "signature": ""})
     blocks.extend({"type": "text", "text": text} for text in texts_of(message))
-    for call in message.get("tool_calls") or ():
+    for number, call in enumerate(message.get("tool_calls") or ()):
         function = call.get("function") or {}
         blocks.append(
             {
                 "type": "tool_use",
-                "id": call.get("id") or "",
+                "id": call.get("id") or call_name(name, number),
                 "name": function.get("name") or "",
                 "input": arguments_object(function.get("arguments")),
             }
@@ -108,7 +109,7 @@ class MessageEvents:
         self._name = name
         self._engine = engine
         self._started = False
-        self._blocks = Blocks()
+        self._blocks = Blocks(name)
         self._last: Mapping[str, Any] = {}
         self._refusal: list[str] = []
         self._refused = 0
@@ -124,7 +125,7 @@ class MessageEvents:
         for choice in event.get("choices") or ():
             if choice.get("index", 0) != 0:
                 continue
-            delta = choice.get("delta") or {}
+            delta = plain(choice.get("delta") or {})
             if thought := thought_of(delta):
                 out.append(self._blocks.text("thinking", thought))
             out.extend(self._blocks.text("text", text) for text in texts_of(delta))

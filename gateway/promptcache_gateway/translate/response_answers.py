@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
+from promptcache_gateway.translate.chat_forms import begins_another, plain
 from promptcache_gateway.translate.counts import responses_usage
 from promptcache_gateway.translate.events import named_event
 from promptcache_gateway.translate.message_answers import thought_of
@@ -77,7 +78,7 @@ def to_response(
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     said = choice.get("message")
-    message = said if isinstance(said, dict) else {}
+    message = plain(said) if isinstance(said, dict) else {}
     suffix = str(frame["id"]).removeprefix("resp_")
     output: list[dict[str, Any]] = []
     if thought := thought_of(message):
@@ -164,7 +165,7 @@ class ResponseEvents:
                 if ids is not None:
                     self._ids.setdefault(name, []).extend(ids)
                     self.held += _ID * len(ids)
-            delta = choice.get("delta") or {}
+            delta = plain(choice.get("delta") or {})
             if thought := thought_of(delta):
                 out.append(self._piece("reasoning_text", thought))
             out.extend(self._piece(kind, text) for kind, text in _said(delta))
@@ -181,7 +182,7 @@ class ResponseEvents:
         last = len(self._output) - 1
         out.extend(
             self._close_call(place, status if place == last else "completed")
-            for place in self._calls.values()
+            for place in sorted(self._calls.values())
         )
         response = finished(self._frame, self._output, self._reason) | self._ids
         response = kept({**response, "usage": responses_usage(usage)}, self._keep)
@@ -249,10 +250,14 @@ class ResponseEvents:
         number = call.get("index", 0)
         function = call.get("function") or {}
         out = b""
-        if number not in self._calls:
+        before = self._calls.get(number)
+        name = function.get("name")
+        if before is None or begins_another(call.get("id"), name, self._output[before]["call_id"]):
             out = self._close_open()
+            if before is not None:
+                out += self._close_call(before, "completed")
             at = self._calls[number] = len(self._output)
-            item = call_item(f"fc_{self._suffix}_{at}", call.get("id"), function.get("name"))
+            item = call_item(f"fc_{self._suffix}_{at}", call.get("id"), name)
             self._output.append(item)
             self.held += _ITEM
             out += self._event("response.output_item.added", output_index=at, item=item)
