@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DONE = b"data: [DONE]\n\n"
 _LAST = b"[DONE]"
 UNREADABLE = "upstream_unreadable"
+_NO_REASON = (None, "")
 _STEP = 64 * 1024
 MALFORMED = (TypeError, AttributeError, KeyError, ValueError, IndexError)
 """What reading an answer of another shape than the API's own raises; nobody's prompt is in it."""
@@ -200,10 +201,14 @@ class TranslatedStream:
 
 
 def _is_last(event: dict[str, Any]) -> bool:
-    """Whether an event says why the answer ended: a choice's, or Anthropic's message's."""
+    """Whether an event says that the answer ended, or why: a choice's, or Anthropic's message's."""
     choices, delta = event.get("choices"), event.get("delta")
     return bool(
-        (isinstance(choices, list) and any(choice.get("finish_reason") for choice in choices))
+        event.get("type") == "message_stop"
+        or (
+            isinstance(choices, list)
+            and any(choice.get("finish_reason") not in _NO_REASON for choice in choices)
+        )
         or (isinstance(delta, dict) and delta.get("stop_reason"))
     )
 

@@ -16,14 +16,20 @@ if TYPE_CHECKING:
 TORN = "upstream_torn"
 """The code of a stream that ended in good order and before its answer did."""
 
-# Each begins with what can be searched for fast. Quotes within texts are escaped, and match none of them.
-_OF_CHATS = (re.compile(rb"data:\s*\[DONE\]"), re.compile(rb'"finish_reason"\s*:\s*"'))
+# Each begins with what is searched for fast. Quotes and line ends within texts are escaped, and match none.
+_DONE = re.compile(rb"data:(?<![^\r\n]data:)[ \t]*\[DONE\]")
+_OF_CHATS = (_DONE, re.compile(rb'"finish_reason"\s*:\s*["\d]'))
+_RESPONSE_ENDED = rb'"type"\s*:\s*"response\.(?:completed|failed|incomplete|cancelled)"'
 _ENDS: dict[Dialect, tuple[re.Pattern[bytes], ...]] = {
     "openai.chat": _OF_CHATS,
     "openai.completions": _OF_CHATS,
-    "anthropic.messages": (re.compile(rb'"message_stop"'), re.compile(rb'"stop_reason"\s*:\s*"')),
-    "openai.responses": (re.compile(rb'"response\.(?:completed|failed|incomplete|cancelled)"'),),
+    "anthropic.messages": (
+        re.compile(rb'"type"\s*:\s*"message_stop"'),
+        re.compile(rb'"stop_reason"\s*:\s*"'),
+    ),
+    "openai.responses": (re.compile(_RESPONSE_ENDED), _DONE),
 }
+_PINGS = (b":", b"event: ping", b'data: {"type":"ping"', b'data: {"type": "ping"')
 _LAST, _SMALL = 16, 2048
 
 
@@ -39,7 +45,7 @@ class Ending:
 
     def note(self, piece: bytes) -> None:
         """Take the next piece of the stream: whole events, or parts of one too large to be held."""
-        if len(piece) < _SMALL:
+        if len(piece) < _SMALL and not piece.startswith(_PINGS):  # else they would push out the end
             self._last.append(piece)
         elif not self._found:
             self._found = self._is_in(piece)

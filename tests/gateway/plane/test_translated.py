@@ -322,7 +322,7 @@ def test_openai_over_messages(client: openai.OpenAI, messages: MockUpstream, ove
     assert over_messages.record(raw.http_response)["usage"]["cache_write_tokens"] == 100
 
 
-def test_openai_streams_over_messages(client: openai.OpenAI) -> None:
+def test_openai_streams_over_messages(client: openai.OpenAI, messages: MockUpstream) -> None:
     options = {"include_usage": True}
     chunks = list(
         client.chat.completions.create(
@@ -334,6 +334,13 @@ def test_openai_streams_over_messages(client: openai.OpenAI) -> None:
     assert chunks[-1].usage.prompt_tokens_details.cached_tokens == 2000
     plain = list(client.chat.completions.create(model="claude-x", messages=ASK["messages"], stream=True))
     assert all(part.usage is None and part.choices for part in plain)
+
+    async def without_a_reason(wire: Wire) -> None:
+        await wire.events(*(event for event in EVENTS if b"end_turn" not in event))
+
+    messages.script = without_a_reason
+    *_, last = client.chat.completions.create(model="claude-x", messages=ASK["messages"], stream=True)
+    assert last.choices[0].finish_reason == "stop", "that it ended is said all the same"
 
 
 def test_openai_calls_tools_over_messages(client: openai.OpenAI, messages: MockUpstream) -> None:
