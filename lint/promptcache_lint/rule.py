@@ -11,10 +11,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from promptcache.providers import find_model
 from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.going_on import goes_on
-from promptcache_lint.prompts import Stability
+from promptcache_lint.prompts import Stability, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +56,8 @@ _LITTLE = 60
 """Fewer static words than this between a value and what the turn is about are no loss worth a word."""
 _ENOUGH_TOKENS = 100
 """Fewer static tokens behind a value than this are no certain cost."""
+_LEAST_CACHED = 1024
+"""OpenAI and most of Anthropic's models cache nothing shorter (tokens): the least where no model is known."""
 
 
 class Rule(ABC):
@@ -191,9 +194,16 @@ def _costs_enough(prompt: Prompt, exposed: Exposed) -> bool:
     """Whether enough is lost behind a value: so much text, or a conversation that grows behind it.
 
     Behind a system prompt in a file of its own stands a conversation. In a single request, nothing is lost
-    behind what is drawn by lot for it.
+    behind what is drawn by lot for it, nor of a prompt that is too short to be cached at all.
     """
     if prompt.grows or (prompt.written and exposed.segment.role == "system"):
         return True
     drawn = exposed.words_alone < min(exposed.words_kept, _LITTLE)
-    return not drawn and exposed.stranded_tokens >= _ENOUGH_TOKENS
+    return not drawn and exposed.stranded_tokens >= _ENOUGH_TOKENS and _is_ever_cached(prompt, exposed)
+
+
+def _is_ever_cached(prompt: Prompt, exposed: Exposed) -> bool:
+    """Whether the static text of a single request, all in all, is as long as the least that is cached."""
+    facts = find_model(prompt.model) if prompt.model else None
+    least = _LEAST_CACHED if facts is None or facts.min_tokens is None else facts.min_tokens
+    return estimate_tokens(exposed.before + exposed.behind) >= least

@@ -39,7 +39,17 @@ GRAVE = {
         f"""
         from datetime import datetime
         def system_prompt():
-            return f"It is {{datetime.now()}}. {RULES} {RULES} {RULES}"
+            return f"It is {{datetime.now()}}. {RULES * 24}"
+        {ASK.replace("*talk,", "")}
+        """,
+    ),
+    "the clock in front of text that its provider never caches, in one question": (
+        "PC101",
+        "warning",
+        f"""
+        from datetime import datetime
+        def system_prompt():
+            return f"It is {{datetime.now()}}. {RULES * 18}"
         {ASK.replace("*talk,", "")}
         """,
     ),
@@ -438,7 +448,7 @@ BODIES = {
 
 @pytest.mark.parametrize(("code", "text"), BODIES.values(), ids=BODIES)
 def test_what_goes_with_one_request_is_proven(code, text):
-    written = f"RULES = '{RULES} {RULES} {RULES}'\n{dedent(text)}"
+    written = f"RULES = '{RULES * 24}'\n{dedent(text)}"
     found = lint_text(written, "agent.py", Settings()).findings
     assert [(finding.code, str(finding.severity)) for finding in found] == [(code, "error")]
 
@@ -586,12 +596,12 @@ def test_what_opens_a_spoken_conversation_holds_for_its_turns(name, address, err
         import httpx
         from datetime import datetime
         def speak(talk):
-            rules = f"It is {{datetime.now()}}. {RULES * 3}"
+            rules = f"It is {{datetime.now()}}. {RULES * 30}"
             return httpx.post("{address}", json={{"model": "m", "instructions": rules, "input": talk}})
         """,
         "voice.ts": f"""
         export async function speak(request: Request) {{
-          const rules = `It is ${{new Date().toISOString()}}. {RULES * 3}`;
+          const rules = `It is ${{new Date().toISOString()}}. {RULES * 30}`;
           return fetch("{address}", {{
             method: "POST",
             body: JSON.stringify({{ model: "m", instructions: rules }}),
@@ -612,7 +622,7 @@ def test_messages_that_an_agent_is_made_with_are_kept(made, severity):
     from datetime import datetime
     from openai import OpenAI
     def delegate(task):
-        rules = f"It is {{datetime.now()}}. {RULES * 3}"
+        rules = f"It is {{datetime.now()}}. {RULES * 30}"
         first = {{"role": "user", "content": task}}
         talk = {made}(messages=[{{"role": "system", "content": rules}}, first])
         return OpenAI().chat.completions.create(model="m", messages=talk.messages)
@@ -632,7 +642,7 @@ def test_messages_that_an_agent_is_made_with_are_kept_until_it_asks(made, severi
         def send(self, talk):
             return OpenAI().chat.completions.create(model="m", messages=self.messages + talk)
     def ask(talk):
-        rules = f"It is {{datetime.now()}}. {RULES * 3}"
+        rules = f"It is {{datetime.now()}}. {RULES * 30}"
         made = {made}([{{"role": "system", "content": rules}}])
         return made.send(talk)
     """

@@ -26,7 +26,7 @@ class Store:
     def chat(self, system, question):
         self.rows.append((system, question))
 """
-HEAD = f"from datetime import datetime\nfrom own import Llm, Slow, Store\nRULES = '''{RULES} {RULES}'''\n"
+HEAD = f"from datetime import datetime\nfrom own import Llm, Slow, Store\nRULES = '''{RULES * 16}'''\n"
 CLOCK = 'f"It is {datetime.now()}. {RULES}"'
 ASKS = f"""
     def answer(self, question):

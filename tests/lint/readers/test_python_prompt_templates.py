@@ -6,7 +6,7 @@ import pytest
 
 from promptcache_lint import Severity
 
-RULES = "Answer in the language of the customer, briefly, and never promise a refund. " * 8
+RULES = "Answer in the language of the customer, briefly, and never promise a refund. " * 60
 HEAD = f"""\
 import uuid
 from datetime import datetime

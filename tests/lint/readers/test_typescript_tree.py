@@ -336,7 +336,7 @@ export class Llm {
 export class Slow extends Llm {}
 export class Store { chat(system: string, question: string) { this.rows.push([system, question]); } }
 """
-LONG = "Answer in the language of the customer, briefly, and never promise a refund. " * 8
+LONG = "Answer in the language of the customer, briefly, and never promise a refund. " * 60
 CLERK = """\
 import {{ Llm, Slow, Store }} from "./own";
 export class Clerk {{

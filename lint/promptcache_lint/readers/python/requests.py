@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SYSTEM_KEYWORDS",
+    "TALKS",
     "Cutter",
     "grows",
     "is_tool",
@@ -42,6 +43,8 @@ SYSTEM_KEYWORDS = (
     *("developer_message", "preamble", "system_template", "system_instructions", "developer_instructions"),
     *("instruction", "global_instruction", "backstory", "custom_instructions", "additional_instructions"),
 )
+TALKS = ("messages", "contents", "input")
+"""Where a request has its messages."""
 _OF_A_BODY = (
     *("model", "max_tokens", "max_output_tokens", "anthropic_version", "temperature", "stream"),
     *("generationConfig", "generation_config", "inferenceConfig", "modelId"),
@@ -78,7 +81,7 @@ def grows(value: Value) -> bool:
 
 def talk_of(body: Map) -> Value | None:
     """The messages of a request's body."""
-    found = (body.get(name) for name in ("messages", "contents", "input"))
+    found = (body.get(name) for name in TALKS)
     return next((value for value in found if value is not None), None)
 
 

@@ -23,6 +23,7 @@ from promptcache_lint.readers.python.notes import Notes
 from promptcache_lint.readers.python.objects import settled, settled_parts
 from promptcache_lint.readers.python.repetition import held, proof
 from promptcache_lint.readers.python.requests import (
+    TALKS,
     Cutter,
     grows,
     is_tool,
@@ -114,7 +115,7 @@ class Sinks:
                 self._emit("system", "system", value.items[1], node, frame, expand=True)
             return
         segments = tuple(self._cutter(frame).messages(value))
-        if len(segments) > 1 and not isinstance(node, ast.Tuple):
+        if len(segments) > (not grows(value)) and not isinstance(node, ast.Tuple):
             place = frame.module.place(node)
             self._add("messages", segments, place, frame, sent=node, grows=grows(value))
 
@@ -196,7 +197,7 @@ class Sinks:
             if static_words(given.parts) >= _ENOUGH_WORDS:
                 value = settled(given) if frame.at_module_level and not anew else given
                 sent = made.node if anew or sends(made.path) else None
-                self._emit(keyword, "system", value, expression, frame, sent=sent, anew=anew)
+                self._emit(keyword, "system", value, expression, frame, sent=sent, anew=anew, grows=anew)
         listed = made.named.get("tools")
         named = listed is not None and isinstance(listed[0], Seq) and listed[0].kind == "set"
         tools = [] if named else self._cutter(frame).tools(made)  # a bare set is of names: no API takes it
@@ -215,7 +216,7 @@ class Sinks:
         place = frame.module.place(made.node)
         if segments:
             model = literal(made.argument(0, "model") if "model" in made.named else None)
-            talks = any(grows(made.named[name][0]) for name in ("messages", "input") if name in made.named)
+            talks = any(grows(made.named[name][0]) for name in TALKS if name in made.named)
             self._add("request", segments, place, frame, model=model, sent=made.node, grows=talks)
         keys = key_practices(Map(tuple((name, value) for name, (value, _) in made.named.items())), place)
         if keys:
@@ -234,13 +235,13 @@ class Sinks:
         *,
         expand: bool = False,
         sent: ast.AST | None = None,
-        anew: bool = False,
+        **how: bool,
     ) -> None:
         place = frame.module.place(node)
         path = name if role == "system" else "messages[0]"
         for segment in self._cutter(frame).content(value, node, path, role):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
-            self._add(name, (replace(segment, parts=parts),), place, frame, sent=sent, anew=anew)
+            self._add(name, (replace(segment, parts=parts),), place, frame, sent=sent, **how)
 
     def _emit_at(
         self,

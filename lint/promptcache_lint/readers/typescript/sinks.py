@@ -105,7 +105,7 @@ class Sinks:
     def messages(self, value: Seq, node: Node, frame: Frame) -> None:
         """A list of messages that may be sent."""
         segments = message_segments(value, node, frame)
-        if len(segments) > 1:
+        if len(segments) > (not _grows(value)):
             if any(segment.breakpoint for segment in segments):
                 self._forget(value)
             talks = _grows(value)
