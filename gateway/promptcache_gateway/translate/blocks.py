@@ -15,20 +15,26 @@ import orjson
 
 from promptcache_gateway.translate.chat_forms import begins_another
 from promptcache_gateway.translate.events import named_event
+from promptcache_gateway.translate.joined import Joined
 
 _CALL = "tool_use"
-_ALSO = {"thinking": {"signature": ""}}
+# By the kind of what comes: the type of its block, and what that starts with beside an empty text.
+_STARTS: dict[str, tuple[str, dict[str, str]]] = {
+    "text": ("text", {}),
+    "refusal": ("text", {}),
+    "thinking": ("thinking", {"signature": ""}),
+}
 
 
 @dataclass(slots=True)
 class _Block:
-    """A block that has not ended: its kind, what it starts with, and the deltas that wait to be sent."""
+    """A block that has not ended: its kind, what it starts with, and what waits to be sent."""
 
     kind: str
     start: dict[str, Any]
     index: int = -1
-    waiting: list[dict[str, Any]] = field(default_factory=list)
-    arguments: list[str] = field(default_factory=list)
+    waiting: Joined = field(default_factory=Joined)
+    arguments: Joined = field(default_factory=Joined)
     ended: bool = False
 
     @property
@@ -36,12 +42,19 @@ class _Block:
         """Whether nothing more can come for it, now that something else has come."""
         if self.kind != _CALL:
             return True
-        if not self.arguments or not self.arguments[-1].rstrip().endswith("}"):
+        if not self.arguments.last.rstrip().endswith("}"):
             return False
         try:
-            return isinstance(orjson.loads("".join(self.arguments)), dict)
+            return isinstance(orjson.loads(self.arguments.text()), dict)
         except orjson.JSONDecodeError:
             return False
+
+    def delta(self, text: str) -> dict[str, str]:
+        """What adds a text to the block."""
+        of = self.start["type"]
+        if of == _CALL:
+            return {"type": "input_json_delta", "partial_json": text}
+        return {"type": f"{of}_delta", of: text}
 
 
 class Blocks:
@@ -61,12 +74,15 @@ class Blocks:
         self.held = 0
 
     def text(self, kind: str, text: str) -> bytes:
-        """The events of a piece of ``text`` or ``thinking``; may be none yet."""
+        """The events of a piece of ``text``, a ``refusal`` or ``thinking``; may be none yet."""
         last = self._open[-1] if self._open else None
         if last is None or last.kind != kind:
-            last = _Block(kind, {"type": kind, kind: "", **_ALSO.get(kind, {})})
+            of, more = _STARTS[kind]
+            last = _Block(kind, {"type": of, of: "", **more})
             self._open.append(last)
-        last.waiting.append({"type": f"{kind}_delta", kind: text})
+        last.waiting.add(text)
+        if last is not self._open[0]:
+            self.held += len(text)
         return self._advance()
 
     def call(self, number: int, name: str, function: str, arguments: str) -> bytes:
@@ -86,9 +102,9 @@ class Blocks:
             self._calls[number] = block
             self._open.append(block)
         if arguments and not block.ended:
-            block.arguments.append(arguments)
-            self.held += len(arguments)
-            block.waiting.append({"type": "input_json_delta", "partial_json": arguments})
+            block.arguments.add(arguments)
+            block.waiting.add(arguments)
+            self.held += len(arguments) * (1 if block is self._open[0] else 2)
         return self._advance()
 
     def end(self) -> bytes:
@@ -114,8 +130,9 @@ class Blocks:
         if block.index < 0:
             block.index, self._next = self._next, self._next + 1
             out.append(_event("content_block_start", block.index, content_block=block.start))
-        out += [_event("content_block_delta", block.index, delta=delta) for delta in block.waiting]
-        block.waiting.clear()
+        if block.waiting:
+            delta = block.delta(block.waiting.take())
+            out.append(_event("content_block_delta", block.index, delta=delta))
         return out
 
     def _stop(self) -> bytes:

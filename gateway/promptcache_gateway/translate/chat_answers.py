@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -10,6 +11,7 @@ from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.translate.counts import openai_usage
 from promptcache_gateway.translate.events import DONE, data_event
+from promptcache_gateway.translate.joined import Joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,6 +107,7 @@ class CompletionChunks:
         self._calls: dict[int, int] = {}
         self._silent: set[int] = set()
         self._thoughts: dict[int, dict[str, Any]] = {}
+        self._thought_texts: defaultdict[int, Joined] = defaultdict(Joined)
         self._finish = "stop"
         self.held = 0
 
@@ -162,7 +165,8 @@ class CompletionChunks:
                 return self._chunk({"content": delta.get("text") or ""})
             case "thinking_delta":
                 thought = delta.get("thinking") or ""
-                self._thought(index)["thinking"] += thought
+                self._thought(index)
+                self._thought_texts[index].add(thought)
                 self.held += len(thought)
                 return self._chunk({"reasoning_content": thought})
             case "signature_delta":
@@ -175,7 +179,10 @@ class CompletionChunks:
 
     def _close(self, index: int) -> bytes:
         if index in self._thoughts:
-            return self._chunk({"thinking_blocks": [self._thoughts.pop(index)]})
+            block = self._thoughts.pop(index)
+            if index in self._thought_texts:
+                block["thinking"] += self._thought_texts.pop(index).text()
+            return self._chunk({"thinking_blocks": [block]})
         # A call without arguments has none in the stream; a chat's are always JSON.
         return self._arguments(index, "{}") if index in self._silent else b""
 

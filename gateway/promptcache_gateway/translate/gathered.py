@@ -7,6 +7,7 @@ as from any. A stream that breaks off is no answer.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
@@ -14,6 +15,7 @@ import orjson
 from promptcache_gateway.translate.chat_forms import begins_another, plain
 from promptcache_gateway.translate.cut_json import arguments_object
 from promptcache_gateway.translate.events import TranslatedStream
+from promptcache_gateway.translate.joined import Joined
 from promptcache_gateway.translate.message_answers import refusal_of, thought_of
 from promptcache_gateway.upstreams.base import GivenUpError, NotGivenError, WholeReply
 
@@ -123,8 +125,8 @@ class CompletionParts:
         self.held = 0
         self._head: dict[str, Any] = {}
         self._choice: dict[str, Any] = {}
-        self._texts: dict[str, list[str]] = {}
-        self._calls: list[tuple[dict[str, Any], list[str]]] = []
+        self._texts: defaultdict[str, Joined] = defaultdict(Joined)
+        self._calls: list[tuple[dict[str, Any], Joined]] = []
         self._numbered: dict[int, int] = {}
 
     def take(self, event: Mapping[str, Any]) -> None:
@@ -139,7 +141,7 @@ class CompletionParts:
             told = {"content": delta.get("content"), "refusal": refusal_of(delta)}
             for name, text in {**told, "reasoning_content": thought_of(delta)}.items():
                 if isinstance(text, str) and text:
-                    self._texts.setdefault(name, []).append(text)
+                    self._texts[name].add(text)
                     self.held += len(text)
             for call in delta.get("tool_calls") or ():
                 self._call(call)
@@ -149,10 +151,10 @@ class CompletionParts:
 
     def whole(self) -> dict[str, Any]:
         """The completion."""
-        message: dict[str, Any] = {name: "".join(texts) for name, texts in self._texts.items()}
+        message: dict[str, Any] = {name: text.text() for name, text in self._texts.items()}
         if self._calls:
             message["tool_calls"] = [
-                {**call, "function": {**call["function"], "arguments": "".join(arguments)}}
+                {**call, "function": {**call["function"], "arguments": arguments.text()}}
                 for call, arguments in self._calls
             ]
         return {**self._head, "choices": [{"index": 0, **self._choice, "message": message}]}
@@ -164,11 +166,11 @@ class CompletionParts:
         if at is None or begins_another(name, function.get("name"), self._calls[at][0]["id"]):
             at = self._numbered[number] = len(self._calls)
             made = {"id": name, "type": "function", "function": {"name": function.get("name")}}
-            self._calls.append((made, []))
+            self._calls.append((made, Joined()))
             self.held += _ITEM
         arguments = function.get("arguments")
         if isinstance(arguments, str):
-            self._calls[at][1].append(arguments)
+            self._calls[at][1].add(arguments)
             self.held += len(arguments)
 
 
@@ -179,7 +181,7 @@ class MessageParts:
         self.held = 0
         self._message: dict[str, Any] = {}
         self._blocks: dict[int, dict[str, Any]] = {}
-        self._pieces: dict[int, dict[str, list[str]]] = {}
+        self._pieces: dict[int, defaultdict[str, Joined]] = {}
 
     def take(self, event: Mapping[str, Any]) -> None:
         """One event."""
@@ -190,7 +192,7 @@ class MessageParts:
             self._blocks[event["index"]] = event["content_block"]
             self.held += _ITEM
         elif kind == "content_block_delta":
-            self._delta(self._pieces.setdefault(event["index"], {}), event["delta"])
+            self._delta(self._pieces.setdefault(event["index"], defaultdict(Joined)), event["delta"])
         elif kind == "message_delta":
             self._message |= event["delta"]
 
@@ -201,16 +203,14 @@ class MessageParts:
         ]
         return {**self._message, "content": content}
 
-    def _delta(self, pieces: dict[str, list[str]], delta: Mapping[str, Any]) -> None:
+    def _delta(self, pieces: defaultdict[str, Joined], delta: Mapping[str, Any]) -> None:
         field = "partial_json" if delta["type"] == "input_json_delta" else _GROWS.get(delta["type"])
         if field is not None:
-            pieces.setdefault(field, []).append(delta[field])
+            pieces[field].add(delta[field])
             self.held += len(delta[field])
 
-    def _block(self, block: dict[str, Any], pieces: Mapping[str, list[str]]) -> dict[str, Any]:
-        grown: dict[str, Any] = {
-            name: "".join([block.get(name) or "", *texts]) for name, texts in pieces.items()
-        }
+    def _block(self, block: dict[str, Any], pieces: Mapping[str, Joined]) -> dict[str, Any]:
+        grown: dict[str, Any] = {name: (block.get(name) or "") + text.text() for name, text in pieces.items()}
         arguments = grown.pop("partial_json", "")
         if arguments:
             grown["input"] = arguments_object(arguments)

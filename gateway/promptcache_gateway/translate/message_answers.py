@@ -11,6 +11,7 @@ from promptcache_gateway.translate.chat_forms import plain
 from promptcache_gateway.translate.counts import anthropic_usage, engine_usage
 from promptcache_gateway.translate.cut_json import arguments_object
 from promptcache_gateway.translate.events import named_event
+from promptcache_gateway.translate.joined import Joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +71,7 @@ def _content(message: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     thought = thought_of(message)
     if thought:
         blocks.append({"type": "thinking", "thinking": thought, "signature": ""})
-    blocks.extend({"type": "text", "text": text} for text in texts_of(message))
+    blocks.extend({"type": "text", "text": text} for _, text in texts_of(message))
     for number, call in enumerate(message.get("tool_calls") or ()):
         function = call.get("function") or {}
         blocks.append(
@@ -84,9 +85,10 @@ def _content(message: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return blocks
 
 
-def texts_of(said: Mapping[str, Any]) -> list[str]:
-    """What is said and what is said instead of it."""
-    return [text for text in (said.get("content"), refusal_of(said)) if isinstance(text, str) and text]
+def texts_of(said: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is said, as ``text``, and what is said instead of it, as ``refusal``."""
+    told = (("text", said.get("content")), ("refusal", refusal_of(said)))
+    return [(kind, text) for kind, text in told if isinstance(text, str) and text]
 
 
 def refusal_of(said: Mapping[str, Any]) -> str:
@@ -111,7 +113,7 @@ class MessageEvents:
         self._started = False
         self._blocks = Blocks(name)
         self._last: Mapping[str, Any] = {}
-        self._refusal: list[str] = []
+        self._refusal = Joined()
         self._refused = 0
 
     @property
@@ -128,9 +130,9 @@ class MessageEvents:
             delta = plain(choice.get("delta") or {})
             if thought := thought_of(delta):
                 out.append(self._blocks.text("thinking", thought))
-            out.extend(self._blocks.text("text", text) for text in texts_of(delta))
+            out.extend(self._blocks.text(kind, text) for kind, text in texts_of(delta))
             if refusal := refusal_of(delta):
-                self._refusal.append(refusal)
+                self._refusal.add(refusal)
                 self._refused += len(refusal)
             out.extend(self._call(call) for call in delta.get("tool_calls") or ())
             if choice.get("finish_reason") is not None:
@@ -141,7 +143,7 @@ class MessageEvents:
         """Blocks closed, stop reason, usage, and the last event."""
         out = [] if self._started else [self._start({})]
         out.append(self._blocks.end())
-        delta = stop_of(self._last, "".join(self._refusal))
+        delta = stop_of(self._last, self._refusal.text())
         out.append(named_event({"type": "message_delta", "delta": delta, "usage": anthropic_usage(usage)}))
         out.append(named_event({"type": "message_stop"}))
         return b"".join(out)

@@ -9,6 +9,7 @@ from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.translate.chat_forms import begins_another, plain
 from promptcache_gateway.translate.counts import responses_usage
 from promptcache_gateway.translate.events import named_event
+from promptcache_gateway.translate.joined import Joined
 from promptcache_gateway.translate.message_answers import thought_of
 from promptcache_gateway.translate.response_items import (
     SAID,
@@ -148,11 +149,11 @@ class ResponseEvents:
         self._number = 0
         self._started = False
         self._output: list[dict[str, Any]] = []
-        self._open: int | None = None
+        self._open_at = -1  # the place of the item of text or thought that has not ended
         self._calls: dict[int, int] = {}
         self._reason: object = None
         self._ids: dict[str, list[int]] = {}
-        self._pieces: dict[int, list[str]] = {}  # of text or arguments, by the item's place
+        self._pieces: dict[int, Joined] = {}  # of text or arguments, by the item's place
         self.held = 0
 
     def take(self, event: dict[str, Any]) -> bytes:
@@ -178,6 +179,8 @@ class ResponseEvents:
         """Open items closed, and the whole response once more with its usage."""
         out = [] if self._started else [self._start({})]
         status = last_status(self._reason)
+        if all(item["type"] == "reasoning" for item in self._output):
+            out.append(self._ready("output_text"))  # an answer without words is one, as it is told whole
         out.append(self._close_open(status))
         last = len(self._output) - 1
         out.extend(
@@ -207,44 +210,61 @@ class ResponseEvents:
 
     def _piece(self, kind: str, text: str) -> bytes:
         """A piece of what is said or thought; what else was open ends."""
+        out, said = self._ready(kind), SAID[kind]
+        self._gather(self._open_at, text)
+        return out + self._event(f"{said.event}.delta", **self._place(self._open_at), delta=text, **said.more)
+
+    def _ready(self, kind: str) -> bytes:
+        """Open a part of this kind where none is; what is said instead of an answer stands beside it."""
         said, out = SAID[kind], b""
-        if self._open is not None and self._output[self._open]["content"][0]["type"] != kind:
+        if self._open_at >= 0 and self._output[self._open_at]["type"] != said.type:
             out = self._close_open()
-        if self._open is None:
-            self._open = len(self._output)
-            item = said.item(f"{said.prefix}_{self._suffix}_{self._open}", [], "in_progress")
-            out += self._event("response.output_item.added", output_index=self._open, item=item)
-            self._output.append({**item, "content": [said.part("")]})
+        if self._open_at < 0:
+            at = self._open_at = len(self._output)
+            item = said.item(f"{said.prefix}_{self._suffix}_{at}", [], "in_progress")
+            out += self._event("response.output_item.added", output_index=at, item=item)
+            self._output.append(item)
             self.held += _ITEM
-            out += self._event("response.content_part.added", **self._place(self._open), part=said.part(""))
-        self._gather(self._open, text)
-        return out + self._event(f"{said.event}.delta", **self._place(self._open), delta=text, **said.more)
+        parts = self._output[self._open_at]["content"]
+        if parts and parts[-1]["type"] != kind:
+            out += self._close_part(self._open_at)
+        if not parts or parts[-1]["type"] != kind:
+            parts.append(said.part(""))
+            place = self._place(self._open_at)
+            out += self._event("response.content_part.added", **place, part=parts[-1])
+        return out
 
     def _close_open(self, status: str = "completed") -> bytes:
         """End the item of text or thought that is open."""
-        if self._open is None:
+        if self._open_at < 0:
             return b""
-        at, self._open = self._open, None
-        item = self._output[at]
+        at, self._open_at = self._open_at, -1
+        out, item = self._close_part(at), self._output[at]
         item["status"] = status
-        part, place = item["content"][0], self._place(at)
+        return out + self._event("response.output_item.done", output_index=at, item=item)
+
+    def _close_part(self, at: int) -> bytes:
+        """End the last part of an item."""
+        part, place = self._output[at]["content"][-1], self._place(at)
         said = SAID[part["type"]]
         part[said.field] = self._gathered(at)
-        return (
-            self._event(f"{said.event}.done", **place, **{said.field: part[said.field]}, **said.more)
-            + self._event("response.content_part.done", **place, part=part)
-            + self._event("response.output_item.done", output_index=at, item=item)
-        )
+        return self._event(
+            f"{said.event}.done", **place, **{said.field: part[said.field]}, **said.more
+        ) + self._event("response.content_part.done", **place, part=part)
 
     def _gather(self, at: int, text: str) -> None:
-        self._pieces.setdefault(at, []).append(text)
+        if at not in self._pieces:
+            self._pieces[at] = Joined()
+        self._pieces[at].add(text)
         self.held += len(text)
 
     def _gathered(self, at: int) -> str:
-        return "".join(self._pieces.pop(at, ()))
+        return self._pieces.pop(at).text() if at in self._pieces else ""
 
     def _place(self, at: int) -> dict[str, Any]:
-        return {"item_id": self._output[at]["id"], "output_index": at, "content_index": 0}
+        """Where the last part of an item is."""
+        item = self._output[at]
+        return {"item_id": item["id"], "output_index": at, "content_index": len(item["content"]) - 1}
 
     def _call(self, call: Mapping[str, Any]) -> bytes:
         number = call.get("index", 0)

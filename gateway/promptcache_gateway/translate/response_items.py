@@ -51,6 +51,7 @@ class Said:
     """How one kind of text is called in events, and made.
 
     Attributes:
+        type: the type of its item.
         prefix: what the id of its item begins with.
         event: what its events are called.
         item: makes the item from its id, parts and status.
@@ -59,6 +60,7 @@ class Said:
         more: further fields of its events.
     """
 
+    type: str
     prefix: str
     event: str
     item: Callable[[str, list[dict[str, Any]], str], dict[str, Any]]
@@ -68,8 +70,12 @@ class Said:
 
 
 SAID = {
-    "output_text": Said("msg", "response.output_text", message_item, text_part, "text", {"logprobs": []}),
-    "refusal": Said("msg", "response.refusal", message_item, refusal_part, "refusal", {}),
-    "reasoning_text": Said("rs", "response.reasoning_text", thought_item, thought_part, "text", {}),
+    "output_text": Said(
+        "message", "msg", "response.output_text", message_item, text_part, "text", {"logprobs": []}
+    ),
+    "refusal": Said("message", "msg", "response.refusal", message_item, refusal_part, "refusal", {}),
+    "reasoning_text": Said(
+        "reasoning", "rs", "response.reasoning_text", thought_item, thought_part, "text", {}
+    ),
 }
 """By the type of the part."""

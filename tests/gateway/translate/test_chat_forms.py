@@ -36,6 +36,17 @@ FORMS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]
         [chunk(content=[THOUGHT]), chunk(content="a"), chunk(content=[{**SAID, "text": "b"}])],
         [{"type": "thinking", "thinking": "hm", "signature": ""}, *TEXTS],
     ),
+    "text and a refusal": (
+        {"content": "well", "refusal": "no"},
+        [chunk(content="we"), chunk(content="ll"), chunk(refusal="n"), chunk(refusal="o")],
+        [{"type": "text", "text": "well"}, {"type": "text", "text": "no"}],
+    ),
+    "nothing": ({"content": ""}, [chunk(role="assistant", content="")], []),
+    "a thought and nothing": (
+        {"reasoning_content": "hm"},
+        [chunk(reasoning_content="h"), chunk(reasoning_content="m")],
+        [{"type": "thinking", "thinking": "hm", "signature": ""}],
+    ),
     "a refusal among parts": (
         {"content": [{"type": "refusal", "refusal": "No."}]},
         [chunk(content=[{"type": "refusal", "refusal": one}]) for one in ("N", "o.")],
@@ -78,8 +89,15 @@ def test_every_form_is_told_the_same_in_every_way(
         assert assembled(translated(MessageEvents("m", "msg_x", None), events))["content"] == content
         translator = ResponseEvents(frame())
         out = b"".join(map(translator.take, events)) + translator.end(Usage.unreported())
-        *_, last = read_events(out)
+        *steps, last = read_events(out)
         assert _comparable(last["response"]) == response
+        done = {"response.output_item.done": "item", "response.content_part.done": "part"}
+        told = [step[done[step["type"]]] for step in steps if step["type"] in done]
+        items = [one for one in told if "id" in one]
+        assert items == last["response"]["output"]
+        assert [part for item in items for part in item.get("content", ())] == [
+            one for one in told if "id" not in one
+        ]
 
 
 def _comparable(response: dict[str, Any]) -> dict[str, Any]:

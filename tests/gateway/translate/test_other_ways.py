@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from promptcache_gateway.translate.at_once import events_of
 from promptcache_gateway.translate.chat_answers import CompletionChunks, to_completion
 from promptcache_gateway.translate.gathered import CompletionParts, MessageParts
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
+from promptcache_gateway.translate.response_answers import ResponseEvents
+from promptcache_gateway.upstreams.json_weight import BYTE_COST
 from tests.gateway.translate.test_answers import (
     CHUNKS,
     COMPLETION,
@@ -76,3 +79,32 @@ def test_calls_that_all_have_the_number_0_are_told_apart_by_their_ids() -> None:
     (choice,) = gathered(CompletionParts(), chunks, {})["choices"]
     told = [(one["id"], one["function"]["arguments"]) for one in choice["message"]["tool_calls"]]
     assert told == [("c1", '{"a":1}'), ("c2", "{}")]
+
+
+@pytest.mark.parametrize("kind", ["chat", "message", "response", "thought", "waiting"])
+def test_small_pieces_take_no_more_memory_than_they_are_reckoned_at(kind: str) -> None:
+    frame = {"id": "resp_1", "model": "m", "output": [], "store": False}
+    gatherers: dict[str, Any] = {
+        "chat": CompletionParts(),
+        "message": MessageParts(),
+        "response": ResponseEvents(frame),
+        "thought": CompletionChunks("m", "x", 5, include_usage=False),
+        "waiting": MessageEvents("m", "x", None),
+    }
+    parts = gatherers[kind]
+    thinks = {"type": "content_block_delta", "index": 0}
+    if kind == "waiting":
+        parts.take(call(0, '{"cut', id="c0", name="f"))
+    tracemalloc.start()
+    try:
+        for number in range(5000):
+            piece = f"{number:03}"
+            if kind in {"message", "thought"}:
+                parts.take({**thinks, "delta": {"type": "thinking_delta", "thinking": piece}})
+            else:
+                parts.take(chunk(content=piece))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert parts.held >= 15_000
+    assert taken < BYTE_COST * parts.held
