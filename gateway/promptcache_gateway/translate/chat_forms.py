@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -15,7 +17,8 @@ def plain(said: Mapping[str, Any]) -> Mapping[str, Any]:
     """A message or a delta whose content is a text, and whose calls are ``tool_calls``.
 
     Mistral's reasoning models answer with a list of parts, thoughts among them; a ``function_call`` is what
-    ``tool_calls`` were before there could be several. Parts of other kinds hold no text and are left out.
+    ``tool_calls`` were before there could be several; arguments may come as an object, not as its text. Parts
+    of other kinds hold no text and are left out.
     """
     content = said.get("content")
     if isinstance(content, list):
@@ -26,7 +29,18 @@ def plain(said: Mapping[str, Any]) -> Mapping[str, Any]:
     function = said.get("function_call")
     if isinstance(function, dict) and not said.get("tool_calls"):
         said = {**said, "tool_calls": [{"index": 0, "type": "function", "function": function}]}
+    if calls := said.get("tool_calls"):
+        said = {**said, "tool_calls": [_with_text(call) for call in calls]}
     return said
+
+
+def _with_text(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A call whose arguments are a text, where they came as the object itself."""
+    function = call.get("function") or {}
+    arguments = function.get("arguments")
+    if not isinstance(arguments, dict):
+        return call
+    return {**call, "function": {**function, "arguments": orjson.dumps(arguments).decode()}}
 
 
 def _text(parts: Iterable[Any], kind: str) -> str:

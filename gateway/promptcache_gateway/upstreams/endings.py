@@ -19,7 +19,7 @@ TORN = "upstream_torn"
 # Each begins with what is searched for fast. Quotes and line ends within texts are escaped, and match none.
 _DONE = re.compile(rb"data:(?<![^\r\n]data:)[ \t]*\[DONE\]")
 _OF_CHATS = (_DONE, re.compile(rb'"finish_reason"\s*:\s*["\d]'))
-_RESPONSE_ENDED = rb'"type"\s*:\s*"response\.(?:completed|failed|incomplete|cancelled)"'
+_RESPONSE_ENDED = rb'"type"\s*:\s*"response\.(?:completed|failed|incomplete|cancelled|done)"'
 _ENDS: dict[Dialect, tuple[re.Pattern[bytes], ...]] = {
     "openai.chat": _OF_CHATS,
     "openai.completions": _OF_CHATS,

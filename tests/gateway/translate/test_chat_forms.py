@@ -63,6 +63,11 @@ FORMS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]
         [call(0, "{}", name="f"), call(1, '{"a":1}', name="f")],
         [block("toolu_x_0", {}), block("toolu_x_1", {"a": 1})],
     ),
+    "arguments that are an object": (
+        {"tool_calls": [{**tool("c1", ""), "function": {"name": "f", "arguments": {"a": 1}}}]},
+        [chunk(tool_calls=[{"index": 0, "id": "c1", "function": {"name": "f", "arguments": {"a": 1}}}])],
+        [block("c1", {"a": 1})],
+    ),
     "calls that are all numbered 0": (
         {"tool_calls": [tool("c1", '{"a":1}'), tool("c2", '{"a":2}')]},
         [call(0, '{"a":', id="c1", name="f"), call(0, "1}"), call(0, '{"a":2}', id="c2", name="f")],

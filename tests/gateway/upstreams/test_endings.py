@@ -42,6 +42,8 @@ LAST = b'data: {"choices":[{"finish_reason":"stop"}]}\n\n'
         ("openai.responses", [event("response.output_text.delta", delta="completed")], False),
         ("openai.responses", [event("response.output_text.delta", delta="response.completed")], False),
         ("openai.responses", [DONE], True),
+        ("openai.responses", [event("response.output_text.done", text="x")], False),
+        ("openai.responses", [event("response.done", response={})], True),
         ("openai.responses", [event("response.incomplete", response={})], True),
         ("openai.responses", [event("response.completed", response={"text": "x" * 9000})], True),
         ("openai.embeddings", [], True),
