@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import struct
+import threading
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +53,11 @@ class Kind(IntEnum):
 
 
 class Channel:
-    """One end of the sockets. Use it from one event loop."""
+    """One end of the sockets. It belongs to one event loop; any thread may send through it."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
 
     @classmethod
     async def open(cls, end: socket.socket) -> Channel:
@@ -72,8 +74,14 @@ class Channel:
         transport = self._writer.transport
         if transport.is_closing() or transport.get_write_buffer_size() > _MOST_WAITING:
             return False
-        self._writer.write(_HEAD.pack(len(body), kind))
-        self._writer.write(body)
+        frame = (_HEAD.pack(len(body), kind), body)
+        if threading.get_ident() == self._thread:
+            self._writer.writelines(frame)
+            return True
+        try:
+            self._loop.call_soon_threadsafe(self._writer.writelines, frame)
+        except RuntimeError:  # the loop is closed
+            return False
         return True
 
     async def frames(self) -> AsyncIterator[tuple[Kind, bytes]]:
