@@ -116,8 +116,7 @@ class Sinks:
             return
         segments = tuple(self._cutter(frame).messages(value))
         if len(segments) > (not grows(value)) and not isinstance(node, ast.Tuple):
-            place = frame.module.place(node)
-            self._add("messages", segments, place, frame, sent=node, grows=grows(value))
+            self._add("messages", segments, frame.module.place(node), frame, sent=node, grows=grows(value))
 
     def filled(self, value: Str | Seq, node: ast.expr, frame: Frame, *, anew: bool = False) -> None:
         """A template was filled. ``anew``: by what it calls each time, wherever that was said."""
@@ -218,8 +217,7 @@ class Sinks:
             model = literal(made.argument(0, "model") if "model" in made.named else None)
             talks = any(grows(made.named[name][0]) for name in TALKS if name in made.named)
             self._add("request", segments, place, frame, model=model, sent=made.node, grows=talks)
-        keys = key_practices(Map(tuple((name, value) for name, (value, _) in made.named.items())), place)
-        if keys:
+        if keys := key_practices(Map(tuple((name, value) for name, (value, _) in made.named.items())), place):
             self._keep(place.path, Prompt("request", place, (), practices=keys))
 
     def _cutter(self, frame: Frame) -> Cutter:
@@ -235,13 +233,15 @@ class Sinks:
         *,
         expand: bool = False,
         sent: ast.AST | None = None,
-        **how: bool,
+        anew: bool = False,
+        grows: bool = False,
     ) -> None:
         place = frame.module.place(node)
         path = name if role == "system" else "messages[0]"
         for segment in self._cutter(frame).content(value, node, path, role):
             parts = self._expanded(segment.parts, frame) if expand else segment.parts
-            self._add(name, (replace(segment, parts=parts),), place, frame, sent=sent, **how)
+            cut = (replace(segment, parts=parts),)
+            self._add(name, cut, place, frame, sent=sent, anew=anew, grows=grows)
 
     def _emit_at(
         self,
