@@ -80,6 +80,8 @@ class Blocks:
             of, more = _STARTS[kind]
             last = _Block(kind, {"type": of, of: "", **more})
             self._open.append(last)
+        elif last.index >= 0:  # it has been started, so that nothing waits
+            return _event("content_block_delta", last.index, delta=last.delta(text))
         last.waiting.add(text)
         if last is not self._open[0]:
             self.held += len(text)

@@ -26,11 +26,11 @@ def plain(said: Mapping[str, Any]) -> Mapping[str, Any]:
         for field, kind in (("reasoning_content", "thinking"), ("refusal", "refusal")):
             if text := _text(content, kind):
                 said[field] = text
-    function = said.get("function_call")
-    if isinstance(function, dict) and not said.get("tool_calls"):
-        said = {**said, "tool_calls": [{"index": 0, "type": "function", "function": function}]}
     if calls := said.get("tool_calls"):
-        said = {**said, "tool_calls": [_with_text(call) for call in calls]}
+        return {**said, "tool_calls": [_with_text(call) for call in calls]}
+    if function := said.get("function_call"):
+        call = {"index": 0, "type": "function", "function": function}
+        return {**said, "tool_calls": [_with_text(call)]}
     return said
 
 

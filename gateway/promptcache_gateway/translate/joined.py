@@ -33,6 +33,8 @@ class Joined:
 
     def take(self) -> str:
         """All of it, which is no longer held."""
+        if not self._runs and len(self._few) == 1:
+            return self._few.pop()
         text = self.text()
         self._runs.clear()
         self._few.clear()

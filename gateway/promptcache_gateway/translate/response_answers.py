@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
@@ -153,7 +154,9 @@ class ResponseEvents:
         self._calls: dict[int, int] = {}
         self._reason: object = None
         self._ids: dict[str, list[int]] = {}
-        self._pieces: dict[int, Joined] = {}  # of text or arguments, by the item's place
+        self._pieces: defaultdict[int, Joined] = defaultdict(
+            Joined
+        )  # of text or arguments, by the item's place
         self.held = 0
 
     def take(self, event: dict[str, Any]) -> bytes:
@@ -217,22 +220,20 @@ class ResponseEvents:
     def _ready(self, kind: str) -> bytes:
         """Open a part of this kind where none is; what is said instead of an answer stands beside it."""
         said, out = SAID[kind], b""
-        if self._open_at >= 0 and self._output[self._open_at]["type"] != said.type:
-            out = self._close_open()
+        if self._open_at >= 0:
+            item = self._output[self._open_at]
+            if item["content"][-1]["type"] == kind:
+                return b""
+            out = self._close_part(self._open_at) if item["type"] == said.type else self._close_open()
         if self._open_at < 0:
             at = self._open_at = len(self._output)
             item = said.item(f"{said.prefix}_{self._suffix}_{at}", [], "in_progress")
             out += self._event("response.output_item.added", output_index=at, item=item)
             self._output.append(item)
             self.held += _ITEM
-        parts = self._output[self._open_at]["content"]
-        if parts and parts[-1]["type"] != kind:
-            out += self._close_part(self._open_at)
-        if not parts or parts[-1]["type"] != kind:
-            parts.append(said.part(""))
-            place = self._place(self._open_at)
-            out += self._event("response.content_part.added", **place, part=parts[-1])
-        return out
+        part = said.part("")
+        self._output[self._open_at]["content"].append(part)
+        return out + self._event("response.content_part.added", **self._place(self._open_at), part=part)
 
     def _close_open(self, status: str = "completed") -> bytes:
         """End the item of text or thought that is open."""
@@ -253,13 +254,11 @@ class ResponseEvents:
         ) + self._event("response.content_part.done", **place, part=part)
 
     def _gather(self, at: int, text: str) -> None:
-        if at not in self._pieces:
-            self._pieces[at] = Joined()
         self._pieces[at].add(text)
         self.held += len(text)
 
     def _gathered(self, at: int) -> str:
-        return self._pieces.pop(at).text() if at in self._pieces else ""
+        return self._pieces.pop(at, Joined()).text()
 
     def _place(self, at: int) -> dict[str, Any]:
         """Where the last part of an item is."""
