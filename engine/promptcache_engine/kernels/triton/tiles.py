@@ -83,7 +83,7 @@ def divided_tiles(
         return AttentionTiles(64, 32, Options(8, chosen.options.stages, 255))
     if not deterministic and padded > 128 and (arch < 90 or (arch < 100 and coded)):
         return _WIDE
-    if not deterministic and arch < 100 and coded:
+    if not deterministic and ((arch < 100 and coded) or (arch < 90 and padded <= 64)):
         return AttentionTiles(128, 32, Options(8, 2, 255))
     return replace(chosen, options=replace(chosen.options, registers=255))
 
