@@ -1,9 +1,10 @@
 """Requests that have come in and wait to be looked at, and those that ended and are not settled, in order.
 
 Forwarding a request must not wait for its diagnosis. On an event loop a look is therefore taken a moment
-later, while the upstream works; whoever needs one sooner has all that wait taken first, so that each request
-is compared with exactly those that came before it. Where no loop runs (a large body is observed in a thread
-of its own) there is nothing to wait for. Nor must an answer wait for what its end means to others: that is
+later, while the upstream works; whoever needs one sooner has those that came before it taken first, so that
+each request is compared with what came before it. What a look prepares for is made ready on the loop all the
+same, unless the answer is there by then. Where no loop runs (a large body is observed in a thread of its own)
+there is nothing to wait for. Nor must an answer wait for what its end means to others: that is
 settled when it is out, and before the next look at the latest. What a look is, and what is settled, is the
 observer's business.
 """
@@ -30,7 +31,8 @@ class Arrivals:
 
     Args:
         look: takes one look; never raises.
-        prepare: called after a look that nobody waited for, to have ready what is asked next; never raises.
+        prepare: called after a look, and once whoever waited for it has gone on, to have ready what is asked
+            next; never raises.
         note_end: has history hear of one that ended; never raises.
         moment_s: seconds after which it is looked at, if nobody asks before.
     """
@@ -47,6 +49,7 @@ class Arrivals:
         self._prepare = prepare
         self._note_end = note_end
         self._waiting: deque[Observation] = deque()
+        self._looked_at: deque[Observation] = deque()
         self._ended: deque[Ended] = deque()
         self._lock = RLock()
         self._due = False
@@ -69,10 +72,17 @@ class Arrivals:
         with self._lock:  # one after the other, or their order would be lost
             self.settle()  # all that came before they ended has been looked at by then
             while self._waiting:
-                self._look(self._waiting.popleft())
+                self._look_at_next()
+
+    def look_at(self, observation: Observation) -> None:
+        """Look at one that waits, and before it at all that came before; what came later goes on waiting."""
+        with self._lock:
+            self.settle()
+            while self._waiting and not observation.looked_at:
+                self._look_at_next()
 
     def end(self, ended: Ended) -> None:
-        """Have history hear of an end, soon. All that came before has been looked at."""
+        """Have history hear of an end, soon. All that came before the request has been looked at."""
         self._ended.append(ended)
 
     def settle(self) -> None:
@@ -83,21 +93,25 @@ class Arrivals:
             while self._ended:
                 self._note_end(self._ended.popleft())
 
+    def _look_at_next(self) -> None:
+        observation = self._waiting.popleft()
+        self._look(observation)
+        self._looked_at.append(observation)
+
     def _take_one(self) -> Observation | None:
+        """One to be prepared: the first that was looked at, or else the first that waits."""
         with self._lock:
             self.settle()
-            if not self._waiting:
-                return None
-            observation = self._waiting.popleft()
-            self._look(observation)
-            return observation
+            if not self._looked_at and self._waiting:
+                self._look_at_next()
+            return self._looked_at.popleft() if self._looked_at else None
 
     def _when_due(self) -> None:
         """Take one look at a time, so that a burst of requests does not hold up the answers of others."""
         observation = self._take_one()
-        if observation is not None:
+        if observation is not None and not observation.seen:
             self._prepare(observation)
-        if self._waiting:
+        if self._waiting or self._looked_at:
             asyncio.get_running_loop().call_soon(self._when_due)
         else:
             self._due = False

@@ -58,12 +58,12 @@ class Observation:
         call: the request.
     """
 
-    __slots__ = ("_catch_up", "_evidence", "_lock", "_sight", "call")
+    __slots__ = ("_evidence", "_lock", "_look_at", "_sight", "call")
 
-    def __init__(self, call: Call, catch_up: Callable[[], None]) -> None:
-        """``catch_up`` has the request looked at."""
+    def __init__(self, call: Call, look_at: Callable[[Observation], None]) -> None:
+        """``look_at`` has the request looked at."""
         self.call = call
-        self._catch_up = catch_up
+        self._look_at = look_at
         self._sight: Sight | None = None
         self._evidence: Evidence | None = None
         self._lock = Lock()
@@ -72,9 +72,14 @@ class Observation:
     def sight(self) -> Sight:
         """What was seen of it."""
         if self._sight is None:
-            self._catch_up()
+            self._look_at(self)
         assert self._sight is not None, "a look always leaves a sight"
         return self._sight
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether it has been looked at."""
+        return self._sight is not None
 
     @property
     def seen(self) -> bool:

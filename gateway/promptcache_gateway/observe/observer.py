@@ -148,7 +148,7 @@ class Observer:
     def open(self, call: Call) -> Observation:
         """Note a request that has come in."""
         self._open.add(call.id)
-        observation = Observation(call, self._arrivals.catch_up)
+        observation = Observation(call, self._arrivals.look_at)
         self._arrivals.add(observation)
         return observation
 
@@ -161,7 +161,7 @@ class Observer:
 
     def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis | Draft:
         """What is known before the answer's body; ``engine`` where the built-in engine serves it."""
-        self._arrivals.catch_up()
+        self._arrivals.look_at(observation)
         entry = observation.sight.entry
         if entry is not None and entry.answered_at is None:
             entry.answered_at = max(self._clock(), observation.call.received_at)
@@ -172,7 +172,7 @@ class Observer:
 
         `finish` does the rest, and must be called; history hears of the end before it is asked again.
         """
-        self._arrivals.catch_up()
+        self._arrivals.look_at(observation)
         call, sight = observation.call, observation.sight
         if outcome.engine is None:
             usage = believed(outcome.usage, sight.prompt)

@@ -86,6 +86,26 @@ def test_an_answer_counts_only_for_those_that_came_after_it() -> None:
     asyncio.run(play())
 
 
+def test_an_answer_waits_for_no_later_request_and_what_it_had_looked_at_is_prepared_too() -> None:
+    async def play() -> None:
+        history = Counted()
+        stage = Stage(history=history)
+        stage.send(chat("Now: 12:00:01. " + RULES, "One?"))
+        history.looks = 0
+        texts = [chat(f"Now: 12:00:0{n}. " + RULES, "Two?") for n in range(2, 6)]
+        opened = [stage.observer.open(stage.call(text)) for text in texts]
+
+        stage.observer.conclude(opened[1], outcome(stage.provider.usage(2_000, 0)))
+        assert history.looks == 2
+        assert [one.looked_at for one in opened] == [True, True, False, False]
+        assert not opened[0].seen
+
+        await asyncio.sleep(0.1)
+        assert all(one.seen for one in opened)
+
+    asyncio.run(play())
+
+
 @pytest.mark.parametrize("forced", [False, True])
 def test_an_end_is_known_to_whoever_is_looked_at_next_though_its_answer_is_still_being_sent(
     forced: bool,
