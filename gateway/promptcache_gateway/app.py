@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from typing import TYPE_CHECKING
 
 from promptcache_gateway import errors
@@ -28,6 +29,7 @@ from promptcache_gateway.plane import DataPlane, Room
 from promptcache_gateway.plane.responses import JSON_TYPE, send_error, send_whole
 from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.reload import Retirement, merge, start_all
+from promptcache_gateway.running import Running
 from promptcache_gateway.settings import Settings
 from promptcache_gateway.shared.state import SharedState, through_redis
 from promptcache_gateway.store import Store
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.template_sources import SourceSettings
     from promptcache_gateway.upstreams.base import Upstream
 
+logger = logging.getLogger("promptcache.gateway")
 _HEAD_AS_GET = PATHS | {"/", "/metrics", "/dashboard"}
+_END_WITHIN_S = 5.0  # what ends them takes a second, and a large one's end as long as a processor needs
 _BASIC = (b"www-authenticate", b'Basic realm="promptcache"')
 
 
@@ -94,7 +98,7 @@ class Gateway:
             else create_control_plane(observer, self.upstreams, sources, now, self._health)
         )
         self._control = HeldBodies(made, self.room.bodies, lambda: self._settings.max_body_bytes)
-        self._plane_tasks, self._control_tasks = set[asyncio.Task[object]](), set[asyncio.Task[object]]()
+        self._requests, self._control_tasks = Running(), set[asyncio.Task[object]]()
         self._running, self._stalled = False, 0
         if observer.journal is not None:
             observer.journal.metrics.registry.register(TrafficMetrics(self.traffic))
@@ -107,7 +111,7 @@ class Gateway:
         by_limit = {"budget": self._ledger.refused, "conversations": talks, **self.room.refused}
         beyond = {(who, limit): count for limit, one in by_limit.items() for who, count in one.items()}
         refused = {**self._limits.refused, **beyond}
-        return Traffic(len(self._plane_tasks), lines, refused, stalled=self._stalled)
+        return Traffic(len(self._requests), lines, refused, stalled=self._stalled)
 
     def note_stalled(self, callers: int) -> None:
         """Note callers that were hung up on because they took nothing of an answer."""
@@ -138,10 +142,12 @@ class Gateway:
         self._running = True
 
     async def close(self) -> None:
-        """Stop the upstreams, then write what the observer still holds."""
+        """End what still runs, then stop the upstreams, then write what the observer still holds."""
         if not self._running:
             return
         self._running = False
+        if not await self._requests.ended(_END_WITHIN_S):
+            logger.warning("%d requests have not ended and may not be recorded", len(self._requests))
         await self._shared.close()
         await self._close_upstreams()
         await self.shelf.close()
@@ -173,7 +179,7 @@ class Gateway:
             if self.observer.journal is not None:
                 await asyncio.to_thread(self.observer.journal.alerts.renew, settings.alerts)
             gone = [upstream for upstream in before if upstream not in after]
-            self._retirement.retire(gone, self._plane_tasks)
+            self._retirement.retire(gone, self._requests)
             return waiting
 
     def _take(self, settings: Settings, switchboard: Switchboard) -> None:
@@ -205,9 +211,7 @@ class Gateway:
 
     def end_requests(self) -> int:
         """End the requests that still run, each with an error that says so; how many there were."""
-        for task in self._plane_tasks:
-            task.cancel()
-        return len(self._plane_tasks)
+        return self._requests.end()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI connection."""
@@ -230,22 +234,18 @@ class Gateway:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _answer_plane(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(self._plane_tasks) >= self._settings.max_requests:
+        if len(self._requests) >= self._settings.max_requests:
             await send_error(
                 send, errors.too_many_requests(self._settings.max_requests), dialect=shape_of(scope["path"])
             )
             return
-        task = asyncio.current_task()
-        assert task is not None
-        self._plane_tasks.add(task)
-        try:
-            await self._plane(scope, receive, send)
-        except asyncio.CancelledError:  # by `end_requests`, before an answer had begun
-            task.uncancel()
-            with contextlib.suppress(Exception):
-                await send_error(send, errors.stopping(), dialect=shape_of(scope["path"]))
-        finally:
-            self._plane_tasks.discard(task)
+        with self._requests.this() as task:
+            try:
+                await self._plane(scope, receive, send)
+            except asyncio.CancelledError:  # by `end_requests`, before an answer had begun
+                task.uncancel()
+                with contextlib.suppress(Exception):
+                    await send_error(send, errors.stopping(), dialect=shape_of(scope["path"]))
 
     async def _answer_control(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = self._access.caller(scope["headers"])

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from promptcache_gateway.answer_cycle import AnswerCycle
 from promptcache_gateway.error_shapes import error_body
@@ -50,6 +50,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """
 
     cycle: AnswerCycle
+    _answering: RequestResponseCycle | None = None  # `cycle` is the last that has come
     _last_headers: LastHeaders
     max_header_bytes = 64 * 1024
     head_timeout_s = 0.0
@@ -74,6 +75,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._since = self.loop.time()
         self._last_headers = LastHeaders()
         super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The caller is gone, also to the answer under way when more requests have come behind it."""
+        super().connection_lost(exc)
+        self.pipeline.clear()
+        if self._answering is not None and not self._answering.response_complete:
+            self._answering.disconnected = True
+            self._answering.message_event.set()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes from the network, unless the head or the trailers they belong to do not end."""
@@ -169,6 +178,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.on_response_complete,
         )
         if before is None or before.response_complete:
+            self._answering = self.cycle
             self._start_asgi_task(self.cycle, self.app)
         else:
             self.flow.pause_reading()
@@ -191,6 +201,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if not cycle.response_complete:
             cycle.more_body = False
             cycle.message_event.set()
+        if self.flow.read_paused and not self.pipeline:
+            self.flow.resume_reading()  # nobody asks for more of it, and who reads nothing sees no hang-up
 
     def on_response_complete(self) -> None:
         """An answer is out. One that waits is begun; else the caller may take its time, and no timer is set:
@@ -200,7 +212,8 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self.flow.resume_reading()
         if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
+            self._answering, app = self.pipeline.pop()
+            self._start_asgi_task(self._answering, app)
         else:
             self._idle_since = self.loop.time()
 

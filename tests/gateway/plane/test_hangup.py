@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from promptcache_gateway import bounded_protocol
 from promptcache_gateway.plane.hangup import EXTENSION, HangUps, HangUpWatch
-from tests.gateway.mock_upstream import MockUpstream, Wire, wait_until
+from tests.gateway.mock_upstream import MockUpstream, Wire, call, wait_until
 
 if TYPE_CHECKING:
     from tests.gateway.serving import Served
@@ -105,3 +107,44 @@ def test_who_says_that_it_sends_no_more_is_gone(proxied: Served, mock: MockUpstr
     assert mock.wait_closed()
     rows = proxied.get("/promptcache/v1/requests").json()["data"]
     assert [(row["status"], row["error"]) for row in rows] == [(499, "caller_gone")]
+
+
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n"
+BODY = b'{"model":"m","messages":[]}'
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        pytest.param(b"", (HEAD % len(BODY) + BODY) * 2, id="another request"),
+        pytest.param(HEAD % len(BODY) + BODY[:3], BODY[3:], id="a body at once"),
+    ],
+)
+def test_who_leaves_is_missed_whatever_came_last(
+    first: bytes,
+    then: bytes,
+    proxied: Served,
+    mock: MockUpstream,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def silent(wire: Wire) -> None:
+        await wire.gone()
+        mock.closed.set()
+
+    assert proxied.loop is not None
+    monkeypatch.setattr(bounded_protocol, "HIGH_WATER_LIMIT", 9)
+    mock.script = silent
+    with socket.create_connection(("127.0.0.1", int(proxied.url.rpartition(":")[2])), timeout=20) as caller:
+        caller.sendall(first)
+        call(proxied.loop, asyncio.sleep(0.1))
+        proxied.loop.call_soon_threadsafe(time.sleep, 0.1)  # all of what follows is there when it looks again
+        caller.sendall(then)
+        wait_until(lambda: mock.seen)
+        call(proxied.loop, asyncio.sleep(0.02))
+    assert mock.wait_closed()
+    wait_until(lambda: not len(proxied.gateway._requests))
+    call(proxied.loop, asyncio.sleep(0.02))
+    rows = proxied.get("/promptcache/v1/requests").json()["data"]
+    assert [(row["status"], row["error"]) for row in rows] == [(499, "caller_gone")]
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
