@@ -89,7 +89,7 @@ class Observer:
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
         self._open: set[str] = set()
         self.answered = Answered()
-        self._arrivals = Arrivals(self._look, self._prepare, self._note_end)
+        self._arrivals = Arrivals(self._look, self.prepare, self._note_end)
 
     def serve(self, upstreams: Iterable[CachedUpstream]) -> None:
         """Take other upstreams than before."""
@@ -158,6 +158,13 @@ class Observer:
         if sight.entry is not None:
             self._history.discard(call.tenant, sight.name.family, sight.entry)
         return self.open(call)
+
+    def prepare(self, observation: Observation, *, whatever_is_read: bool = False) -> None:
+        """Compare while the upstream still works, so that its answer need not wait for it (`preparing`)."""
+        try:
+            prepare(observation.evidence(self._masker), whatever_is_read=whatever_is_read)
+        except Exception as error:  # noqa: BLE001 - as above
+            _report("compare", observation.call, error)
 
     def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis | Draft:
         """What is known before the answer's body; ``engine`` where the built-in engine serves it."""
@@ -237,13 +244,6 @@ class Observer:
         except Exception as error:  # noqa: BLE001 - observing must never cost a request
             _report("open", call, error)
         observation.see(Sight(self._unread_name(call), self._upstreams.rules(call)))
-
-    def _prepare(self, observation: Observation) -> None:
-        """Compare while the upstream still works, so that its answer need not wait for it."""
-        try:
-            prepare(observation.evidence(self._masker))
-        except Exception as error:  # noqa: BLE001 - as above
-            _report("compare", observation.call, error)
 
     def _observe(self, call: Call) -> Sight:
         return self._lookout.look(call)

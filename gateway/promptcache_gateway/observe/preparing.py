@@ -1,7 +1,8 @@
 """What a diagnosis will ask for, made while the upstream works: its answer need not wait for it then.
 
 Only where less will be read than could be, as far as that can be told: the prefix is broken or has outlived
-its time, or nothing was read last time. Of any other request, a hit as a rule, nothing of this is asked.
+its time, or nothing was read last time. Of any other request, a hit as a rule, nothing of this is asked, and
+only a large one is prepared nevertheless: its answer would wait too long if it were no hit.
 """
 
 from __future__ import annotations
@@ -17,14 +18,20 @@ if TYPE_CHECKING:
 _USUAL_BYTES_A_TOKEN = 4
 
 
-def prepare(evidence: Evidence) -> None:
+def prepare(evidence: Evidence, *, whatever_is_read: bool = False) -> None:
     """Have the texts compared and measured, and what is amiss found out.
 
     How many tokens there are is not known yet; hardly anything hangs on it, and what does not is kept with
     the evidence.
+
+    Args:
+        evidence: what is known of the request.
+        whatever_is_read: even where it will be a hit as far as can be told.
     """
     comparison = evidence.comparison
-    if comparison is None or comparison.shares_nothing or not _will_be_asked(evidence):
+    if comparison is None or comparison.shares_nothing:
+        return
+    if not (whatever_is_read or _will_be_asked(evidence)):
         return
     usual = max(comparison.later.total_bytes // _USUAL_BYTES_A_TOKEN, 1)
     weigh(evidence, Usage(total_input=usual, cache_read=0), None).whole()

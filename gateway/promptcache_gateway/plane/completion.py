@@ -11,7 +11,7 @@ import contextlib
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError, internal_error, stopping
@@ -26,6 +26,7 @@ from promptcache_gateway.plane.hangup import HangUpWatch, uncancel
 from promptcache_gateway.plane.heartbeat import Heartbeat
 from promptcache_gateway.plane.responses import send_error, send_start, send_whole
 from promptcache_gateway.plane.summary import as_comment, as_headers, into_body
+from promptcache_gateway.plane.threads import Threads, opened
 from promptcache_gateway.tenancy.caller import ANYONE
 from promptcache_gateway.upstreams.base import GivenUpError, Inbound, NotGivenError, WholeReply
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("promptcache.gateway")
 
 _RESPONSES = "openai.responses"
-_LARGE_BODY = 256 * 1024
 _LAST_WORDS_S = 1.0
 
 
@@ -127,14 +127,16 @@ class CompletionEndpoint:
         inbound = Inbound("POST", headers, scope.get("query_string", b""), self._room.answers)
         seen = self._mutator.prepare(call, route[0].line)
         metered = bound or self._limits.counts_tokens(caller.tenant)
-        opened = partial(
+        begun = partial(
             Flight, seen, self._observer, self._mutator, received=call, admin=caller.admin, metered=metered
         )
-        flight = opened() if _is_small(call) else await asyncio.to_thread(opened)
-        await self._complete(flight, route, inbound, HangUpWatch(scope, receive), send)
-        self._limits.charge(caller.tenant, flight.tokens)
-        if flight.record is not None:
-            self._ledger.charge(caller, flight.record)
+        flight = await opened(call, begun)
+        try:
+            await self._complete(flight, route, inbound, HangUpWatch(scope, receive), send)
+        finally:
+            self._limits.charge(caller.tenant, flight.tokens)
+            if flight.record is not None:
+                self._ledger.charge(caller, flight.record)
 
     def _call(
         self, scope: Scope, body: bytes, request_id: str, dialect: Dialect, caller: Caller
@@ -167,53 +169,46 @@ class CompletionEndpoint:
     async def _complete(
         self, flight: Flight, route: tuple[Hop, ...], inbound: Inbound, watch: HangUpWatch, send: Send
     ) -> None:
-        call = flight.call
+        call, threads = flight.call, Threads(flight)
+
+        def depart(received: Call, hop: Hop, inbound: Inbound) -> tuple[Call, Inbound]:
+            goes = flight.depart(received, hop, inbound, question)
+            threads.departed()
+            return goes
+
         try:
             with watch:
                 question = flight.ask(route[0].line)
-                depart = partial(flight.depart, question=question)
                 flight.reply = await dispatch(flight.received, route, inbound, depart)
                 if question is not None:
                     flight.reply = _answered(flight, question, route)
                 if isinstance(flight.reply, WholeReply):
-                    await _answer_whole(flight, flight.reply, watch, send)
+                    await _answer_whole(threads, flight.reply, watch, send)
                 else:
-                    await _answer_stream(flight, flight.reply, watch, send, self._keep_alive_s)
+                    await _answer_stream(threads, flight.reply, watch, send, self._keep_alive_s)
         except ApiError as error:
             if isinstance(error, NotGivenError):
                 flight.reply = error.reply
-            await _fail(flight, error, watch, send)
+            await _fail(threads, error, watch, send)
         except asyncio.CancelledError as error:
             uncancel()
             if isinstance(error, GivenUpError):
                 flight.reply = error.reply
             if watch.gone:
-                flight.end(CALLER_GONE, watch.code)
+                await threads.end(CALLER_GONE, watch.code)
             else:
                 try:
                     async with asyncio.timeout(_LAST_WORDS_S):
-                        await _fail(flight, stopping(), watch, send)
+                        await _fail(threads, stopping(), watch, send)
                 except TimeoutError:
                     await watch.drop()  # the caller has stopped reading
         except Exception as error:  # noqa: BLE001 - one request's failure must not reach others
             log_failure(f"request {call.id}", error)
-            await _fail(flight, internal_error(call.id), watch, send)
+            await _fail(threads, internal_error(call.id), watch, send)
         finally:
-            flight.finish()
+            await threads.over()
             if isinstance(flight.reply, WholeReply) and flight.reply.hold is not None:
                 flight.reply.hold.end()
-
-
-def _is_small(call: Call) -> bool:
-    """Whether a call is observed at once; a large one is so in a thread: others are answered meanwhile."""
-    return len(call.body) < _LARGE_BODY
-
-
-async def _ended(flight: Flight, status: int) -> dict[str, Any]:
-    """The summary of a flight that has ended. A large one is finished, too, while a thread is at it."""
-    if _is_small(flight.call):
-        return flight.end(status)
-    return await asyncio.to_thread(flight.end, status, whole=True)
 
 
 def _answered(flight: Flight, question: Question, route: tuple[Hop, ...]) -> WholeReply | StreamReply:
@@ -229,8 +224,9 @@ def _answered(flight: Flight, question: Question, route: tuple[Hop, ...]) -> Who
     return AnsweredStream(reply, answer)
 
 
-async def _answer_whole(flight: Flight, reply: WholeReply, watch: HangUpWatch, send: Send) -> None:
-    summary = await _ended(flight, reply.status)
+async def _answer_whole(threads: Threads, reply: WholeReply, watch: HangUpWatch, send: Send) -> None:
+    flight = threads.flight
+    summary = await threads.end_answered(reply.status, watch)
     body = into_body(reply.body, summary) if flight.call.want_body else reply.body
     flight.started = True
     await send_whole(send, reply.status, [*reply.headers, *as_headers(summary)], body)
@@ -240,11 +236,11 @@ async def _answer_whole(flight: Flight, reply: WholeReply, watch: HangUpWatch, s
 
 
 async def _answer_stream(
-    flight: Flight, reply: StreamReply, watch: HangUpWatch, send: Send, keep_alive_s: float
+    threads: Threads, reply: StreamReply, watch: HangUpWatch, send: Send, keep_alive_s: float
 ) -> None:
+    flight = threads.flight
     try:
-        small = _is_small(flight.call)
-        summary = flight.preview() if small else await asyncio.to_thread(flight.preview)
+        summary = await threads.preview()
         flight.started = True
         await send_start(send, reply.status, [*reply.headers, *as_headers(summary)])
         with Heartbeat(send, keep_alive_s if reply.events else 0.0) as heart:
@@ -254,7 +250,7 @@ async def _answer_stream(
                 await heart.send({"type": "http.response.body", "body": piece, "more_body": True})
     finally:
         await reply.close()
-    summary = await _ended(flight, reply.status)
+    summary = await threads.end_answered(reply.status, watch)
     if reply.error is not None and not reply.events:
         await _cut(flight, reply.error, watch, send)
         return
@@ -269,9 +265,9 @@ async def _cut(flight: Flight, code: str | None, watch: HangUpWatch, send: Send)
     await watch.cut(send)
 
 
-async def _fail(flight: Flight, error: ApiError, watch: HangUpWatch, send: Send) -> None:
+async def _fail(threads: Threads, error: ApiError, watch: HangUpWatch, send: Send) -> None:
     """End with an error: a response where none has begun, else the stream's last event."""
-    summary = flight.end(error.status, error.code)
+    flight, summary = threads.flight, await threads.end(error.status, error.code)
     with contextlib.suppress(Exception):  # the caller may be gone by now, which changes nothing here
         if not flight.started:
             await send_error(send, error, as_headers(summary), flight.call.dialect, flight.call.id)

@@ -129,6 +129,10 @@ class Flight:
         self.changes = (*standing, *here.changes) if here.changes else standing
         return here, inbound
 
+    def prepare(self) -> None:
+        """Compare it as what it has departed as, while the upstream works."""
+        self._observer.prepare(self._observation, whatever_is_read=True)
+
     def preview(self) -> dict[str, Any]:
         """The summary of what is known before the first byte of the answer."""
         engine = self.reply.engine if self.reply is not None else None

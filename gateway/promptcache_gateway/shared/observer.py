@@ -103,7 +103,7 @@ class PeerObserver(Observer):
         self.lost = 0
         super().__init__(upstreams, None, listeners=(self._ship, *listeners), money=money)
         # What its peers have to tell of an earlier answer should be there when the next request is looked at.
-        self._arrivals = Arrivals(self._look, self._prepare, self._note_end, moment_s=_MOMENT_S)
+        self._arrivals = Arrivals(self._look, self.prepare, self._note_end, moment_s=_MOMENT_S)
 
     def welcome(self, known: Known) -> None:
         """Know what was learned before."""

@@ -32,7 +32,7 @@ def evidence_of(pair: Pair) -> Evidence:
 def test_it_changes_no_diagnosis(make: Callable[[Author], Pair]) -> None:
     pair = make(Author(3))
     plain, prepared = evidence_of(pair), evidence_of(pair)
-    prepare(prepared)
+    prepare(prepared, whatever_is_read=True)
     for read in (0, 1_024):
         usage = Usage(total_input=3_000, cache_read=read, reported=True)
         one, other = diagnose(plain, usage, None), diagnose(prepared, usage, None)

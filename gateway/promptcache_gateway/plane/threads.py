@@ -1,0 +1,116 @@
+"""What a flight costs the observer, worked out where it holds up nobody: of a large one in threads.
+
+A small one's is done at once. What a thread has begun it also ends, whatever becomes of the caller
+meanwhile: `over` waits for it, so that whoever asks for the flight's record then has it. Who is answered when
+is the endpoint's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from promptcache_gateway.plane.hangup import uncancel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.plane.flight import Flight
+    from promptcache_gateway.plane.hangup import HangUpWatch
+
+_LARGE_BODY = 256 * 1024
+_MOMENT_S = 0.001
+"""How long a comparison waits: the request is on its way to the upstream by then."""
+
+
+def is_small(call: Call) -> bool:
+    """Whether a call is observed at once; a large one is so in a thread: others are answered meanwhile."""
+    return len(call.body) < _LARGE_BODY
+
+
+async def opened(call: Call, open_flight: Callable[[], Flight]) -> Flight:
+    """The flight of a call, whose first look a large one has in a thread."""
+    return open_flight() if is_small(call) else await asyncio.to_thread(open_flight)
+
+
+class Threads:
+    """Those that work for one flight; none where it is small.
+
+    Attributes:
+        flight: the flight.
+    """
+
+    __slots__ = ("_due", "_ending", "_one_at_a_time", "_small", "flight")
+
+    def __init__(self, flight: Flight) -> None:
+        self.flight = flight
+        self._small = is_small(flight.call)
+        self._one_at_a_time = Lock()  # or one would find out what another is at
+        self._due: asyncio.TimerHandle | None = None
+        self._ending: asyncio.Future[dict[str, Any]] | None = None
+
+    def departed(self) -> None:
+        """The flight is on its way: it is compared while the upstream works, and its answer need not wait."""
+        if self._small:
+            return  # its look and its comparison are the loop's (`observe.arrivals`)
+        loop = asyncio.get_running_loop()
+        self._forget_comparison()
+        self._due = loop.call_later(_MOMENT_S, loop.run_in_executor, None, self._compare)
+
+    async def preview(self) -> dict[str, Any]:
+        """The summary before the first byte of the answer."""
+        return self.flight.preview() if self._small else await asyncio.to_thread(self._preview)
+
+    async def end(self, status: int, error: str | None = None) -> dict[str, Any]:
+        """End the flight (`Flight.end`), a large one as a whole. Cancelling this does not cancel that."""
+        if self._small:
+            return self.flight.end(status, error)
+        if self._ending is not None:
+            return {"request_id": self.flight.call.id}
+        self._forget_comparison()
+        loop = asyncio.get_running_loop()
+        self._ending = loop.run_in_executor(None, self._end, status, error)
+        return await asyncio.shield(self._ending)
+
+    async def end_answered(self, status: int, watch: HangUpWatch) -> dict[str, Any]:
+        """End one whose whole answer has come, which its caller gets though the gateway is stopped meanwhile.
+
+        Raises:
+            asyncio.CancelledError: the caller is gone.
+        """
+        try:
+            return await self.end(status)
+        except asyncio.CancelledError:
+            if watch.gone or self._ending is None:
+                raise
+            uncancel()
+        return await asyncio.shield(self._ending)
+
+    async def over(self) -> None:
+        """Wait for what ends it, and finish it; what cancels that has waited for it, too."""
+        self._forget_comparison()
+        while self._ending is not None and not self._ending.done():
+            try:
+                await asyncio.wait((self._ending,))
+            except asyncio.CancelledError:
+                uncancel()
+        self.flight.finish()
+
+    def _forget_comparison(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+
+    def _compare(self) -> None:
+        with self._one_at_a_time:
+            if self._ending is None:
+                self.flight.prepare()
+
+    def _preview(self) -> dict[str, Any]:
+        with self._one_at_a_time:
+            return self.flight.preview()
+
+    def _end(self, status: int, error: str | None) -> dict[str, Any]:
+        with self._one_at_a_time:
+            return self.flight.end(status, error, whole=True)
