@@ -89,9 +89,11 @@ def _read(path: Path) -> Iterator[_Child]:
     try:
         if path.stat().st_size > _LARGEST:
             return
-        text = _COMMENT.sub("", path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, ValueError):
         return
+    last = text.rfind("#}") + len("#}")  # what opens behind it is not looked through for its end
+    text = _COMMENT.sub("", text[:last]) + text[last:]
     match = _EXTENDS.search(text)
     if match is not None:
         yield _Child(path, match[1], text)

@@ -32,17 +32,25 @@ ROLE_MARKER = re.compile(
     r"|<\|im_start\|>(?P<chatml>system|user|assistant)\n",
     re.MULTILINE | re.IGNORECASE,
 )
-_COMMENT = re.compile(r"<!--(.*?)-->|\{#(.*?)#\}|\{\{!(?:--)?(.*?)(?:--)?\}\}", re.DOTALL)
+_OPENS = re.compile(r"(?P<html><!--)|(?P<jinja>\{#)|(?P<handlebars>\{\{!(?:--)?)")
+_CLOSES = {"html": "-->", "jinja": "#}", "handlebars": "}}"}
 _ASIDE = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 def html_comments(source: Source) -> Iterator[tuple[Place, str]]:
     """The comments of text and templates: ``<!-- … -->``, ``{# … #}``, ``{{! … }}``."""
-    for match in _COMMENT.finditer(source.text):
-        yield (
-            source.place(match.start(), match.end()),
-            next(group for group in match.groups() if group is not None),
-        )
+    text, at, unclosed = source.text, 0, set[str]()
+    for match in _OPENS.finditer(text):
+        kind = match.lastgroup or ""
+        if match.start() < at or kind in unclosed:
+            continue
+        end = text.find(_CLOSES[kind], match.end())
+        if end == -1:
+            unclosed.add(kind)  # nothing further on closes one of these: the rest is not looked through again
+            continue
+        at = end + len(_CLOSES[kind])
+        said = text[match.end() : end]
+        yield source.place(match.start(), at), said.removesuffix("--") if kind == "handlebars" else said
 
 
 def segments_by_role(
@@ -102,4 +110,5 @@ def _blank_asides(text: str) -> str:
     """The text with HTML comments blanked, so that offsets stay and a commented placeholder is silent."""
     if "<!--" not in text:
         return text
-    return _ASIDE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    last = text.rfind("-->") + len("-->")  # what opens behind it is not looked through for its end
+    return _ASIDE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text[:last]) + text[last:]

@@ -89,7 +89,7 @@ def test_conditional_section_at_the_end_is_fine(codes):
     assert codes(text, "prompt.txt") == []
 
 
-@pytest.mark.parametrize("mark", ["{{! ", "{{!-- ", "    ```x\n```y\n", "<%=", "`{x} "])
+@pytest.mark.parametrize("mark", ["{{! ", "{{!-- ", "<!-- ", "{# ", "    ```x\n```y\n", "<%=", "`{x} "])
 def test_many_marks_that_nothing_closes_are_read_in_one_go(codes, mark):
     text = f"Note: {{now}}.{STATIC}\n" + mark * 2000 + "\n<%=" + " " * 4000
     assert codes(text, "prompt.md") == [("PC101", 1)]
