@@ -123,7 +123,8 @@ def _programs(
         paths = [file.path for file in below if file.path.suffix.lower() in PROGRAMS]
     for path in paths:
         with suppress(OSError):
-            yield path.read_text(encoding="utf-8", errors="replace")
+            if path.is_file():  # named, it may be a pipe
+                yield path.read_text(encoding="utf-8", errors="replace")
 
 
 def _report(

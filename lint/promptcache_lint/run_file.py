@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass, replace
+from stat import S_ISREG
 from typing import TYPE_CHECKING
 
 from promptcache_lint.aside import is_beside_the_product
@@ -164,9 +165,12 @@ _BLANK = re.compile(rb"^[ \t\f]*(?:[#\r].*)?$")
 
 
 def read_text(path: Path) -> str:
-    """The text of a file. Raises `UnreadableFileError`: too large, or the place where it is not UTF-8."""
+    """The text of a file. Raises `UnreadableFileError`: no file, too large, or where it is not UTF-8."""
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        if not S_ISREG(status.st_mode):  # a device may never end, a pipe never begin
+            raise UnreadableFileError("Not read: not a regular file.")
+        size = status.st_size
         if size > LARGEST_FILE:
             limit = f"{LARGEST_FILE >> 20} MiB"
             raise UnreadableFileError(

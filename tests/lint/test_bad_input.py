@@ -271,3 +271,14 @@ def test_a_bundle_that_is_asked_for_is_said_to_be_one(tree, text, count):
     (tree / "app.js").write_text('const systemPrompt = "You are a clerk.";' + text)
     assert [found.code for found in lint_paths(["app.js"]).findings] == ["PC900"] * count
     assert lint_paths(["."]).findings[0].place.path == "agent.py"
+
+
+@pytest.mark.parametrize("options", [[], ["--fix"], ["--no-cache", "--diff"]])
+@pytest.mark.parametrize("name", ["endless.md", "pipe.md", "pipe.py"])
+def test_a_named_device_or_pipe_is_not_read(tree, capsys, name, options):
+    if name == "endless.md":
+        (tree / name).symlink_to("/dev/zero")
+    else:
+        os.mkfifo(tree / name)
+    assert main([name, "--output-format", "concise", *options]) == 1
+    assert "--diff" in options or "PC900" in capsys.readouterr().out
