@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ class LintReport:
     ``sources`` holds the text of the files that have findings, by the path shown, for excerpts.
     ``accepted`` counts findings that a baseline knows and that are left out, ``gone`` those it knows and
     that are no longer there. ``notes`` is what a person should know of the run and is no finding: that an
-    extra is missing.
+    extra is missing. ``looked_at`` are those files, as shown, and ``paths`` what was asked for.
     """
 
     findings: tuple[Finding, ...]
@@ -48,6 +48,8 @@ class LintReport:
     accepted: int = 0
     gone: int = 0
     notes: tuple[str, ...] = ()
+    looked_at: frozenset[str] = field(default=frozenset(), repr=False)
+    paths: tuple[Path, ...] = field(default=(), repr=False)
 
     @property
     def failed(self) -> bool:
@@ -80,7 +82,7 @@ def lint_paths(
     report = _report(results, found, tuple(root for root in roots if root not in walked), settings)
     if cache is not None:
         ResultCache(cache).prune()
-    return report
+    return replace(report, paths=tuple(map(Path, paths)))
 
 
 def lint_in_order(
@@ -154,7 +156,7 @@ def _report(
     )
     findings = [each for each in judged if each.severity >= least[each.place.path]]
     findings.sort(key=lambda finding: (finding.place, finding.code))
-    return LintReport(tuple(findings), len(found), sources, notes=tuple(notes))
+    return LintReport(tuple(findings), len(found), sources, notes=tuple(notes), looked_at=frozenset(least))
 
 
 @contextmanager

@@ -55,6 +55,24 @@ def test_what_is_gone_is_said(tree, capsys):
     assert "no longer found: 1" in err
 
 
+def test_a_run_on_one_file_speaks_for_that_file(tree, capsys):
+    (tree / "other.py").write_text("import time, uuid\n\n\n" + SECOND)
+    (tree / "third.py").write_text("import time, uuid\n\n\n" + SECOND)
+    run(capsys)
+    (tree / "agent.py").write_text("")
+    (tree / "third.py").unlink()
+    for options, said in ([], "no longer found: 1."), (["--update-baseline"], "accepted what is found now"):
+        assert main(["agent.py", "--baseline", "base.json", *options]) == 0
+        assert said in capsys.readouterr().err
+    assert [entry["file"] for entry in json.loads((tree / "base.json").read_text())["findings"]] == [
+        "other.py",
+        "third.py",
+    ]
+    assert "no longer found: 1." in run(capsys)[2]
+    run(capsys, "--update-baseline")
+    assert run(capsys)[2] == ""
+
+
 def test_holds_no_text_of_the_prompt(tree, capsys):
     run(capsys)
     text = (tree / "base.json").read_text()
