@@ -39,6 +39,47 @@ def test_package_with_relative_imports_and_reexport(tree_codes):
     assert {(path, code, row) for path, code, row in found} == {("app/prompts.py", "PC101", 4)}
 
 
+STARRED = """
+    from {} import *
+    def system_prompt():
+        return f"You are a clerk. {{stamp()}} Be brief."
+    """
+STAMP = "from datetime import datetime\ndef stamp():\n    return datetime.now()\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"clock.py": STAMP}, True),
+        ({"clock.py": STAMP + "__all__ = ['stamp']\n"}, True),
+        ({"clock.py": STAMP + "__all__ = ['other']\n"}, False),
+        ({"clock.py": STAMP + "__all__ = [] + names\n"}, True),
+        ({"clock.py": STAMP.replace("def stamp", "def _stamp")}, False),
+        ({"clock.py": "import time\nstamp = time.time\n"}, True),
+        ({"clock.py": "from time import time as stamp\n"}, True),
+        ({"clock/__init__.py": "from .inner import *\n", "clock/inner.py": STAMP}, True),
+        ({"clock.py": "from inner import *\n", "inner.py": "from clock import *\n" + STAMP}, True),
+        (
+            {"clock.py": "from clock import *\nfrom inner import *\n", "inner.py": "from clock import *\n"},
+            False,
+        ),
+        ({"clock.py": STAMP + "from fixed import *\n", "fixed.py": "def stamp():\n    return 'now'\n"}, True),
+    ],
+)
+def test_star_imports_are_followed(tree_codes, files, found):
+    assert tree_codes({**files, "agent.py": STARRED.format("clock")}) == [("agent.py", "PC101", 3)] * found
+
+
+def test_a_name_of_its_own_is_not_what_a_star_brings(tree_codes):
+    text = STARRED.format("clock") + "def stamp():\n        return 'Monday'\n"
+    assert tree_codes({"clock.py": STAMP, "agent.py": text}) == []
+
+
+def test_the_last_star_that_brings_a_name_wins(tree_codes):
+    files = {"clock.py": STAMP, "fixed.py": "def stamp():\n    return 'Monday'\n"}
+    assert tree_codes({**files, "agent.py": STARRED.format("clock import *\n    from fixed")}) == []
+
+
 def test_cycle_of_imports_ends(tree_codes):
     files = {
         "a.py": "from b import x\nSYSTEM = 'You are a clerk of ' + x\n",

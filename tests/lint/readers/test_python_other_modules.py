@@ -26,6 +26,7 @@ def agent(imports: str, sent: str = "self.messages", before: str = ADDS, made: s
     return CHAT.format(imports=imports, sent=sent, before=before, made=made)
 
 
+ADDED = ADDS.replace("messages.append", "memory.add")
 SHORTENED = f"{ADDS}\n        self.messages = shortened(self.messages)"
 CUT = "def shortened(items):\n    return items[-20:]\n"
 MEMORY = """
@@ -55,6 +56,7 @@ GROWS = MEMORY.format(cut="pass", given="self.kept")
         pytest.param(
             agent("import memory", sent="memory.shortened(self.messages)"), CUT, id="through its module"
         ),
+        pytest.param(agent("from memory import *", before=SHORTENED), CUT, id="through a star"),
         pytest.param(
             agent("", before=f"from memory import shortened\n        {SHORTENED}"), CUT, id="imported inside"
         ),
@@ -70,14 +72,12 @@ GROWS = MEMORY.format(cut="pass", given="self.kept")
             id="in place",
         ),
         pytest.param(
-            agent("from memory import Memory", sent="self.memory.window()", made="self.memory = Memory()"),
+            agent("from memory import Memory", "self.memory.window()", ADDED, "self.memory = Memory()"),
             MEMORY.format(cut="pass", given="self.kept[-20:]"),
             id="a method's result",
         ),
         pytest.param(
-            agent(
-                "from memory import Memory", sent="self.memory.latest", made="self.memory: Memory = made()"
-            ),
+            agent("from memory import Memory", "self.memory.latest", ADDED, "self.memory: Memory = made()"),
             MEMORY.format(cut="pass", given="self.kept[-20:]"),
             id="a property",
         ),
@@ -98,7 +98,9 @@ GROWS = MEMORY.format(cut="pass", given="self.kept")
             id="given back by another method",
         ),
         pytest.param(
-            agent("from memory import load", sent="[SYSTEM, *load(text)]"),
+            agent("from memory import load", sent="[SYSTEM, *load(text)]").replace(
+                "return reply", 'save_turn(text, "assistant", reply.text)'
+            ),
             "def load(key):\n    rows = database.read(key)\n    return rows[-20:]\n",
             id="a function's result",
         ),

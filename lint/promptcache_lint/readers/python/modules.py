@@ -122,7 +122,10 @@ class Class:
 
 @dataclass(eq=False)
 class Module:
-    """One file's tree and its definitions. ``imports`` maps local names to dotted ones."""
+    """One file's tree and its definitions.
+
+    ``imports`` maps local names to dotted ones; ``stars`` are the modules of which it imports ``*``.
+    """
 
     path: Path
     source: Source
@@ -130,6 +133,7 @@ class Module:
     functions: dict[str, Function] = field(default_factory=dict)
     classes: dict[str, Class] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
     ascii: bool = True
     folder: str = field(init=False)
     _places: dict[ast.AST, Place] = field(default_factory=dict, repr=False)
@@ -241,6 +245,8 @@ def _define(module: Module, body: list[ast.stmt]) -> None:
                 module.classes[statement.name] = _class(module, statement)
             case ast.Import() | ast.ImportFrom():
                 add_imports(module.imports, statement)
+                if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+                    module.stars.append("." * statement.level + (statement.module or ""))
             case ast.If() | ast.Try() | ast.With():
                 for name in ("body", "orelse", "finalbody"):
                     _define(module, getattr(statement, name, []))
@@ -262,6 +268,8 @@ def add_imports(imports: dict[str, str], statement: ast.Import | ast.ImportFrom)
         return
     base = "." * statement.level + (statement.module or "")
     for alias in statement.names:
+        if alias.name == "*":
+            continue  # which names these are, `stars` says
         separator = "" if base.endswith(".") or not base else "."
         imports[alias.asname or alias.name] = f"{base}{separator}{alias.name}"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.readers.python.folders import Folders
 from promptcache_lint.readers.python.modules import Class, Definition, Function, Module, parse_module
+from promptcache_lint.readers.python.stars import enter_stars
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,8 @@ __all__ = ["Class", "Definition", "Function", "Module", "Program", "parse_module
 _MOST_NAMES = 20_000
 _MUCH = 2_000_000
 _LARGEST_MODULE = 2_000_000
+_MOST_STARS = 20
+"""Modules that each star the next: a chain of more is not followed to its end."""
 
 
 class Program:
@@ -36,6 +39,7 @@ class Program:
         self._displayed: dict[str, Module] = {}
         self._folders = Folders(workspace.roots)
         self._package: Path | None = None
+        self._within = 0
         self._resolved: dict[tuple[str, str], Definition | None] = {}
 
     @property
@@ -49,6 +53,12 @@ class Program:
             self.size += len(module.source.text)
         self._modules[module.path] = module
         self._displayed[module.source.path] = module
+        if module.stars and self._within < _MOST_STARS:
+            self._within += 1
+            try:
+                enter_stars(module, lambda dotted: self.resolve(dotted, module), self._lies_in_tree)
+            finally:
+                self._within -= 1
 
     def displayed(self, path: str) -> Module | None:
         """The module that findings call ``path``, if it has been parsed."""
@@ -122,6 +132,13 @@ class Program:
                 module = self.load(path)
                 return None if module is None else self.member(module, parts[count:])
         return None
+
+    def _lies_in_tree(self, dotted: str, origin: Module) -> bool:
+        """Whether an absolute name that ``origin`` imports leads to a file of the tree."""
+        parts = dotted.split(".")
+        if parts[0] in sys.stdlib_module_names:
+            return False
+        return any(self._folders.find(start, parts) for start in self._folders.starts(origin.path.parent))
 
     def member(self, module: Module, names: list[str]) -> Definition | None:
         """What ``names`` mean inside a module."""
