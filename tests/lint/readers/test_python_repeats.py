@@ -56,7 +56,7 @@ def test_trim_messages_is_the_libraries_where_its_result_is_taken(use, severity)
 from langchain_core.messages import trim_messages
 def ask(self, model, messages):
     {use}
-    return model.invoke(messages)
+    return {{"messages": [model.invoke(messages)]}}
 """
     found = [finding.severity for finding in lint_text(text, "chat.py", Settings()).findings]
     assert found == ([] if severity is None else [severity])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from promptcache_lint import Settings, lint_text
+
 WINDOW = """
 from collections import deque
 import litellm
@@ -93,3 +95,47 @@ def test_what_is_summed_up_is_not_dropped(codes, older, expected):
         '    return OpenAI().chat.completions.create(model="m", messages=kept)\n'
     )
     assert [code for code, _ in codes(text)] == expected
+
+
+SIDE = """
+from openai import OpenAI
+client = OpenAI()
+def tail(messages):
+    return messages[-6:]
+class Talk:
+    def __init__(self):
+        self.kept = []
+    def add(self, message):
+        self.kept.append(message)
+    def recent(self):
+        return self.kept[-6:]
+def grade(messages, talk: Talk) -> str:
+    rules = {"role": "system", "content": "Grade it in one word."}
+    r = client.chat.completions.create(model="m", messages=[rules, *SENT])
+    return r.choices[0].message.content
+"""
+TURN = """
+def turn(messages, talk: Talk, text):
+    messages.append({"role": "user", "content": text})
+    talk.add({"role": "user", "content": text})
+    said = grade(messages, talk)
+    BEHIND
+"""
+
+
+@pytest.mark.parametrize("sent", ["tail(messages)", "messages[-6:]", "talk.recent()"])
+@pytest.mark.parametrize(
+    ("behind", "severity"),
+    [
+        (None, "warning"),
+        ("print(said)", "warning"),
+        ("scores.append(said)", "warning"),
+        ("return answer(messages) if said == 'fine' else None", "warning"),
+        ("messages.append({'role': 'assistant', 'content': said})", "error"),
+        ("save_message('assistant', said.strip())", "error"),
+    ],
+)
+def test_a_window_is_an_error_where_the_answer_goes_on(sent, behind, severity):
+    text = SIDE.replace("SENT", sent) + ("" if behind is None else TURN.replace("BEHIND", behind))
+    found = lint_text(text, "judge.py", Settings(select=("PC501",))).findings
+    assert [str(finding.severity) for finding in found] == [severity]

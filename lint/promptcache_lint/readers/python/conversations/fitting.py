@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.facts import called_name, spell
+from promptcache_lint.readers.python.conversations.stored import goes_on
 from promptcache_lint.readers.python.conversations.uses import use_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def fitted(node: ast.For, facts: Facts) -> Iterator[Practice]:
     if name and used:
         # Messages are also gathered to be summed up: nothing here says that these are sent.
         severity = max(used) if facts.asks() else Severity.INFO
+        if severity == Severity.ERROR and not goes_on(owner, facts):
+            severity = Severity.WARNING
         yield facts.practice("PC501", severity, node.iter, _SAYS.format(facts.label(node.iter)))
 
 

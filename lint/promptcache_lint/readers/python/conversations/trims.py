@@ -18,7 +18,9 @@ from promptcache_lint.readers.python.conversations.facts import (
     spell,
 )
 from promptcache_lint.readers.python.conversations.fitting import fitted
+from promptcache_lint.readers.python.conversations.keeping import is_kept
 from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
+from promptcache_lint.readers.python.conversations.stored import goes_on
 from promptcache_lint.readers.python.conversations.uses import use_of
 from promptcache_lint.readers.python.conversations.windows import is_handed_out
 from promptcache_lint.readers.stores import MANY_RUNS
@@ -116,7 +118,14 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
             severity, says = min(severity, rare), _AT_TIMES
         elif _is_last_resort(node, facts):
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
+        if severity == Severity.ERROR and not _goes_on(node, facts):
+            severity = Severity.WARNING
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
+
+
+def _goes_on(node: ast.Subscript, facts: Facts) -> bool:
+    """Whether the next turn finds the window in the list's place, or the answer in the list."""
+    return is_kept(node, node.value, facts) or goes_on(node.value, facts)
 
 
 def _is_long(lower: ast.expr, facts: Facts) -> bool:
@@ -144,7 +153,8 @@ def _call(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     last = name.rpartition(".")[2]
     if last == "trim_messages" and (node.args or node.keywords):
         if not isinstance(facts.parents.get(node), ast.Expr):  # the libraries' gives what is left
-            sure = Severity.ERROR if name == last else Severity.WARNING
+            talk = node.args[0] if node.args else node.keywords[0].value
+            sure = Severity.ERROR if name == last and goes_on(talk, facts) else Severity.WARNING
             yield facts.practice("PC501", sure, node, _SAYS.format("`trim_messages`"))
     elif last in _WINDOW_CLASSES or name.endswith("ChatMemoryBuffer.from_defaults"):
         yield facts.practice("PC501", Severity.WARNING, node, _SAYS.format(f"`{name}`"))
