@@ -6,6 +6,7 @@ such name. A function answers what CUDA's own answer where there is no device; n
 """
 
 import ctypes
+import os
 import re
 import subprocess
 import tempfile
@@ -108,7 +109,8 @@ def stand_ins(libraries: Path, into: Path) -> list[str]:
 
 def _readelf(path: Path, option: str) -> str:
     command = ["readelf", "-W", option, str(path)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    english = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=english).stdout
 
 
 def _loads(name: str) -> bool:

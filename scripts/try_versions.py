@@ -10,7 +10,8 @@ made here (``cuda_stand_ins``), so torch's Python and CPU code runs as it is, an
 Needs ``cc`` and ``readelf``. With ``--wheels`` the wheels stay for the next time.
 
 Prints a row of a table: what passed, failed and was skipped, and the seconds of CPU time; the exit status is
-1 where something failed or nothing passed.
+1 where something failed, nothing passed or pytest did not come to its end. Stopped by a signal (Ctrl-C,
+SIGTERM) it ends what it started and removes its folder; the exit status is then 128 and the signal's number.
 """
 
 import argparse
@@ -18,17 +19,23 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from packaging.tags import sys_tags
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # started as a file
 
+from scripts import stopping  # noqa: E402
 from scripts.cuda_stand_ins import stand_ins  # noqa: E402
 
 _KERNELS = "tests/engine/kernels"
@@ -53,23 +60,48 @@ PARTS: Mapping[str, tuple[bool, tuple[str, ...]]] = {
 """Each runs in a process of its own: whether Triton interprets there, and what pytest is given."""
 
 
+class WheelError(Exception):
+    """A wheel that is not there or not whole; the message says what to do."""
+
+
 def wheel_of(package: str, version: str, wheels: Path) -> Path:
-    """The wheel of a version in a folder, where pip puts it if it is not there."""
+    """The wheel of a version in a folder, where pip puts it if there is none for this Python and machine.
 
-    def found() -> list[Path]:
-        return sorted(
-            [*wheels.glob(f"{package}-{version}-*.whl"), *wheels.glob(f"{package}-{version}+*.whl")]
-        )
-
-    if not found():
+    Raises:
+        WheelError: pip put none there.
+    """
+    if (found := _fitting(package, version, wheels)) is None:
         say(f"downloading {package} {version}")
         asked = ["--no-deps", "--only-binary=:all:", "--dest", str(wheels), f"{package}=={version}"]
         _pip("download", *asked)
-    return found()[0]
+        found = _fitting(package, version, wheels)
+    if found is None:
+        raise WheelError(f"pip left no wheel of {package} {version} for this Python in {wheels}")
+    return found
+
+
+def _fitting(package: str, version: str, wheels: Path) -> Path | None:
+    """Of the wheels of a version the one that pip would like best: the first of this Python's tags."""
+    places = {tag: place for place, tag in enumerate(sys_tags())}
+    fitting: list[tuple[int, str]] = []
+    for end in ("-", "+"):
+        for path in wheels.glob(f"{package}-{version}{end}*.whl"):
+            try:
+                tags = parse_wheel_filename(path.name)[3]
+            except InvalidWheelFilename:
+                continue
+            fitting += [(places[tag], path.name) for tag in tags if tag in places]
+    return wheels / min(fitting)[1] if fitting else None
 
 
 def unpack(wheel: Path, site: Path) -> None:
-    """A wheel's files into a folder that is put on Python's path."""
+    """A wheel's files into a folder that is put on Python's path.
+
+    Raises:
+        WheelError: it is not whole, as a download that broke off leaves it.
+    """
+    if not zipfile.is_zipfile(wheel):
+        raise WheelError(f"{wheel} is not a whole wheel: delete it, and it is fetched again")
     _pip("install", "--no-deps", "--no-index", "--no-compile", "--target", str(site), str(wheel))
 
 
@@ -79,19 +111,40 @@ def _pip(*arguments: str) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part's tests: counts, and seconds of CPU time with those of programs it started."""
+    """What became of a part's tests: counts, and seconds of CPU time with those of programs it started.
+
+    ``ended`` says how pytest ended where it did not come to the end of the tests.
+    """
 
     passed: int
     failed: int
     skipped: int
     seconds: float
+    ended: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether all were run, and something passed and nothing failed."""
+        return bool(self.passed and not self.failed and not self.ended)
 
     def __str__(self) -> str:
         skipped = f", {self.skipped} skipped" if self.skipped else ""
-        return f"{self.passed} passed, {self.failed} failed{skipped}, {self.seconds:.0f} s"
+        ended = f", {self.ended}" if self.ended else ""
+        return f"{self.passed} passed, {self.failed} failed{skipped}{ended}, {self.seconds:.0f} s"
 
 
-def outcome_of(report: str, seconds: float) -> Outcome:
+_ENDS = {2: "interrupted", 3: "error in pytest", 4: "pytest refused its arguments", 5: "no test chosen"}
+"""What pytest's exit statuses say, but for 0 and 1: all tests were run."""
+
+
+def ended_by(status: int) -> str:
+    """How a pytest ended that did not come to the end of the tests; empty where it did."""
+    if status < 0:
+        return f"ended by {signal.Signals(-status).name}"
+    return "" if status in {0, 1} else _ENDS.get(status, f"exit status {status}")
+
+
+def outcome_of(report: str, seconds: float, ended: str = "") -> Outcome:
     """The counts in pytest's JUnit report."""
     suites = list(ET.fromstring(report).iter("testsuite"))
     total, failures, errors, skipped = (
@@ -99,7 +152,7 @@ def outcome_of(report: str, seconds: float) -> Outcome:
         for name in ("tests", "failures", "errors", "skipped")
     )
     failed = failures + errors
-    return Outcome(max(0, total - failed - skipped), failed, skipped, seconds)
+    return Outcome(max(0, total - failed - skipped), failed, skipped, seconds, ended)
 
 
 def run_part(part: str, env: Mapping[str, str], more: Sequence[str], folder: Path) -> Outcome:
@@ -110,11 +163,11 @@ def run_part(part: str, env: Mapping[str, str], more: Sequence[str], folder: Pat
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
     command += [*arguments, *more]
     began = _children_seconds()
-    subprocess.run(command, cwd=ROOT, env=env, check=False, stdout=sys.stderr)
-    seconds = _children_seconds() - began
+    status, _ = stopping.run(command, folder=ROOT, env=env, out=sys.stderr)
+    seconds, ended = _children_seconds() - began, ended_by(status)
     if not report.is_file():
-        return Outcome(0, 0, 0, seconds)
-    return outcome_of(report.read_text(encoding="utf-8"), seconds)
+        return Outcome(0, 0, 0, seconds, ended or "no report")
+    return outcome_of(report.read_text(encoding="utf-8"), seconds, ended)
 
 
 def _children_seconds() -> float:
@@ -156,9 +209,15 @@ def main() -> int:
     args = parse(sys.argv[1:])
     if missing := [tool for tool in ("cc", "readelf") if shutil.which(tool) is None]:
         return fail(f"{' and '.join(missing)} not found. On Debian: apt install gcc binutils")
+    stopping.raise_when_stopped()
     try:
         with tempfile.TemporaryDirectory(prefix="versions-", dir=args.folder) as folder:
             return try_versions(args, Path(folder))
+    except stopping.Stopped as stopped:
+        say(f"stopped by {stopped.name}; its folder is removed")
+        return stopped.status
+    except WheelError as error:
+        return fail(str(error))
     except subprocess.CalledProcessError as error:
         return fail(
             f"{' '.join(map(str, error.cmd[:4]))} ended with {error.returncode}; its message is above"
@@ -182,7 +241,7 @@ def try_versions(args: argparse.Namespace, folder: Path) -> int:
         outcomes[part] = run_part(part, env, args.more, folder)
         say(f"triton {found['triton']}, torch {found['torch']}, {part}: {outcomes[part]}")
     print("\n".join(table(found, outcomes)))
-    return 0 if all(each.passed and not each.failed for each in outcomes.values()) else 1
+    return 0 if all(each.good for each in outcomes.values()) else 1
 
 
 def table(found: Mapping[str, str], outcomes: Mapping[str, Outcome]) -> Iterator[str]:
@@ -208,6 +267,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("no folder is named")
     path = Path(text).resolve()
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -217,7 +278,7 @@ def _folder(text: str) -> Path:
 
 
 def _version(text: str) -> str:
-    if not re.fullmatch(r"\d+\.\d+\.\d+", text):
+    if not re.fullmatch(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a version such as 2.11.0")
     return text
 
@@ -236,8 +297,10 @@ def _run(command: Sequence[str], *, capture: bool = False, env: Mapping[str, str
         subprocess.CalledProcessError: it ended badly.
     """
     sink = subprocess.PIPE if capture else None
-    run = subprocess.run(command, check=True, stdout=sink, text=True, env=env, cwd=ROOT)
-    return run.stdout or ""
+    status, text = stopping.run(command, folder=ROOT, env=env, out=sink)
+    if status:
+        raise subprocess.CalledProcessError(status, list(command))
+    return text
 
 
 def say(line: str) -> None:

@@ -2,12 +2,15 @@
 asked."""
 
 import ctypes
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from packaging.tags import sys_tags
 
 from scripts import cuda_stand_ins, try_versions
 from scripts.cuda_stand_ins import Needs
@@ -90,11 +93,23 @@ def test_a_library_loads_with_a_stand_in_for_one_that_is_gone(tmp_path: Path) ->
     assert run.stdout == "200\n"
 
 
+def test_readelf_is_asked_for_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "readelf"
+    tool.write_text('#!/bin/sh\necho "$LC_ALL"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("LC_ALL", "fr_FR.UTF-8")
+    assert cuda_stand_ins._readelf(tmp_path / "lib.so", "-d") == "C\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--torch", "2.11", "--triton", "3.6.0"], "'2.11' is not a version such as 2.11.0"),
         (["--torch", "2.11.0; rm", "--triton", "3.6.0"], "is not a version"),
+        (["--torch", "02.14.1", "--triton", "3.6.0"], "'02.14.1' is not a version"),
+        (["--torch", "2.11.\u0663", "--triton", "3.6.0"], "is not a version"),
+        (["--torch", "2.11.0", "--triton", "3.6.0", "--folder="], "no folder is named"),
         (["--torch", "2.11.0"], "--triton"),
         (["--torch", "2.11.0", "--triton", "3.6.0", "--parts", "engine,all"], "no such part: all; there are"),
         (
@@ -124,18 +139,31 @@ def test_a_wheel_that_is_there_is_taken_and_another_fetched_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, ...]] = []
+    best, *_, least = sys_tags()
 
     def pip(*arguments: str) -> None:
         asked.append(arguments)
-        (tmp_path / "triton-3.6.0-cp311-x.whl").touch()
+        (tmp_path / f"triton-3.6.0-{best}.whl").touch()
 
     monkeypatch.setattr(try_versions, "_pip", pip)
-    (tmp_path / "torch-2.11.0+cpu-cp311-x.whl").touch()
-    (tmp_path / "triton-3.6.01-cp311-x.whl").touch()
-    assert try_versions.wheel_of("torch", "2.11.0", tmp_path).name == "torch-2.11.0+cpu-cp311-x.whl"
+    for name in (
+        f"torch-2.11.0+cpu-{best}.whl", f"torch-2.11.0-{least}.whl", "torch-2.11.0-cp27-cp27m-win32.whl",
+        f"triton-3.6.01-{best}.whl", "triton-3.6.0-cp27-cp27m-win32.whl", "triton-3.6.0-x.whl",
+    ):  # fmt: skip
+        (tmp_path / name).touch()
+    assert try_versions.wheel_of("torch", "2.11.0", tmp_path).name == f"torch-2.11.0+cpu-{best}.whl"
     assert asked == []
-    assert try_versions.wheel_of("triton", "3.6.0", tmp_path).name == "triton-3.6.0-cp311-x.whl"
+    assert try_versions.wheel_of("triton", "3.6.0", tmp_path).name == f"triton-3.6.0-{best}.whl"
     assert asked[0][:2] == ("download", "--no-deps")
+    with pytest.raises(try_versions.WheelError, match=r"no wheel of torch 2\.12\.0 for this Python"):
+        try_versions.wheel_of("torch", "2.12.0", tmp_path)
+
+
+def test_half_a_wheel_is_to_be_deleted(tmp_path: Path) -> None:
+    wheel = tmp_path / "torch-2.11.0-py3-none-any.whl"
+    wheel.write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(try_versions.WheelError, match="not a whole wheel: delete it"):
+        try_versions.unpack(wheel, tmp_path / "site")
 
 
 def test_the_wheels_come_first_in_a_child_and_no_gpu_is_seen(
@@ -161,6 +189,53 @@ def test_a_row_counts_what_became_of_the_tests() -> None:
     found = {"torch": "2.11.0", "triton": "3.6.0", "numpy": "2.4.6"}
     *_, row = try_versions.table(found, {"ahead": outcome})
     assert row == "| 3.6.0 | 2.11.0 | 2.4.6 | 5 passed, 2 failed, 2 skipped, 62 s |"
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("raise KeyboardInterrupt", "1 passed, 0 failed, interrupted, "),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "0 passed, 0 failed, ended by SIGKILL, "),
+        ("pass", "2 passed, 0 failed, "),
+    ],
+)
+def test_a_part_that_does_not_come_to_its_end_is_not_good(
+    end: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_it.py").write_text(f"def test_one(): pass\ndef test_two():\n    {end}\n")
+    monkeypatch.setattr(try_versions, "ROOT", tmp_path)
+    monkeypatch.setattr(try_versions, "PARTS", {"it": (False, ("test_it.py",))})
+    outcome = try_versions.run_part("it", os.environ, [], tmp_path)
+    assert str(outcome).startswith(said)
+    assert outcome.good == (end == "pass")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_removes_the_folder_and_ends_what_was_started(
+    number: int, status: int, tmp_path: Path
+) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from scripts import try_versions\n"
+        "sleep = 'import os, time; print(os.getpid(), flush=True); time.sleep(60)'\n"
+        "try_versions.try_versions = lambda args, folder: try_versions._run([sys.executable, '-c', sleep])\n"
+        "sys.exit(try_versions.main())"
+    )
+    given = ["--torch", "2.11.0", "--triton", "3.6.0", "--folder", str(tmp_path)]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *given],
+        cwd=try_versions.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as script:  # fmt: skip
+        assert script.stdout is not None
+        child = int(script.stdout.readline())
+        assert list(tmp_path.iterdir())
+        script.send_signal(number)
+        _, said = script.communicate()
+    assert script.returncode == status
+    assert said.splitlines()[-1].endswith(f"stopped by {signal.Signals(number).name}; its folder is removed")
+    assert "scripts/" not in said  # the child's traceback is its own
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
 
 
 def test_every_part_names_what_is_there() -> None:
