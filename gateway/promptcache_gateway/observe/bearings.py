@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.extents import ANY, OPENING_TOKENS, Extent, exactly
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.row import Entry
 
 _CLOSING_TOKENS = 3.0  # of the answer's opening, as a rule
@@ -99,7 +99,8 @@ class Bearings:
         assert evidence.prompt is not None
         self.counts = _counts(evidence)
         self._prompt = evidence.prompt
-        self._tape = Tape(evidence.prompt)
+        self._tapes: dict[int, Tape] = evidence.found.setdefault(Tape, {})
+        self._tape = self._tape_of(evidence.prompt)
         self._whole = is_whole(evidence.prompt)
         self._edited = is_edited_by_provider(evidence.prompt)
         self._model = evidence.route[1]
@@ -136,7 +137,7 @@ class Bearings:
         found = self._stretches.get((start, end, place))
         if found is None:
             usual = self._usual(end) - self._usual(start)
-            share = usual / max(self._usuals[-1] + _CLOSING_TOKENS - self._usual(place), 1.0)
+            share = usual / max(self._tape.usuals[-1] + _CLOSING_TOKENS - self._usual(place), 1.0)
             found = self._stretches[start, end, place] = (usual, share, _trust(share))
         return found
 
@@ -218,10 +219,17 @@ class Bearings:
             # A long rest says little.
             shorter = peer.prompt.total_bytes - place <= min(behind // 2, _LONG_BYTES)
             if tokens is not None and place <= shared and shorter and is_whole(peer.prompt):
-                found = exactly(tokens) - Tape(peer.prompt).between(place)
+                found = exactly(tokens) - self._tape_of(peer.prompt).between(place)
                 yield found.least, found.most
         if not self._edited:
             yield self._between(0, place).least, ANY.most
+
+    def _tape_of(self, prompt: Prompt) -> Tape:
+        """The tape of this or an earlier prompt: the same for all bearings that are taken of this one."""
+        found = self._tapes.get(id(prompt))
+        if found is None:
+            found = self._tapes[id(prompt)] = Tape(prompt)  # which keeps the prompt, so its id is no other's
+        return found
 
     def _between(self, start: int, end: int) -> Extent:
         return self._tape.between(start, end) if end - start <= _LONG_BYTES else ANY
@@ -251,30 +259,24 @@ class Bearings:
             found.append((best, self._comparison.shared_bytes, self.counts[0]))
         return tuple(found)
 
-    @cached_property
-    def _usuals(self) -> tuple[float, ...]:
-        """Tokens before each segment, by what such texts have as a rule."""
-        return (0.0, *accumulate([piece.usual for piece in pieces_of(self._prompt)]))
-
     def _usual(self, place: int) -> float:
         index = bisect_right(self._prompt.offsets, place) - 1
         if index >= len(self._prompt.segments):
-            return self._usuals[-1]
+            return self._tape.usuals[-1]
         inside = place - self._prompt.offsets[index]
         if not inside:
-            return self._usuals[index]
+            return self._tape.usuals[index]
         part = pieces_of(self._prompt)[index].usual_until(inside)
-        return min(self._usuals[index] + part, self._usuals[index + 1])
+        return min(self._tape.usuals[index] + part, self._tape.usuals[index + 1])
 
 
 def bearings_of(evidence: Evidence, known: tuple[int, int] | None = None) -> Bearings:
     """The bearings of a request, taken anew where an earlier one has been counted since."""
-    if known is not None:
-        return Bearings(evidence, known)
-    found: Bearings | None = evidence.found.get(Bearings)
-    if found is None or found.counts != _counts(evidence):
-        found = evidence.found[Bearings] = Bearings(evidence)
-    return found
+    kept = Bearings, known is None
+    found: tuple[Bearings, tuple[int, int] | None] | None = evidence.found.get(kept)
+    if found is None or found[1] != known or found[0].counts != _counts(evidence):
+        found = evidence.found[kept] = Bearings(evidence, known), known
+    return found[0]
 
 
 def charge(usual: float, share: float, trust: float, left: float) -> float:

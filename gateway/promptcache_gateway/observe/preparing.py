@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache.usage import Usage
+from promptcache_gateway.exchange import EngineFacts
 from promptcache_gateway.observe.verdict import weigh
 
 if TYPE_CHECKING:
+    from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.evidence import Evidence
 
 _USUAL_BYTES_A_TOKEN = 4
@@ -34,7 +36,14 @@ def prepare(evidence: Evidence, *, whatever_is_read: bool = False) -> None:
     if not (whatever_is_read or _will_be_asked(evidence)):
         return
     usual = max(comparison.later.total_bytes // _USUAL_BYTES_A_TOKEN, 1)
-    weigh(evidence, Usage(total_input=usual, cache_read=0), None).whole()
+    engine = _usual_facts(comparison, usual) if evidence.rules.reports_exactly else None
+    weigh(evidence, Usage(total_input=usual, cache_read=0), engine).whole()
+
+
+def _usual_facts(comparison: Comparison, tokens: int) -> EngineFacts:
+    """What the built-in engine will tell, as far as it can be told: where, and nothing that was removed."""
+    shared = max(comparison.shared_bytes // _USUAL_BYTES_A_TOKEN, 1)
+    return EngineFacts(tokens, 0, 0, 0, 0, 0, 0, min(shared, tokens))
 
 
 def _will_be_asked(evidence: Evidence) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.extents import OPENING_TOKENS, Extent
@@ -13,14 +15,29 @@ if TYPE_CHECKING:
 
 
 class Tape:
-    """A prompt's extents, to be added up between places, which are bytes as in the prompt's offsets."""
+    """A prompt's extents, to be added up between places, which are bytes as in the prompt's offsets.
+
+    What was measured once is known: an answer need not wait for what was measured while the upstream worked.
+    """
 
     def __init__(self, prompt: Prompt) -> None:
         self._prompt = prompt
         self._pieces = pieces_of(prompt)
+        self._measured: dict[tuple[int, int | None], Extent] = {}
 
     def between(self, start: int, end: int | None = None) -> Extent:
         """Tokens between two places; ``end`` None: with all that closes the prompt."""
+        found = self._measured.get((start, end))
+        if found is None:
+            found = self._measured[start, end] = self._add_up(start, end)
+        return found
+
+    @cached_property
+    def usuals(self) -> tuple[float, ...]:
+        """Tokens before each segment, by what such texts have as a rule."""
+        return (0.0, *accumulate([piece.usual for piece in self._pieces]))
+
+    def _add_up(self, start: int, end: int | None) -> Extent:
         offsets = self._prompt.offsets
         stop = offsets[-1] if end is None else end
         least, most = 0.0, 0.0 if end is not None else float(OPENING_TOKENS)
