@@ -88,10 +88,18 @@ def test_a_window_in_another_module(tmp_path, chat, memory):
     assert found(tmp_path, {"agent.ts": chat, "memory.ts": memory}) == [("agent.ts", "PC501", "error")]
 
 
-def test_a_window_behind_an_index(tmp_path):
+@pytest.mark.parametrize(
+    ("imports", "sent"),
+    [
+        ("{ recent }", "recent(this.messages)"),
+        ("* as memory", "memory.recent(this.messages)"),
+        ("{ cuts }", "cuts.recent(this.messages)"),
+    ],
+)
+def test_a_window_behind_an_index(tmp_path, imports, sent):
     files = {
-        "agent.ts": agent('import { recent } from "./memory";', sent="recent(this.messages)"),
-        "memory/index.ts": 'export * from "./cuts";\n',
+        "agent.ts": agent(f'import {imports} from "./memory";', sent=sent),
+        "memory/index.ts": 'export * from "./cuts";\nexport * as cuts from "./cuts";\n',
         "memory/cuts.ts": CUT,
     }
     assert found(tmp_path, files) == [("agent.ts", "PC501", "error")]

@@ -119,6 +119,16 @@ class Program:
             return self.followed(found[0], found[0].imports[found[1]], depth + 1)
         return found
 
+    def member(self, module: Module, what: Import, name: str) -> tuple[Module, str] | None:
+        """Where ``lib.name`` is defined, if the import is that of a whole module, through its re-exports."""
+        whole = self.followed(module, what)
+        if whole is None or whole[1] != "*":
+            return None
+        found = self.exported(whole[0], name)
+        if found is not None and found[1] in found[0].imports:
+            return self.followed(found[0], found[0].imports[found[1]])
+        return found
+
     def _load(self, path: Path) -> Module | None:
         if path not in self._modules:
             self._modules[path] = None  # what a module that imports itself finds

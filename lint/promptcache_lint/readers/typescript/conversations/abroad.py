@@ -15,7 +15,8 @@ from promptcache_lint.findings import Severity
 from promptcache_lint.readers.typescript.conversations.edits import edits
 from promptcache_lint.readers.typescript.conversations.facts import Facts
 from promptcache_lint.readers.typescript.conversations.names import Names, bare, walk
-from promptcache_lint.readers.typescript.conversations.trims import is_aside, trims
+from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_put_back
+from promptcache_lint.readers.typescript.conversations.trims import drops, is_aside, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ _HANDS_ON = re.compile(
     r"|(?:essages|istory|contents|input|prompt)[\"']?\s*[:=]\s*[^;,\n]*\b\w+\.\w+\("
 )
 _MADE = re.compile(r"\bnew\s+(\w+)\(|:\s*(\w+)\b")
-_ROOT = re.compile(r"\b(\w+)\.")
+_MEMBER = re.compile(r"\b(\w+)\.(\w+)")
 _CHANGES = re.compile(r"\.slice\(|\.shift\(|\.splice\(|trimMessages\(|\.(?:content|text|parts)\s*\+?=(?!=)")
 _CLASSES = {"class_declaration", "abstract_class_declaration"}
 _TYPED = {"public_field_definition", "required_parameter", "optional_parameter", "variable_declarator"}
@@ -56,26 +57,28 @@ def may_pass(module: Module, program: Program) -> bool:
     Told from the texts of both; a name is looked up only where a conversation stands beside it.
     """
     text = module.source.text
-    asked: dict[str, bool] = {}
+    asked: dict[tuple[str, str | None], bool] = {}
     made: set[str] | None = None
     for match in _HANDS_ON.finditer(text):
-        names = {match["function"], *_ROOT.findall(match[0])} & module.imports.keys()
+        members = dict(_MEMBER.findall(match[0]))
+        names = {match["function"], *members} & module.imports.keys()
         if match["function"] is None:
             made = {name for pair in _MADE.findall(text) for name in pair} if made is None else made
             names |= made & module.imports.keys()
         for name in names:
-            if name not in asked:
-                asked[name] = _changes(module.imports[name], module, program)
-            if asked[name]:
+            key = (name, members.get(name))
+            if key not in asked:
+                asked[key] = _changes(module.imports[name], members.get(name), module, program)
+            if asked[key]:
                 return True
     return False
 
 
-def _changes(what: Import, module: Module, program: Program) -> bool:
-    """Whether an import leads to a file of the tree in which lists are cut or changed."""
+def _changes(what: Import, called: str | None, module: Module, program: Program) -> bool:
+    """Whether an import, or what is ``called`` of a whole module, leads to a file of the tree in which lists are cut or changed."""
     if not what.specifier.startswith((".", "@/", "~/", "src/", "#")):
         return False
-    found = program.followed(module, what)
+    found = (program.member(module, what, called) if called else None) or program.followed(module, what)
     return found is not None and _CHANGES.search(found[0].source.text) is not None
 
 
@@ -91,11 +94,22 @@ def abroad(facts: Facts, program: Program) -> Iterator[Practice]:
         if target is None:
             continue
         other = Facts(target.names, target.function, target.given)
-        for practice in (*trims(other), *edits(other)):
+        shown = [_shown(practice, at, facts) for practice in windows(other)]
+        for practice in (*shown, *drops(other), *edits(other)):
             severity = practice.severity if target.given is None else _severity(practice, at, facts)
             if severity > Severity.INFO:
                 place = facts.module.place(at)
                 yield replace(practice, severity=severity, place=place, source=practice.place)
+
+
+def _shown(practice: Practice, at: Node, facts: Facts) -> Practice:
+    """A window that a function makes: an error only where the conversation is seen to go on here."""
+    function, given = bare(at.child_by_field_name("function")), _arguments(at)
+    holder = function.child_by_field_name("object") if function is not None else None
+    lists = [facts.names.key(given[0]) if given else None, facts.names.key(holder)]
+    if any(key is not None and (is_put_back(key, at, facts) or goes_on(key, at, facts)) for key in lists):
+        return practice
+    return replace(practice, severity=min(practice.severity, Severity.WARNING))
 
 
 def _severity(practice: Practice, at: Node, facts: Facts) -> Severity:
@@ -145,9 +159,8 @@ class _Search:
         if key is None:
             return None
         imported = self._facts.module.imports.get(key[0]) if key[1] == 0 else None
-        if imported is not None and imported.name == "*":
-            module = self._program.imported(self._facts.module, imported.specifier)
-            found = self._program.exported(module, name) if module is not None else None
+        found = self._program.member(self._facts.module, imported, name) if imported is not None else None
+        if found is not None:
             return self._given(found, at)
         return self._method(key, name, at)
 
