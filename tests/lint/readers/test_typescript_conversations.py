@@ -321,10 +321,11 @@ class Bot {
   private history: any[] = [];
   private window() { return this.history.slice(-10); }
   add(message: any) { this.history.push(message); }
-  ask() { return generateText({ model, messages: this.window() }); }
+  async ask() { this.add(await generateText({ model, messages: this.window() })); }
 }
 """
     assert _found(text) == [("PC501", ERROR, 3)]
+    assert _found(text.replace("this.add(await", "print(await")) == [("PC501", WARNING, 3)]
 
 
 def test_a_system_prompt_rewritten_between_two_turns_is_certain():
@@ -412,3 +413,34 @@ export async function POST(q: string, history: Message[]) {{
 }}
 """
     assert [row for code, _, row in _found(text) if code == "PC501"] == rows
+
+
+JUDGED = """
+class Bot {
+  private messages: any[] = [];
+  async ask(q: string) {
+    this.messages.push({ role: "user", content: q });
+    BEHIND
+  }
+  async grade() {
+    const r = await openai.chat.completions.create({ model: "m", messages: this.messages.slice(-6) });
+    return r.choices[0].message.content;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("behind", "severity"),
+    [
+        ("const said = await this.grade(); console.log(said);", WARNING),
+        ("const said = await this.grade(); this.messages.push(await this.answer(said, q));", WARNING),
+        ("const said = await this.grade(); this.messages.push({ role: 'assistant', content: said });", ERROR),
+        ("const said = await this.grade(); this.add(said.trim());", ERROR),
+        ("return this.grade();", ERROR),
+    ],
+)
+def test_a_window_is_an_error_where_the_answer_goes_on(behind, severity):
+    adds = "  add(content: string) { this.messages.push({ role: 'assistant', content }); }\n}\n"
+    text = JUDGED.replace("BEHIND", behind).removesuffix("}\n") + adds
+    assert [(code, found) for code, found, _ in _found(text)] == [("PC501", severity)]

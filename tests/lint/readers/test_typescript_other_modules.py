@@ -68,7 +68,7 @@ SENT = "this.memory.window()"
             id="in place",
         ),
         pytest.param(
-            agent(CLASS, sent=SENT, made=MADE),
+            agent(CLASS, SENT, 'this.memory.add({ role: "user", content: text });', MADE),
             MEMORY.format(cut="", given="this.kept.slice(-20)"),
             id="a method's result",
         ),
@@ -78,7 +78,7 @@ SENT = "this.memory.window()"
             id="cut where it is added to",
         ),
         pytest.param(
-            agent('import { memory } from "./memory";', sent="memory.window()"),
+            agent('import { memory } from "./memory";', "memory.window()", "memory.add(text);"),
             MEMORY.format(cut="", given="this.kept.slice(-20)") + "export const memory = new Memory();\n",
             id="an object that is imported",
         ),

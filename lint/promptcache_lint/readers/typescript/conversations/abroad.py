@@ -75,7 +75,7 @@ def may_pass(module: Module, program: Program) -> bool:
 
 
 def _changes(what: Import, called: str | None, module: Module, program: Program) -> bool:
-    """Whether an import, or what is ``called`` of a whole module, leads to a file of the tree in which lists are cut or changed."""
+    """Whether an import, or what is ``called`` of a whole module, is of a file that cuts or changes lists."""
     if not what.specifier.startswith((".", "@/", "~/", "src/", "#")):
         return False
     found = (program.member(module, what, called) if called else None) or program.followed(module, what)
@@ -94,22 +94,22 @@ def abroad(facts: Facts, program: Program) -> Iterator[Practice]:
         if target is None:
             continue
         other = Facts(target.names, target.function, target.given)
-        shown = [_shown(practice, at, facts) for practice in windows(other)]
+        shown = [*windows(other)]
         for practice in (*shown, *drops(other), *edits(other)):
             severity = practice.severity if target.given is None else _severity(practice, at, facts)
+            if severity == Severity.ERROR and practice in shown and not _goes_on(at, facts):
+                severity = Severity.WARNING
             if severity > Severity.INFO:
                 place = facts.module.place(at)
                 yield replace(practice, severity=severity, place=place, source=practice.place)
 
 
-def _shown(practice: Practice, at: Node, facts: Facts) -> Practice:
-    """A window that a function makes: an error only where the conversation is seen to go on here."""
+def _goes_on(at: Node, facts: Facts) -> bool:
+    """Whether the conversation of which a function gives the end goes on here, with the answer."""
     function, given = bare(at.child_by_field_name("function")), _arguments(at)
     holder = function.child_by_field_name("object") if function is not None else None
-    lists = [facts.names.key(given[0]) if given else None, facts.names.key(holder)]
-    if any(key is not None and (is_put_back(key, at, facts) or goes_on(key, at, facts)) for key in lists):
-        return practice
-    return replace(practice, severity=min(practice.severity, Severity.WARNING))
+    keys = (facts.names.key(given[0]) if given else None, facts.names.key(holder))
+    return any(key is not None and (is_put_back(key, at, facts) or goes_on(key, at, facts)) for key in keys)
 
 
 def _severity(practice: Practice, at: Node, facts: Facts) -> Severity:

@@ -73,6 +73,7 @@ class Facts:
         self.passed: list[tuple[Node, Node]] = []
         self.lent: set[Key] = set()
         self.calls: list[Node] = []
+        self.seeded = seed is not None
         self._given = given
         self._seen: set[int] = set()
         self._langchain = _LANGCHAIN.search(self.module.source.text) is not None

@@ -9,6 +9,7 @@ from promptcache_lint.findings import Severity
 from promptcache_lint.readers.stores import MANY_RUNS, hands_out, is_length
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of
+from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_put_back
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
     from promptcache_lint.prompts import Practice
     from promptcache_lint.readers.typescript.conversations.facts import Facts
+    from promptcache_lint.readers.typescript.conversations.names import Key
 
-__all__ = ["ASIDE", "is_aside", "trims"]
+__all__ = ["ASIDE", "drops", "is_aside", "trims", "windows"]
 
 ASIDE = re.compile(
     r"summar|title|classif|condens|rewrit|rout|compact|extract|preview|debug|suggest|followup|intent|display|log\b",
@@ -33,7 +35,7 @@ _FIRST_TEST = re.compile(r"(?:\[0\]|\.at\(0\))[!?]*\.(?:role|type)|isSystem|firs
 _DRAINED = re.compile(r"\(?[\w.$]+\.length(?:>0)?\)?")
 _FIRST = re.compile(r"""\brole["']?\s*:\s*["'](?:system|developer)["']""")
 _LAST = re.compile(r"""\brole["']?\s*:\s*["']user["']""")
-_WRITTEN = re.compile(r"""\bcontent["']?\s*:\s*["']""")
+_WRITTEN = re.compile(r"""\bcontent["']?\s*:\s*(?:["']|`\s*\w)""")
 _BULK = 8
 _MOST_MESSAGES = 300
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
@@ -41,6 +43,12 @@ _SAYS = "{} drops the oldest messages: from then on every turn begins with anoth
 
 def trims(facts: Facts) -> Iterator[Practice]:
     """PC501."""
+    yield from windows(facts)
+    yield from drops(facts)
+
+
+def windows(facts: Facts) -> Iterator[Practice]:
+    """The newest messages that are sent without the others."""
     for node, call in facts.ways:
         function = node.child_by_field_name("function")
         name = facts.names.text(function.child_by_field_name("property")) if function is not None else ""
@@ -53,6 +61,10 @@ def trims(facts: Facts) -> Iterator[Practice]:
             yield from _cut(node, function, facts)
         elif function is not None and _takes_last(node, name, facts):
             yield facts.practice("PC501", Severity.WARNING, node, _SAYS)
+
+
+def drops(facts: Facts) -> Iterator[Practice]:
+    """The oldest messages that are taken out of a list."""
     for node in facts.names.nodes:
         if node.type == "expression_statement" and node.named_children:
             yield from _dropped(node.named_children[0], facts)
@@ -69,9 +81,16 @@ def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
     holder = _cut_list(function.child_by_field_name("object") if function is not None else None)
     key = facts.names.key(holder)
     if facts.is_conversation(holder):
-        sure = (key is not None and facts.lives(key, node)) or _is_between(node, facts)
+        sure = _lives(key, node, facts) or _is_between(node, facts)
         severity = Severity.ERROR if sure else Severity.WARNING
         yield facts.practice("PC501", Severity.INFO if _is_long(node, facts) else severity, node, _SAYS)
+
+
+def _lives(key: Key | None, node: Node, facts: Facts) -> bool:
+    """Whether a list is sent again with the answer in it; of a seed, the module that calls it knows."""
+    if key is None or not facts.lives(key, node):
+        return False
+    return facts.seeded or is_put_back(key, node, facts) or goes_on(key, node, facts)
 
 
 def _cut_list(node: Node | None) -> Node | None:
