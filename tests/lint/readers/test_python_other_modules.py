@@ -120,6 +120,21 @@ def test_a_window_in_another_module(tmp_path, chat, memory):
     assert found(tmp_path, {"agent.py": chat, "memory.py": memory}) == [("agent.py", "PC501", "error")]
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "def shortened(messages): return messages",
+        "async def shortened(messages): return messages",
+        "shortened = list",
+    ],
+)
+def test_a_name_of_the_function_itself_is_no_import(tmp_path, before):
+    chat = agent("from memory import shortened", "shortened(self.messages)", f"{ADDS}\n        {before}")
+    assert found(tmp_path, {"agent.py": chat, "memory.py": CUT}) == []
+    given = chat.replace("(self, text)", "(self, text, shortened)").replace(f"        {before}\n", "")
+    assert found(tmp_path, {"agent.py": given, "memory.py": CUT}) == []
+
+
 def found(folder, files: dict[str, str]) -> list[tuple[str, str, str]]:
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)

@@ -89,6 +89,17 @@ def test_a_window_in_another_module(tmp_path, chat, memory):
 
 
 @pytest.mark.parametrize(
+    "before",
+    ["function recent(items: any[]) { return items; }", "const recent = (items: any[]) => items;"],
+)
+def test_a_name_of_the_function_itself_is_no_import(tmp_path, before):
+    chat = agent(TRIM, "recent(this.messages)", before)
+    assert found(tmp_path, {"agent.ts": chat, "memory.ts": CUT}) == []
+    given = chat.replace("(text: string)", "(text: string, recent: any)").replace(before, "")
+    assert found(tmp_path, {"agent.ts": given, "memory.ts": CUT}) == []
+
+
+@pytest.mark.parametrize(
     ("imports", "sent"),
     [
         ("{ recent }", "recent(this.messages)"),

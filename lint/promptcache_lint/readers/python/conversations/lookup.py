@@ -37,6 +37,8 @@ class Lookup:
         """The function or method of the tree that a call in ``function`` runs; of a class: none."""
         match call.func:
             case ast.Name(id=name):
+                if function is not None and _is_own(name, function) and name not in self._imports(function):
+                    return None
                 found = self._named(name, module, function)
             case ast.Attribute(value=owner, attr=name):
                 cls = self.class_of(owner, module, function)
@@ -228,6 +230,15 @@ class Lookup:
             return None
         found = self.program.resolve(imports.get(dotted, dotted), module)
         return self.program.member(found, [name]) if isinstance(found, Module) else None
+
+
+def _is_own(name: str, function: Function) -> bool:
+    """Whether a name in a function is its own: a parameter, a variable, or what is defined in it."""
+    if name in function.bound or any(parameter.arg == name for parameter, _ in function.parameters):
+        return True
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    inner = (node for kind in kinds for node in function.kinds.get(kind, ()) if node is not function.node)
+    return any(getattr(node, "name", "") == name for node in inner)
 
 
 def _assigned(name: str, function: Function) -> list[ast.expr]:

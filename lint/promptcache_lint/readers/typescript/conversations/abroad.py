@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.typescript.conversations.edits import edits
 from promptcache_lint.readers.typescript.conversations.facts import Facts
-from promptcache_lint.readers.typescript.conversations.names import Names, bare, walk
+from promptcache_lint.readers.typescript.conversations.names import Names, around, bare, walk
 from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_put_back
 from promptcache_lint.readers.typescript.conversations.trims import drops, is_aside, windows
 
@@ -165,7 +165,10 @@ class _Search:
         return self._method(key, name, at)
 
     def _function(self, name: str, at: Node) -> _Target | None:
-        imported = self._facts.module.imports.get(name)
+        names = self._facts.names
+        key = names.key(at.child_by_field_name("function"))
+        inner = any((name, outer.id) in names.functions for outer in around(at))
+        imported = self._facts.module.imports.get(name) if key == (name, 0) and not inner else None
         return self._given(self._program.followed(self._facts.module, imported), at) if imported else None
 
     def _given(self, found: tuple[Module, str] | None, at: Node) -> _Target | None:
