@@ -19,7 +19,7 @@ import triton
 
 from promptcache_engine.kernels.triton import shipped
 from promptcache_engine.kernels.triton.ahead import Resources, compile_ahead
-from promptcache_engine.kernels.triton.launch import Target
+from promptcache_engine.kernels.triton.launch import Target, interpreting
 
 REPORT = Path(__file__).with_name("kernels.md")
 COMBINED = (
@@ -39,7 +39,7 @@ ODD = (
     (128, torch.int8, torch.float16, True, False, 1, 1), (128, torch.int8, torch.float16, True, False, 3, 3),
     (128, torch.float8_e4m3fn, torch.float16, True, True, 3, 3),
     (80, torch.bfloat16, None, True, False, 7, 3), (96, torch.bfloat16, None, True, False, 1, 1),
-    (64, torch.bfloat16, None, True, False, 3, 3),
+    (64, torch.bfloat16, None, True, False, 3, 3), (64, torch.bfloat16, None, True, False, 7, 16),
     (64, torch.int8, torch.float16, True, False, 3, 1), (64, torch.float8_e4m3fn, None, True, True, 5, 3),
     (256, torch.bfloat16, None, True, False, 1, 1), (256, torch.bfloat16, None, True, False, 3, 3),
     (256, torch.bfloat16, None, True, True, 3, 3), (256, torch.bfloat16, None, True, False, 8, 1),
@@ -54,7 +54,7 @@ MARK = "<!-- made by benchmarks/kernels.py -->"
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compile every kernel ahead of time.")
     parser.add_argument("--targets", default=",".join(name_of(target) for target in shipped.TARGETS))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that compile")
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--write", action="store_true", help="put the table into kernels.md")
     choice.add_argument("--odd", action="store_true", help="other groups of heads and pages instead")
@@ -63,6 +63,12 @@ def main() -> int:
         targets = targets_named(args.targets)
     except ValueError as error:
         parser.error(str(error))
+    if args.jobs < 1:
+        parser.error(f"--jobs {args.jobs}: at least one process has to compile")
+    if interpreting():
+        parser.error(
+            "TRITON_INTERPRET is set: Triton would interpret the kernels, not compile them; unset it"
+        )
     if args.write and len(targets) < len(shipped.TARGETS):
         parser.error("--write replaces the whole table: leave --targets out")
     counts = {target: sum(1 for _ in launches(target, odd=args.odd)) for target in targets}
@@ -94,7 +100,10 @@ def compiled(where: tuple[Target, int, bool]) -> tuple[tuple[str, str], Resource
 
 
 def launches(target: Target, *, odd: bool = False) -> Iterator[shipped.Shipped]:
-    """Attention by head size, all else, then what can be set together, under the heaviest rules."""
+    """Attention by head size, all else, then what can be set together, under the heaviest rules.
+
+    What merges is among the launches of each dtype of pages, and one program for all of them.
+    """
     if odd:
         yield from odd_launches(target)
         return
@@ -103,8 +112,10 @@ def launches(target: Target, *, odd: bool = False) -> Iterator[shipped.Shipped]:
     for dim in shipped.DIMS:
         for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
             yield from shipped.row_launches(dim, coding)
+    for coding in (torch.float8_e4m3fn, torch.int8):
+        yield from shipped.row_launches(128, coding, asked=torch.float16)
     yield from shipped.other_launches(torch.bfloat16)
-    sets = [(dim, *pair) for dim in (256, 128, 64) for pair in (COMBINED if dim > 64 else COMBINED[1:4:2])]
+    sets = [(dim, *pair) for dim in (256, 128, 64) for pair in COMBINED[: 5 if dim > 64 else 4]]
     for dim, coding, asked in [*sets, *((128, *pair) for pair in LIGHTER)]:
         for exact in (False, True):
             yield from shipped.attention_launches(
@@ -120,6 +131,7 @@ def small_launches(target: Target) -> Iterator[shipped.Shipped]:
         yield from shipped.attention_launches(target, dim, torch.bfloat16, small=True)
     for coding in (torch.bfloat16, torch.float8_e4m3fn, torch.int8):
         yield from shipped.row_launches(128, coding, small=True)
+    yield from shipped.slot_launches(small=True)
     for dim in (256, 128):
         for coding, asked in (COMBINED[0], COMBINED[3]):
             yield from shipped.attention_launches(target, dim, coding, asked=asked, gemma=True, small=True)

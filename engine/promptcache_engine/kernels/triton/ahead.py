@@ -57,7 +57,11 @@ def compile_ahead(launch: Launch, target: Target) -> Resources:
 
 
 def _source(launch: Launch, target: Target) -> Any:
-    """The kernel with the types and facts that Triton would find in the launch's arguments."""
+    """The kernel with the types and facts that Triton would find in the launch's arguments.
+
+    Where tensors lie is not looked at: each is taken to begin at a multiple of 16 bytes, as an engine's do.
+    For one that does not (a view with an odd offset) Triton compiles another program, which this is not.
+    """
     kernel = cast("Any", launch.kernel)
     signature: dict[str, str] = {}
     constants: dict[str, Constant] = dict(launch.constants)

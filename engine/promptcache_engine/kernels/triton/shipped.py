@@ -88,43 +88,44 @@ def attention_launches(
     few = query[:_FEW_ROWS], layer, table, chunks, out[:_FEW_ROWS]
     attend, merge_chunks = extend_split.plan(target, *few, deterministic=deterministic)
     yield Shipped("extend_attention, keys divided", variant, attend)
-    if not deterministic and coding not in LARGEST and not small:  # what merges knows nothing of pages
-        yield Shipped("decode_attention, merging", variant, merge)
-        yield Shipped("extend_attention, merging", variant, merge_chunks)
+    if small:  # what merges knows nothing of pages
+        return
+    merged = f"{_name(asked)}, heads of {dim}" + ", window and soft cap" * gemma
+    yield Shipped("decode_attention, merging", merged, merge)  # of splits that are always of one length
+    yield Shipped("extend_attention, merging", merged + ", deterministic" * deterministic, merge_chunks)
 
 
-def row_launches(dim: int, coding: torch.dtype, *, small: bool = False) -> Iterator[Shipped]:
-    """The rotation of heads with the write into pages; the arguments are as for attention."""
-    dtype = torch.bfloat16 if coding in LARGEST else coding
+def row_launches(
+    dim: int, coding: torch.dtype, *, asked: torch.dtype | None = None, small: bool = False
+) -> Iterator[Shipped]:
+    """The rotation of heads with the write into pages, without and with norms of heads (whose weights are
+    float32); the arguments are as for attention."""
+    dtype = asked or (torch.bfloat16 if coding in LARGEST else coding)
     projected = _meta(_ROWS, (_HEADS + 2 * _KV_HEADS) * dim, dtype=dtype)
-    angles, norm = _meta(_ROWS, dim // 2), _meta(dim, dtype=dtype)
-    pool, query = _pool(dim, coding, small=small), _meta(_ROWS, _HEADS, dim, dtype=dtype)
-    places = _meta(_ROWS, dtype=torch.int64)
+    angles, pool = _meta(_ROWS, dim // 2), _pool(dim, coding, small=small)
+    query, places = _meta(_ROWS, _HEADS, dim, dtype=dtype), _meta(_ROWS, dtype=torch.int64)
     parts = pool_parts(pool, pool, dim)
-    launch = rotary.plan(projected, angles, angles, parts, places, query, norm, norm, 1e-6)
-    yield Shipped("rotary_write", _variant(dim, coding, dtype) + ", small pools" * small, launch)
+    for norm in (None, _meta(dim)):
+        launch = rotary.plan(projected, angles, angles, parts, places, query, norm, norm, 1e-6)
+        variant = _variant(dim, coding, dtype) + ", normed" * (norm is not None) + ", small pools" * small
+        yield Shipped("rotary_write", variant, launch)
 
 
 def other_launches(dtype: torch.dtype) -> Iterator[Shipped]:
-    """What does not know heads: norms, gates, moving slots, sampling."""
+    """What does not know heads: norms (weights and sums are float32), gates, moving slots, sampling."""
     variant = _name(dtype)
-    rows, hidden, weight = (
-        _meta(_ROWS, _HIDDEN, dtype=dtype),
-        _meta(_ROWS, _HIDDEN),
-        _meta(_HIDDEN, dtype=dtype),
-    )
+    rows, hidden, weight = _meta(_ROWS, _HIDDEN, dtype=dtype), _meta(_ROWS, _HIDDEN), _meta(_HIDDEN)
     yield Shipped("rms_norm", variant, norms.plan(hidden, weight, 1e-6, rows))
-    yield Shipped("add_rms_norm", variant, norms.plan_add(hidden, rows, weight, 1e-6, rows, weight))
+    yield Shipped("rms_norm", f"{variant} to float32", norms.plan(rows, weight, 1e-6, hidden))
+    for inner in (None, weight):
+        added = norms.plan_add(hidden, rows, weight, 1e-6, rows, inner)
+        yield Shipped("add_rms_norm", variant + ", normed update" * (inner is not None), added)
     gate_up, gated = _meta(_ROWS, 2 * _INNER, dtype=dtype), _meta(_ROWS, _INNER, dtype=dtype)
     yield Shipped("silu_mul", variant, gates.plan(gate_up, gated, gelu=False))
     yield Shipped("gelu_mul", variant, gates.plan(gate_up, gated, gelu=True))
     if dtype != torch.bfloat16:
         return
-    pool = _meta(_LAYERS, _SLOTS, _KV_HEADS * 128, dtype=dtype)
-    places = _meta(_ROWS, dtype=torch.int64)
-    yield Shipped("copy_slots", "any", slots.plan(pool, pool, places, places))
-    yield Shipped("gather_slots", "any", slots.plan(pool, pool[:, :_ROWS], places, None))
-    yield Shipped("scatter_slots", "any", slots.plan(pool[:, :_ROWS], pool, None, places))
+    yield from slot_launches()
     each, found = _meta(_SEQUENCES), _meta(_SEQUENCES, dtype=torch.int64)
     counts, keys = _meta(_SEQUENCES, dtype=torch.int32), _meta(_SEQUENCES, 2, dtype=torch.int32)
     yield Shipped(
@@ -132,6 +133,18 @@ def other_launches(dtype: torch.dtype) -> Iterator[Shipped]:
         "any",
         sampling.plan(_meta(_SEQUENCES, _VOCAB), each, counts, each, each, keys, found),
     )
+
+
+def slot_launches(*, small: bool = False) -> Iterator[Shipped]:
+    """Moving slots, of any dtype; what is gathered lies in memory of its own, of less than 2 GiB."""
+    shape = _LAYERS, _SLOTS // 64 if small else _SLOTS, _KV_HEADS * 128
+    pool = _meta(*shape, dtype=torch.bfloat16)
+    gathered = _meta(_LAYERS, _ROWS, _KV_HEADS * 128, dtype=torch.bfloat16)
+    places = _meta(_ROWS, dtype=torch.int64)
+    variant = "any" + ", small pools" * small
+    yield Shipped("copy_slots", variant, slots.plan(pool, pool, places, places))
+    yield Shipped("gather_slots", variant, slots.plan(pool, gathered, places, None))
+    yield Shipped("scatter_slots", variant, slots.plan(gathered, pool, None, places))
 
 
 def _layer(query: Tensor, coding: torch.dtype, *, gemma: bool, small: bool) -> Layer:

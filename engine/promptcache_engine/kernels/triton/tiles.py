@@ -99,7 +99,9 @@ def decode_tiles(target: Target, padded: int, item_size: int, coded: int) -> Att
         return AttentionTiles(16, 32 if coded and padded > 64 else keys, Options(4))
     if coded:
         return AttentionTiles(16, keys, Options(8, 2, None if padded <= 64 else 192))
-    return AttentionTiles(16, keys, Options(4, 3))
+    return AttentionTiles(
+        16, keys, Options(4, 3, 128 if padded <= 64 and _products_of(target) < 90 else None)
+    )
 
 
 def deterministic_tiles(target: Target, padded: int, item_size: int, coded: int) -> AttentionTiles:

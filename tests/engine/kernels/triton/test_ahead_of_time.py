@@ -35,6 +35,7 @@ COMBINED = [
     (Target("cuda", 80), 256, torch.int8, torch.float16, False),
     (Target("cuda", 80), 128, torch.float8_e4m3fn, torch.float16, True),
     (Target("cuda", 80), 128, torch.bfloat16, torch.bfloat16, False),
+    (Target("cuda", 80), 64, torch.bfloat16, torch.bfloat16, False),
     (Target("cuda", 90), 256, torch.float32, torch.float32, True),
     (Target("cuda", 90), 256, torch.int8, torch.float16, False),
     (Target("cuda", 90), 128, torch.int8, torch.float32, True),
@@ -77,6 +78,7 @@ def test_options_together_do_not_spill(
         (Target("cuda", 80), 128, torch.bfloat16, torch.bfloat16, True, 1, 1),
         (Target("cuda", 80), 256, torch.bfloat16, torch.bfloat16, False, 3, 3),
         (Target("cuda", 90), 128, torch.int8, torch.float16, False, 3, 3),
+        (Target("cuda", 80), 64, torch.bfloat16, torch.bfloat16, False, 7, 16),
     ],
     ids=str,
 )
@@ -98,15 +100,21 @@ def test_divided_keys_do_not_spill_in_odd_groups_and_pages(
     check(divided, target)
 
 
-@pytest.mark.parametrize("coding", [torch.bfloat16, torch.float8_e4m3fn, torch.int8], ids=str)
-def test_rows_compile_without_spills(coding: torch.dtype) -> None:
+@pytest.mark.parametrize(
+    ("coding", "asked"),
+    [(torch.bfloat16, None), (torch.float8_e4m3fn, None), (torch.int8, torch.float16)],
+    ids=str,
+)
+def test_rows_compile_without_spills(coding: torch.dtype, asked: torch.dtype | None) -> None:
     for target in (Target("cuda", 90), Target("hip", 942)):
-        for each in shipped.row_launches(128, coding):
+        plain, normed = shipped.row_launches(128, coding, asked=asked)
+        assert plain.launch.constants["norms_key"] is not normed.launch.constants["norms_key"]
+        for each in (plain, normed):
             check(each, target)
 
 
 @pytest.mark.parametrize("target", shipped.TARGETS, ids=str)
-@pytest.mark.parametrize("dim", [80, 96, 256])
+@pytest.mark.parametrize("dim", [64, 80, 96, 256])
 def test_rows_of_every_size_compile_without_spills(dim: int, target: Target) -> None:
     for each in shipped.row_launches(dim, torch.bfloat16):
         check(each, target)
@@ -122,6 +130,22 @@ def test_small_pools_of_amd_devices_do_not_spill(
 ) -> None:
     for each in shipped.attention_launches(AMD, dim, coding, asked=asked, gemma=gemma, small=True):
         check(each, AMD)
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_slots_move_between_a_pool_and_a_smaller_memory(small: bool) -> None:
+    """The first two arguments: where rows come from and where they go to."""
+    marks = {}
+    for each in shipped.slot_launches(small=small):
+        facts = ahead._source(each.launch, AMD).attrs
+        marks[each.operation] = [["tt.pointer_range", 32] in facts[place,] for place in range(4)]
+        if small:
+            check(each, AMD)
+    assert marks == {
+        "copy_slots": [small, small, True, True],
+        "gather_slots": [small, True, True, True],
+        "scatter_slots": [True, small, True, True],
+    }
 
 
 @pytest.mark.parametrize("small", [False, True])
@@ -191,6 +215,8 @@ def test_targets_are_known_by_both_spellings() -> None:
         (["--targets", ""], "no such target"),
         (["--targets", "cuda:90", "--write"], "leave --targets out"),
         (["--odd", "--write"], "--write: not allowed with argument --odd"),
+        (["--jobs", "0"], "--jobs 0: at least one"),
+        (["--jobs", "-1"], "--jobs -1: at least one"),
     ],
 )
 def test_the_table_is_not_written_for_some_targets_only(
@@ -204,3 +230,14 @@ def test_the_table_is_not_written_for_some_targets_only(
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
     assert table.REPORT.read_bytes() == before
+
+
+def test_nothing_is_compiled_where_triton_interprets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["kernels.py", "--targets", "cuda:90"])
+    monkeypatch.setattr(table, "interpreting", lambda: True)
+    with pytest.raises(SystemExit) as ended:
+        table.main()
+    assert ended.value.code == 2
+    assert "TRITON_INTERPRET is set" in capsys.readouterr().err
