@@ -1,8 +1,8 @@
 """# Breakpoint on dynamic content
 
 ## What it does
-Finds breakpoints in the system prompt or the tools that stand on or behind the question of the turn, or on
-a value that is volatile under a code of its own (then as information).
+Finds breakpoints in the system prompt or the tools that stand on or behind the question of the turn or what
+was retrieved for it, or on a value that is volatile under a code of its own (then as information).
 
 ## Why is this bad?
 What is cached is everything up to the breakpoint. With something new in it, each request writes an entry
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.prompts import Prompt, Segment, Trait
 
-_TURN = "PC401"
+_TURN, _RETRIEVED = "PC401", "PC402"
 
 
 class BreakpointOnDynamic(Rule):
@@ -56,7 +56,7 @@ class BreakpointOnDynamic(Rule):
                 return
             dynamic = dynamic or _dynamic(segment)
             if segment.breakpoint and dynamic is not None:
-                known = dynamic.mark.code != _TURN
+                known = dynamic.mark.code not in {_TURN, _RETRIEVED}
                 yield Finding(
                     self.code,
                     Severity.INFO if known else Severity.WARNING,
@@ -74,6 +74,7 @@ def _dynamic(segment: Segment) -> Trait | None:
     """The first value in a segment that each request has anew."""
     for part in flatten(segment.parts):
         for trait in part.traits if isinstance(part, Hole) else ():
-            if trait.mark.stability == Stability.TURN and trait.mark.code != "PC402" and not trait.once:
+            vague = trait.mark.code == _RETRIEVED and trait.guessed  # `{context}` need not be of the turn
+            if trait.mark.stability == Stability.TURN and not vague and not trait.once:
                 return trait
     return None

@@ -30,6 +30,9 @@ def program(value, system, newest="question"):
         ("memory.search(question)", "PC402"),
         ("self.retriever.invoke(question)", "PC402"),
         ("self.long_term_memory.recall(query=question)", "PC402"),
+        ("self.index.search(question)", "PC402"),
+        ("doc_index.search(question, k=5)", "PC402"),
+        ("self.store.query(q=question)", "PC402"),
     ],
 )
 def test_answers_in_front_of_static_text(codes, value, code):
@@ -43,6 +46,8 @@ def test_answers_in_front_of_static_text(codes, value, code):
         "subprocess.check_output(['python', '--version'], text=True)",
         "re.search('a', question)",
         "memory.search()",
+        "self.index.search('opening hours')",
+        "self.store.query(query)",
         "open('rules.txt').read()",
         "subprocess.check_output(['gitdate', 'x'])",
     ],

@@ -45,6 +45,29 @@ def test_what_is_retrieved_in_front_of_the_rules(codes, fetched, system, questio
     assert [code for code, _ in codes(text)] == expected
 
 
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ("store.similarity_search(question)", ["PC601"]),
+        ("index.search(question, k=5)", ["PC601"]),
+        ("index.search('opening hours')", []),
+        ("context", []),
+    ],
+)
+def test_a_breakpoint_on_what_is_retrieved(codes, found, expected):
+    text = f"""
+        import anthropic
+        client = anthropic.Anthropic()
+        def ask(store, index, history, question, context):
+            docs = {found}
+            rules = {{"type": "text", "text": "You are a clerk of the bank."}}
+            facts = {{"type": "text", "text": f"Facts: {{docs}}", "cache_control": {{"type": "ephemeral"}}}}
+            talk = [*history, {{"role": "user", "content": question}}]
+            return client.messages.create(model="m", system=[rules, facts], messages=talk)
+        """
+    assert [code for code, _ in codes(text)] == expected
+
+
 ORDERS = {
     "rows": ("SELECT name, price FROM fares", "fetchall()", ["PC203"]),
     "rows with a condition": ("select name, price from fares where line = ?", "fetchall()", ["PC203"]),
