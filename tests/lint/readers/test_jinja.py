@@ -239,3 +239,8 @@ def test_chat_template_with_a_date(codes):
 def test_the_place_of_a_value_behind_filters_of_django():
     report = lint_text("{{ foo|weird_filter:3 }} {{ now() }}" + STATIC, "system.j2")
     assert [(finding.code, finding.place.column) for finding in report.findings] == [("PC101", 26)]
+
+
+@pytest.mark.parametrize("mark", ["{% macro x ", "{{ x "])
+def test_many_tags_that_nothing_closes_are_read_in_one_go(codes, mark):
+    assert [code for code, _ in codes("You are a clerk.\n" + mark * 20_000, "prompt.j2")] == ["PC900"]
