@@ -30,10 +30,12 @@ def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Findin
     said: set[tuple[str, str, Place]] = set()
     kept: list[Finding] = []
     for prompt, finding in sorted(checked, key=lambda pair: _preference(*pair)):
-        places = [place for place in (finding.place, finding.source) if place is not None]
+        each_call = _is_of_each_call(prompt, finding)
+        source = None if each_call else finding.source
+        places = [place for place in (finding.place, source) if place is not None]
         keys = {(finding.code, *place.start) for place in places}
-        if finding.source is not None:  # ``now(zone) if zone else now()`` is one clock
-            keys.add((finding.code, finding.source.path, finding.source.row, 0))
+        if source is not None:  # ``now(zone) if zone else now()`` is one clock
+            keys.add((finding.code, source.path, source.row, 0))
         if finding.source is None and finding.code in _ONE_A_LINE:  # "{weekday}, {date}" is one date
             keys.add((finding.code, finding.place.path, finding.place.row, 0))
         same_name = (finding.code, finding.subject, prompt.place)
@@ -50,6 +52,12 @@ def one_for_each_fault(checked: Iterable[tuple[Prompt, Finding]]) -> list[Findin
         if not _is_passed_through(finding, kept)
         and not (finding.code == "PC109" and any(_same_clock(finding, clock) for clock in clocks))
     ]
+
+
+def _is_of_each_call(prompt: Prompt, finding: Finding) -> bool:
+    """Whether it is a call's fault what a function of another file does to the conversation given to it."""
+    source = finding.source
+    return bool(prompt.practices) and source is not None and source.path != finding.place.path
 
 
 def _tell_source(kept: list[Finding], dropped: Finding) -> None:

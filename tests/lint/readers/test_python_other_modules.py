@@ -270,3 +270,18 @@ def test_what_its_own_module_tells_is_told_there_as_grave_as_where_it_is_sent(tm
         "memory.py": "import openai\ndef trimmed(messages):\n    return messages[-20:]\n",
     }
     assert found(tmp_path, files) == [("memory.py", "PC501", "error")]
+
+
+def test_each_call_of_one_helper_is_told(tmp_path):
+    """A judge's look at the end, and a comment at one call, say nothing of another call."""
+    chat = agent("from memory import shortened", "shortened(self.messages)")
+    judge = """
+def grade(messages):
+    return client.chat.completions.create(model="m", messages=shortened(messages))
+"""
+    call = "messages=shortened(self.messages))"
+    again = (
+        chat[chat.index("class") :].replace("Agent", "Other").replace(call, f"{call}  # promptcache: ignore")
+    )
+    files = {"agent.py": chat + judge + again, "memory.py": CUT}
+    assert found(tmp_path, files) == [("agent.py", "PC501", "error"), ("agent.py", "PC501", "warning")]

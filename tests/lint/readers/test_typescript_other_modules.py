@@ -155,3 +155,11 @@ def found(folder, files: dict[str, str]) -> list[tuple[str, str, str]]:
 )
 def test_what_other_modules_do_without_harm(tmp_path, chat, memory):
     assert found(tmp_path, {"agent.ts": chat, "memory.ts": memory}) == []
+
+
+def test_each_call_of_one_helper_is_told(tmp_path):
+    chat = agent(TRIM, "recent(this.messages)")
+    again = chat[chat.index("export") :].replace("Agent", "Other")
+    assert (
+        found(tmp_path, {"agent.ts": chat + again, "memory.ts": CUT}) == [("agent.ts", "PC501", "error")] * 2
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,17 @@ class Abroad:
         self._places: dict[Facts, ast.expr] = {}
         self._pending = [*known]
         self._follow()
+
+    def ways(self) -> Iterator[tuple[Facts, ast.expr]]:
+        """What was found, once for each place at which it is reached, with the callers there."""
+        for facts, first in self.found:
+            handed: dict[ast.expr, list[tuple[Facts, ast.Call | ast.Attribute]]] = {}
+            for caller, at in facts.handed:
+                handed.setdefault(self._places.get(caller, at), []).append((caller, at))
+            for place, callers in handed.items() or [(first, [])]:
+                way = copy(facts)
+                way.handed = callers
+                yield way, place
 
     def _follow(self) -> None:
         room = len(self._pending) + _MOST

@@ -136,7 +136,7 @@ def find_practices(module: Module, program: Program) -> Iterator[Prompt]:
     for known, written in found:
         yield from _run(known, written)
     yield from (Prompt("conversation", each.place, (), practices=(each,)) for each in abroad.practices)
-    for known, place in abroad.found:
+    for known, place in abroad.ways():
         yield from _run_abroad(known, None if known.module is module else module.place(place))
 
 
