@@ -139,3 +139,10 @@ def test_a_window_is_an_error_where_the_answer_goes_on(sent, behind, severity):
     text = SIDE.replace("SENT", sent) + ("" if behind is None else TURN.replace("BEHIND", behind))
     found = lint_text(text, "judge.py", Settings(select=("PC501",))).findings
     assert [str(finding.severity) for finding in found] == [severity]
+
+
+@pytest.mark.parametrize(("most", "expected"), [(5, []), (800, ["PC501"])])
+@pytest.mark.parametrize("sent", ["tail(messages)", "messages[-6:]"])
+def test_a_window_for_an_answer_of_one_word_is_information(codes, sent, most, expected):
+    text = SIDE.replace("SENT", sent).replace('model="m"', f'model="m", max_tokens={most}')
+    assert [code for code, _ in codes(text)] == expected

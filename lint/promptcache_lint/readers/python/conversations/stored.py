@@ -11,7 +11,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.conversations.facts import called_name, is_model_call, role_of, spell
+from promptcache_lint.readers.python.conversations.facts import (
+    called_name,
+    constant,
+    is_model_call,
+    role_of,
+    spell,
+)
 from promptcache_lint.readers.python.walking import nodes_of
 
 if TYPE_CHECKING:
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["goes_on"]
+__all__ = ["goes_on", "is_beside"]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ADDS = {"append", "extend", "insert", "appendleft"}
@@ -31,6 +37,9 @@ _TALK = re.compile(
 )
 _SIDES = {"assistant", "ai", "model", "bot", "system", "user", "human"}
 _ROOM = 3
+_LIMITS = {"max_tokens", "max_completion_tokens", "max_output_tokens"}
+_A_WORD = 16
+"""Tokens of a mark or a verdict; an answer in a conversation has more room."""
 
 
 def goes_on(talk: ast.expr, facts: Facts) -> bool:
@@ -41,6 +50,19 @@ def goes_on(talk: ast.expr, facts: Facts) -> bool:
     if _requests(facts.nodes):
         return _comes_back(_requests(facts.nodes), names, facts)
     return any(_goes_on_with(call, caller, names) for caller, call in facts.handed)
+
+
+def is_beside(facts: Facts) -> bool:
+    """Whether each request with the messages leaves room for a word only: no answer of a conversation."""
+    asking = [facts] if _requests(facts.nodes) else [caller for caller, _ in facts.handed]
+    requests = [call for each in asking for call in _requests(each.nodes)]
+    return bool(requests) and all(map(_asks_a_word, requests))
+
+
+def _asks_a_word(request: ast.expr) -> bool:
+    given = request.keywords if isinstance(request, ast.Call) else []
+    limits = [constant(keyword.value) for keyword in given if keyword.arg in _LIMITS]
+    return any(isinstance(limit, int) and limit <= _A_WORD for limit in limits)
 
 
 def _goes_on_with(call: ast.expr, caller: Facts, names: set[str], room: int = _ROOM) -> bool:

@@ -20,7 +20,7 @@ from promptcache_lint.readers.python.conversations.facts import (
 from promptcache_lint.readers.python.conversations.fitting import fitted
 from promptcache_lint.readers.python.conversations.keeping import is_kept
 from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
-from promptcache_lint.readers.python.conversations.stored import goes_on
+from promptcache_lint.readers.python.conversations.stored import goes_on, is_beside
 from promptcache_lint.readers.python.conversations.uses import use_of
 from promptcache_lint.readers.python.conversations.windows import is_handed_out
 from promptcache_lint.readers.stores import MANY_RUNS
@@ -119,7 +119,7 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         elif _is_last_resort(node, facts):
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
         if severity == Severity.ERROR and not _goes_on(node, facts):
-            severity = Severity.WARNING
+            severity = Severity.INFO if is_beside(facts) else Severity.WARNING
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
 
 
