@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.given_values import given_values
 from promptcache_lint.readers.python.program import Class, Function, Module
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class MadeClients:
         found = [
             self._client(value, method, 0)
             for method in setters
-            for value in _assigned(f"self.{name}", method)
+            for value in given_values(f"self.{name}", method)
             if not _is_none(value)
         ]
         return self._one(found)
@@ -78,7 +79,7 @@ class MadeClients:
             case ast.IfExp(body=first, orelse=second):
                 return self._any_of([first, second], function, depth)
             case ast.Name(id=name) if depth < _DEEPEST:
-                return self._one([self._client(v, function, depth + 1) for v in _assigned(name, function)])
+                return self._one([self._client(v, function, depth + 1) for v in given_values(name, function)])
             case _:
                 return None
 
@@ -122,27 +123,6 @@ class MadeClients:
         dotted = module.imports.get(name)
         own = module.classes.get(name) or module.functions.get(name)
         return own or (self._program.resolve(dotted, module) if dotted else None)
-
-
-def _assigned(name: str, function: Function) -> list[ast.expr]:
-    """What is assigned to a variable, or to an attribute of ``self``, anywhere in a function."""
-    found = []
-    for node in (*function.kinds.get(ast.Assign, ()), *function.kinds.get(ast.AnnAssign, ())):
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        if value is not None and any(_spelled(target) == name for target in targets):
-            found.append(value)
-    return found
-
-
-def _spelled(node: ast.AST | None) -> str:
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=ast.Name(id="self"), attr=name):
-            return f"self.{name}"
-        case _:
-            return ""
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.given_values import given_values, variable_of
 from promptcache_lint.readers.python.modules import add_imports
 from promptcache_lint.readers.python.program import Class, Function, Module
 
@@ -134,7 +135,7 @@ class Lookup:
                     given = self._annotated(parameter.annotation, module, function.owner)
                     return given or self.class_of(default, module, None, room - 1)
             if name in function.bound:
-                return self._first(_assigned(name, function), module, function, room)
+                return self._first(given_values(name, function), module, function, room)
         own = module.classes.get(name)
         if own is not None:
             return own
@@ -173,7 +174,7 @@ class Lookup:
                 if name not in method.attributes:
                     continue
                 found = self._annotation_in(name, method) or self._first(
-                    _assigned(f"self.{name}", method), method.module, method, room
+                    given_values(f"self.{name}", method), method.module, method, room
                 )
                 if found is not None:
                     return found
@@ -181,7 +182,7 @@ class Lookup:
 
     def _annotation_in(self, name: str, method: Function) -> Class | None:
         for node in method.kinds.get(ast.AnnAssign, ()):
-            if isinstance(node, ast.AnnAssign) and _spelled(node.target) == f"self.{name}":
+            if isinstance(node, ast.AnnAssign) and variable_of(node.target) == f"self.{name}":
                 return self._annotated(node.annotation, method.module, method.owner)
         return None
 
@@ -241,17 +242,6 @@ def _is_own(name: str, function: Function) -> bool:
     return any(getattr(node, "name", "") == name for node in inner)
 
 
-def _assigned(name: str, function: Function) -> list[ast.expr]:
-    """What is assigned to a variable, or to an attribute of ``self``, anywhere in a function."""
-    found = []
-    for node in (*function.kinds.get(ast.Assign, ()), *function.kinds.get(ast.AnnAssign, ())):
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        if value is not None and any(_spelled(target) == name for target in targets):
-            found.append(value)
-    return found
-
-
 def _of_body(name: str, module: Module) -> list[ast.expr]:
     """What a variable of the module is given in its body."""
     found = []
@@ -263,16 +253,6 @@ def _of_body(name: str, module: Module) -> list[ast.expr]:
             case _:
                 continue
     return found
-
-
-def _spelled(node: ast.AST | None) -> str:
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=ast.Name(id="self"), attr=name):
-            return f"self.{name}"
-        case _:
-            return ""
 
 
 def _dotted(node: ast.expr) -> str:
