@@ -84,6 +84,7 @@ class Arrivals:
     def end(self, ended: Ended) -> None:
         """Have history hear of an end, soon. All that came before the request has been looked at."""
         self._ended.append(ended)
+        ended.observation.over = True
 
     def settle(self) -> None:
         """Have history hear of every end that it has not heard of."""
@@ -99,9 +100,11 @@ class Arrivals:
         self._looked_at.append(observation)
 
     def _take_one(self) -> Observation | None:
-        """One to be prepared: the first that was looked at, or else the first that waits."""
+        """One to be prepared: the first looked at that is not answered, or else the first that waits."""
         with self._lock:
             self.settle()
+            while self._looked_at and self._looked_at[0].over:
+                self._looked_at.popleft()
             if not self._looked_at and self._waiting:
                 self._look_at_next()
             return self._looked_at.popleft() if self._looked_at else None

@@ -56,13 +56,15 @@ class Observation:
 
     Attributes:
         call: the request.
+        over: its answer has been found out; nothing more is made ready for it.
     """
 
-    __slots__ = ("_evidence", "_lock", "_look_at", "_sight", "call")
+    __slots__ = ("_evidence", "_lock", "_look_at", "_sight", "call", "over")
 
     def __init__(self, call: Call, look_at: Callable[[Observation], None]) -> None:
         """``look_at`` has the request looked at."""
         self.call = call
+        self.over = False
         self._look_at = look_at
         self._sight: Sight | None = None
         self._evidence: Evidence | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 from promptcache.usage import Usage
 from promptcache_gateway.observe import drafts, ending
 from promptcache_gateway.observe.history import History
+from promptcache_gateway.observe.observation import Observation
 from promptcache_gateway.observe.prompt import read_prompt, share_texts
 from tests.gateway.observe.scenes import Stage, chat, outcome, rules_text
 
@@ -102,6 +104,25 @@ def test_an_answer_waits_for_no_later_request_and_what_it_had_looked_at_is_prepa
 
         await asyncio.sleep(0.1)
         assert all(one.seen for one in opened)
+
+    asyncio.run(play())
+
+
+def test_what_is_over_is_let_go_of_however_busy_the_loop_is() -> None:
+    async def play() -> None:
+        stage = Stage()
+        usage = stage.provider.usage(2_000, 0)
+
+        async def client() -> None:
+            for _ in range(30):
+                observation = stage.observer.open(stage.call(chat(RULES, "One?")))
+                await asyncio.sleep(0)
+                stage.observer.close(observation, outcome(usage))
+
+        await asyncio.gather(*[client() for _ in range(8)])
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert sum(isinstance(found, Observation) for found in gc.get_objects()) < 30
 
     asyncio.run(play())
 
