@@ -215,7 +215,8 @@ def test_a_signal_removes_the_folder_and_ends_what_was_started(
     number: int, status: int, tmp_path: Path
 ) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from scripts import try_versions\n"
+        "import signal, sys; from scripts import try_versions\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job ignores it
         "sleep = 'import os, time; print(os.getpid(), flush=True); time.sleep(60)'\n"
         "try_versions.try_versions = lambda args, folder: try_versions._run([sys.executable, '-c', sleep])\n"
         "sys.exit(try_versions.main())"

@@ -501,7 +501,7 @@ def engine_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def test_anthropic_over_the_engine(engine_served: Served) -> None:
     system = [{"type": "text", "text": "You answer politely. " * 20, "cache_control": {"type": "ephemeral"}}]
-    ask = {**ASK, "model": "tiny", "system": system, "max_tokens": 6}
+    ask = {**ASK, "model": "tiny", "system": system, "max_tokens": 6, "extra_body": {"temperature": 0}}
     with anthropic.Anthropic(base_url=engine_served.url, api_key="x", max_retries=0, timeout=60) as claude:
         first = claude.messages.create(**ask)
         raw = claude.messages.with_raw_response.create(**ask)
@@ -601,7 +601,7 @@ def test_responses_over_messages(over_both: Served) -> None:
 
 def test_responses_over_the_engine(engine_served: Served) -> None:
     with openai.OpenAI(base_url=f"{engine_served.url}/v1", api_key="k", max_retries=0, timeout=60) as client:
-        ask = {"model": "tiny", "input": "Hi", "instructions": "You answer politely. " * 30}
+        ask = {"model": "tiny", "input": "Hi", "instructions": "You answer politely. " * 30, "temperature": 0}
         client.responses.create(**ask, max_output_tokens=4)
         raw = client.responses.with_raw_response.create(**ask, max_output_tokens=4)
     made = raw.parse()
