@@ -108,7 +108,6 @@ class Bearings:
         self._comparison = evidence.comparison
         self._places: dict[int, Bearing] = {}
         self._stretches: dict[tuple[int, int, int], tuple[float, float, float]] = {}
-        self._behind: dict[int, float] = {}
         self._marks = [] if known is None else [(known[0], exactly(known[1]))]
         if evidence.match is not None and self._whole:
             offsets = evidence.prompt.offsets
@@ -143,10 +142,7 @@ class Bearings:
 
     def least_behind(self, place: int) -> float:
         """Tokens behind a place, at least."""
-        found = self._behind.get(place)
-        if found is None:
-            found = self._behind[place] = self._tape.between(place).least
-        return found
+        return self._tape.between(place).least
 
     def least_otherwise(self, total: int) -> float:
         """Tokens up to where an earlier request to another model ended that all of this one goes on from, at
