@@ -22,7 +22,7 @@ from promptcache_gateway.held_bodies import HeldBodies
 from promptcache_gateway.kept import Shelf
 from promptcache_gateway.logs import log_request
 from promptcache_gateway.mutations import Mutator
-from promptcache_gateway.observe import Journal, Observer
+from promptcache_gateway.observe import Bookkeeper, Journal, Observer
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane, Room
@@ -90,7 +90,7 @@ class Gateway:
         self._retirement = Retirement()
         self._reloading = asyncio.Lock()
         self._take(settings, switchboard)
-        self._health = Health(self.upstreams, lambda: self._switchboard.lines)
+        self._health = Health(self.upstreams, lambda: self._switchboard.lines, diagnosing=settings.diagnosis)
         sources, now = settings.sources, lambda: self._settings
         made: ASGIApp = (
             control(observer, self._health, sources)
@@ -314,7 +314,7 @@ def create_app(
     upstreams = [line.upstream for line in switchboard.lines]
     store = Store(settings.database_address, bounds=settings.bounds)
     listeners = (log_request,) if settings.log_requests else ()
-    journal = Journal(store, settings.alerts, settings.otel)
-    money = Money(settings.prices.prices.find)
-    observer = Observer(upstreams, journal, listeners=listeners, money=money)
+    journal = Journal(store, settings.alerts, settings.otel, diagnosing=settings.diagnosis)
+    observes = Observer if settings.diagnosis else Bookkeeper
+    observer = observes(upstreams, journal, listeners=listeners, money=Money(settings.prices.prices.find))
     return Gateway(settings, switchboard, observer, common=through_redis(settings.shared))

@@ -15,6 +15,7 @@ from promptcache_gateway.alert_settings import read_alerts
 from promptcache_gateway.bounds import read_bounds
 from promptcache_gateway.command_parser import CommandParser
 from promptcache_gateway.config_file import read_config
+from promptcache_gateway.diagnosis_setting import read_diagnosis
 from promptcache_gateway.engine_settings import read_engine
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.kept.settings import read_kept
@@ -36,6 +37,9 @@ from promptcache_gateway.tenancy.limits import read_tenants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+
+_READ_APART = frozenset({"diagnosis", "lint_report"})
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -77,6 +81,7 @@ def _settings(tables: Mapping[str, Any], config: Path | None, environ: Mapping[s
     data_dir = default_data_dir(environ) if named is None else Path(named).expanduser()
     return Settings(
         **_serve(tables.get("serve", {})),
+        diagnosis=read_diagnosis(tables.get("serve", {}), environ),
         upstream=read_upstream(tables.get("upstream", {}), environ),
         upstreams=read_upstreams(tables, environ),
         models=read_models(tables.get("models", {})),
@@ -113,7 +118,7 @@ def _given(arguments: argparse.Namespace) -> list[tuple[str, str, Any]]:
 
 
 def _serve(table: Mapping[str, Any]) -> dict[str, Any]:
-    given = {key: value for key, value in table.items() if key != "lint_report"}
+    given = {key: value for key, value in table.items() if key not in _READ_APART}
     lists = {key: tuple(table.get(key, ())) for key in ("allowed_hosts", "cors_origins")}
     return {**given, **lists}
 
@@ -139,7 +144,7 @@ def _parser() -> CommandParser:
         epilog=(
             "Environment: PROMPTCACHE_UPSTREAM_API_KEY is sent to the upstream instead of the caller's key; "
             "PROMPTCACHE_API_KEYS (comma-separated) are the keys callers must show; "
-            "PROMPTCACHE_DATABASE_URL is where it records."
+            "PROMPTCACHE_DATABASE_URL is where it records; PROMPTCACHE_DIAGNOSIS=false is --no-diagnosis."
         ),
         allow_abbrev=False,
     )
@@ -189,6 +194,12 @@ def _add_gateway(group: argparse._ArgumentGroup) -> None:
         to="serve.log_requests",
         action="store_true",
         help="a line for every request, without any of its text",
+    )
+    option(
+        "--no-diagnosis",
+        to="serve.diagnosis",
+        action="store_false",
+        help="forward, count and record requests, and look at none",
     )
     option(
         "--max-body-bytes",

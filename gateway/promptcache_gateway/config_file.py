@@ -28,6 +28,7 @@ KEYS: dict[str, dict[str, type]] = {
     "serve": {
         "host": str,
         "port": int,
+        "diagnosis": bool,
         "workers": int,
         "allowed_hosts": list,
         "cors_origins": list,

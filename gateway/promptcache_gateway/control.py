@@ -36,7 +36,8 @@ class ControlPlane:
         settings: Callable[[], Settings] | None = None,
         health: Health | None = None,
     ) -> None:
-        self._health = Health(upstreams) if health is None else health
+        diagnosing = observer.journal is None or observer.journal.diagnosing
+        self._health = Health(upstreams, diagnosing=diagnosing) if health is None else health
         self._observer = observer
         self._settings = settings
         self._sources = sources

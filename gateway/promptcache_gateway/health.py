@@ -33,11 +33,17 @@ class Health:
     Args:
         upstreams: where requests go, as configured when it is asked.
         lines: the same with how each has been lately; where there are none no circuit is known.
+        diagnosing: whether requests are looked at; that they are not is told.
     """
 
     def __init__(
-        self, upstreams: Sequence[Upstream], lines: Callable[[], Iterable[Line]] = lambda: ()
+        self,
+        upstreams: Sequence[Upstream],
+        lines: Callable[[], Iterable[Line]] = lambda: (),
+        *,
+        diagnosing: bool = True,
     ) -> None:
+        self._diagnosing = diagnosing
         self._upstreams = upstreams
         self._lines = lines
 
@@ -49,6 +55,8 @@ class Health:
         ill = failing or [name for name, entry in report.items() if "left_alone" in entry]
         status = "unavailable" if len(failing) == len(report) else "degraded" if ill else "ok"
         body = {"status": status, "version": __version__, "upstreams": report}
+        if not self._diagnosing:
+            body["diagnosis"] = "off"
         return 503 if status == "unavailable" else 200, body
 
     def answer(self, path: str, *, names: bool) -> tuple[int, bytes]:

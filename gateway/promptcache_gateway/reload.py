@@ -21,6 +21,7 @@ NEEDS_RESTART = (
     "host",
     "port",
     "workers",
+    "diagnosis",
     "engine",
     "max_header_bytes",
     "head_timeout_s",

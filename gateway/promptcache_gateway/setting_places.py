@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VARIABLES = {
+    "serve.diagnosis": "PROMPTCACHE_DIAGNOSIS",
     "storage.database": "PROMPTCACHE_DATABASE_URL",
     "shared.url": "PROMPTCACHE_SHARED_URL",
 }
@@ -44,7 +45,9 @@ def _place(setting: str, options: Mapping[str, str], file: Path | None, environ:
     tables = {} if file is None or setting.startswith(f"{file}: ") else _tables(file)
     told = tables.get(table)
     variable = VARIABLES.get(setting)
-    if variable is not None and variable in environ and not (isinstance(told, dict) and told.get(key)):
+    value = told.get(key) if isinstance(told, dict) else None
+    in_file = value is not None and value != ""
+    if variable is not None and variable in environ and not in_file:
         return variable
     return setting if told is None else f"{file}: {setting}"
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from promptcache_gateway.alert_settings import AlertSettings, read_alerts
 from promptcache_gateway.bounds import Bounds
+from promptcache_gateway.diagnosis_setting import check_undiagnosed
 from promptcache_gateway.engine_settings import EngineSettings
 from promptcache_gateway.errors import SettingsError
 from promptcache_gateway.kept.settings import KeptSettings
@@ -58,6 +59,7 @@ class Settings:
         host: the address to listen on.
         port: the port to listen on; 0 takes a free one.
         workers: processes that answer requests; more than one need foreign upstreams.
+        diagnosis: look at requests; False: they are forwarded, counted and recorded only.
         upstream: the one foreign server, or None for the built-in engine.
         upstreams: several upstreams, the engine among them where it is named; then ``upstream`` is None.
         models: aliases and models with fallbacks over ``upstreams``.
@@ -96,6 +98,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     workers: int = 1
+    diagnosis: bool = True
     upstream: UpstreamSettings | None = None
     upstreams: tuple[UpstreamSettings, ...] = ()
     models: tuple[ModelSettings, ...] = ()
@@ -150,6 +153,8 @@ class Settings:
                 remedy="'promptcache keys create NAME', or set PROMPTCACHE_API_KEYS, or listen on 127.0.0.1.",
             )
         self._check_models()
+        if not self.diagnosis:
+            check_undiagnosed(self.mutations, self.lines)
         for upstream in self.lines:
             for url in filter(self._leads_back, upstream.urls):
                 raise SettingsError(

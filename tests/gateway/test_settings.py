@@ -328,3 +328,74 @@ def test_prefix_caching_in_the_words_of_other_servers(argv: list[str], on: bool)
 @pytest.mark.parametrize("name", ["--page-size", "--block-size", "--kv-cache-page-size"])
 def test_the_page_size_in_the_words_of_other_servers(name: str) -> None:
     assert settings(name, "32").engine.page_size == 32
+
+
+@pytest.mark.parametrize(
+    ("argv", "file", "variable", "looks"),
+    [
+        ([], None, None, True),
+        (["--no-diagnosis"], None, None, False),
+        ([], "false", None, False),
+        ([], "false", "true", False),
+        (["--no-diagnosis"], "true", "true", False),
+        ([], None, "False", False),
+        ([], None, "off", False),
+        ([], None, "0", False),
+        ([], None, "on", True),
+        ([], None, "", True),
+    ],
+)
+def test_whether_requests_are_looked_at(
+    tmp_path: Path, argv: list[str], file: str | None, variable: str | None, looks: bool
+) -> None:
+    if file is not None:
+        (tmp_path / "promptcache.toml").write_text(f"[serve]\ndiagnosis = {file}\n")
+        argv = [*argv, "--config", str(tmp_path / "promptcache.toml")]
+    environ = {} if variable is None else {"PROMPTCACHE_DIAGNOSIS": variable}
+    assert settings(*argv, **environ).diagnosis is looks
+
+
+def test_a_variable_that_says_neither_is_named() -> None:
+    with pytest.raises(SettingsError, match="'maybe' is neither true nor false") as caught:
+        settings(PROMPTCACHE_DIAGNOSIS="maybe")
+    assert caught.value.setting == "PROMPTCACHE_DIAGNOSIS"
+
+
+@pytest.mark.parametrize(
+    ("tables", "named"),
+    [
+        ("[mutations]\nbreakpoints = true", "mutations.breakpoints"),
+        ("[mutations.templates.t]\nbreakpoints = true", "mutations.templates.t.breakpoints"),
+        ('[mutations]\nprompt_cache_key = "conversation"', "mutations.prompt_cache_key"),
+        ('[mutations]\ncache_salt = "template"', "mutations.cache_salt"),
+        ('[mutations]\nsession_header = "x-session"', "mutations.session"),
+        (
+            '[upstreams.u]\nurl = "http://h"\n[mutations.upstreams.u]\nprompt_cache_key = "template"',
+            "mutations.upstreams.u.prompt_cache_key",
+        ),
+        ('[upstreams.u]\nurl = "http://h"\ndiagnostics = "ask"', "upstreams.u.diagnostics"),
+    ],
+)
+def test_what_needs_a_look_is_refused_where_nobody_looks(tmp_path: Path, tables: str, named: str) -> None:
+    file = tmp_path / "promptcache.toml"
+    file.write_text(f"{tables}\n")
+    settings("--config", str(file))
+    with pytest.raises(SettingsError) as caught:
+        settings("--config", str(file), "--no-diagnosis")
+    assert caught.value.setting == f"{file}: {named}"
+    for told in ("serve.diagnosis", "--no-diagnosis", "PROMPTCACHE_DIAGNOSIS"):
+        assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        '[mutations]\nprompt_cache_key = "tenant"\nsession_header = "x-session"\nsession = "tenant"',
+        '[mutations.templates.t]\nprompt_cache_key = "template"',
+        "[mutations]\ndrop_billing_header = true",
+    ],
+)
+def test_what_needs_no_look_is_taken(tmp_path: Path, tables: str) -> None:
+    file = tmp_path / "promptcache.toml"
+    file.write_text(f"{tables}\n")
+    assert settings("--config", str(file), "--no-diagnosis").mutations.anything or "billing" in tables

@@ -52,7 +52,14 @@ async def list_templates(
         since = Span.ending_at(window, time.time()).start
         rows = await ask(journal, lambda: journal.store.templates_since(since, tenant, name))
     found: list[dict[str, Any]] = rows
-    return found
+    return found if journal.diagnosing else [_undiagnosed(row) for row in found]
+
+
+def _undiagnosed(row: dict[str, Any]) -> dict[str, Any]:
+    """Totals where diagnosis is off: what a look tells is unknown, unless it was on for some of them."""
+    if row["hits"] or row["misses"] or row["lost_tokens"]:
+        return row
+    return {**row, **dict.fromkeys(("achievable_hit_rate", "write_amplification", "lost_tokens"))}
 
 
 async def find_template(

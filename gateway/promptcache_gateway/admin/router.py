@@ -133,7 +133,7 @@ def _add_requests(router: APIRouter, observer: Observer, journal: Journal, sourc
 
 def _add_events(router: APIRouter, journal: Journal) -> None:
     async def describe(name: str) -> Mapping[str, Any] | None:
-        found = await ask(journal, lambda: journal.store.read.templates(name=name))
+        found = await list_templates(journal, None, None, name)
         return found[0] if found else None
 
     @router.get(f"{PREFIX}/events")

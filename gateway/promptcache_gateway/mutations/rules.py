@@ -69,6 +69,18 @@ class MutationRules:
         named = self.session_header and self.session != "off"
         return self.breakpoints or bool(named) or {self.prompt_cache_key, self.cache_salt} != {"off"}
 
+    def needs_look(self, *policies: Policy) -> str | None:
+        """The first that marks prefixes, or makes a name by one of these policies; None: there is none."""
+        session: Policy = self.session if self.session_header else "off"
+        by_policy = {
+            "prompt_cache_key": self.prompt_cache_key,
+            "cache_salt": self.cache_salt,
+            "session": session,
+        }
+        if self.breakpoints:
+            return "breakpoints"
+        return next((name for name, policy in by_policy.items() if policy in policies), None)
+
 
 @dataclass(frozen=True)
 class MutationSettings:
@@ -91,6 +103,19 @@ class MutationSettings:
     def drops_anything(self) -> bool:
         """Whether the billing header's block is dropped for some upstream."""
         return any(self.for_upstream(name).drop_billing_header for name in ("", *self.upstreams))
+
+    def needs_look(self) -> str | None:
+        """The first setting that only a look at the prompt can follow, by its place; None: there is none."""
+        places = [("mutations", self.rules)]
+        places += [(f"mutations.upstreams.{name}", self.for_upstream(name)) for name in self.upstreams]
+        for where, rules in places:
+            if (found := rules.needs_look("conversation", "template")) is not None:
+                return f"{where}.{found}"
+        for template in self.templates:  # which its caller names: that needs no look
+            for upstream in ("", *self.upstreams):
+                if (found := self.for_call(upstream, template).needs_look("conversation")) is not None:
+                    return f"mutations.templates.{template}.{found}"
+        return None
 
     def for_upstream(self, upstream: str) -> MutationRules:
         """The rules of an upstream, before the template is known."""

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from promptcache_gateway.observe.bookkeeper import Bookkeeper
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.observation import Observation
 from promptcache_gateway.observe.observer import Observer
@@ -10,7 +11,7 @@ from promptcache_gateway.observe.record import RequestRecord
 if TYPE_CHECKING:
     from promptcache_gateway.observe.journal import Journal
 
-__all__ = ["Diagnosis", "Journal", "Observation", "Observer", "RequestRecord"]
+__all__ = ["Bookkeeper", "Diagnosis", "Journal", "Observation", "Observer", "RequestRecord"]
 
 
 def __getattr__(name: str) -> Any:

@@ -38,6 +38,7 @@ class Journal:
         lost_elsewhere: says how many records did not even come here.
         learners: called with every template that has been learned.
         watchers: called with every record.
+        diagnosing: whether requests are looked at; where not, what a look tells is not known.
     """
 
     def __init__(
@@ -45,12 +46,15 @@ class Journal:
         database: Store | Path | str,
         alerts: AlertSettings | None = None,
         otel: OtelSettings | None = None,
+        *,
+        diagnosing: bool = True,
     ) -> None:
         """Make one over a store, or the address of one with its ordinary bounds.
 
         ``alerts``: what is told; None: what the environment says. ``otel``: where spans go; None: nowhere.
         """
         self.store = database if isinstance(database, Store) else Store(database)
+        self.diagnosing = diagnosing
         self.recent = Recent()
         self.events = EventRing()
         self.lost_elsewhere: Callable[[], int] = lambda: 0

@@ -123,6 +123,7 @@ class Home:
         store: the database.
         alerts: what operators are told; None: what the environment says.
         otel: where spans go; None: nowhere.
+        diagnosing: whether requests are looked at.
 
     Attributes:
         observer: what the admin API asks and orders.
@@ -130,9 +131,14 @@ class Home:
     """
 
     def __init__(
-        self, store: Store, alerts: AlertSettings | None = None, otel: OtelSettings | None = None
+        self,
+        store: Store,
+        alerts: AlertSettings | None = None,
+        otel: OtelSettings | None = None,
+        *,
+        diagnosing: bool = True,
     ) -> None:
-        self.journal = Journal(store, alerts, otel)
+        self.journal = Journal(store, alerts, otel, diagnosing=diagnosing)
         self.observer = HomeObserver(self.journal)
         self.budgets = BudgetWatch(self.journal)
         self._stands: dict[Channel, Stands | None] = {}

@@ -63,7 +63,8 @@ async def serve_with_workers(
     Raises:
         StartupError: the database or a worker cannot be used.
     """
-    home = Home(Store(settings.database_address, bounds=settings.bounds), settings.alerts, settings.otel)
+    store = Store(settings.database_address, bounds=settings.bounds)
+    home = Home(store, settings.alerts, settings.otel, diagnosing=settings.diagnosis)
     stopping = asyncio.Event()
     with _folder() as folder:
         control = f"{folder}/control"

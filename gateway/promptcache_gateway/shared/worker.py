@@ -22,6 +22,7 @@ from promptcache_gateway.cli import CANNOT_START, read_settings, run_loop
 from promptcache_gateway.errors import GatewayError
 from promptcache_gateway.logs import configure, log_request
 from promptcache_gateway.observe.money import Money
+from promptcache_gateway.shared.bookkeeper import PeerBookkeeper
 from promptcache_gateway.shared.control_proxy import ControlProxy
 from promptcache_gateway.shared.frames import Channel, Kind
 from promptcache_gateway.shared.link import Link
@@ -61,7 +62,7 @@ async def _serve(
 ) -> None:
     channel = await Channel.open(end)
     switchboard = create_switchboard(settings)
-    observer = PeerObserver(
+    observer = (PeerObserver if settings.diagnosis else PeerBookkeeper)(
         [line.upstream for line in switchboard.lines],
         tell=channel.send,
         listeners=(log_request,) if settings.log_requests else (),

@@ -197,6 +197,18 @@ def test_a_stop_while_workers_start_leaves_no_error(
     assert caplog.messages == []
 
 
+def test_where_diagnosis_is_off_workers_tell_each_other_nothing_of_prompts(
+    upstream: CachingServer, tmp_path: Path
+) -> None:
+    with crew(tmp_path, url=upstream.mock.url, PROMPTCACHE_DIAGNOSIS="false") as running:
+        assert len(running.ask_many(20)) == 20
+        assert running.failures == []
+        (row,) = running.get("/promptcache/v1/templates").json()
+        assert (row["name"], row["requests"]) == ("learned-unstructured", 20)
+        assert (row["hits"], row["misses"], row["achievable_hit_rate"]) == (0, 0, None)
+        assert running.get("/health").json()["diagnosis"] == "off"
+
+
 def test_the_built_in_engine_is_one_process(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="one process"):
         Settings(workers=2)

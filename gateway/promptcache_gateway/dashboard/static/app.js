@@ -11,6 +11,7 @@ import { Overview } from "./views/overview.js";
 import { RequestView } from "./views/request.js";
 import { RequestsView } from "./views/requests.js";
 import { TemplateView } from "./views/template.js";
+import { Undiagnosed } from "./views/undiagnosed.js";
 
 const LAST = 20;
 const FEW = 10;
@@ -67,6 +68,7 @@ function App() {
   const [route, setRoute] = useState(readRoute());
   const [page, setPage] = useState({ key: null, data: null, error: null });
   const [causes, setCauses] = useState({});
+  const [diagnosed, setDiagnosed] = useState(true);
   const [state, setState] = useState("connecting");
   const [turn, setTurn] = useState(0);
   const key = location.hash;
@@ -83,6 +85,7 @@ function App() {
     window.addEventListener("hashchange", moved);
     const stop = listen(look, setState);
     get("causes").then((list) => setCauses(Object.fromEntries(list.map((cause) => [cause.code, cause])))).catch(() => {});
+    health().then(({ diagnosis }) => setDiagnosed(diagnosis !== "off")).catch(() => {});
     return () => { window.removeEventListener("hashchange", moved); stop(); };
   }, []);
 
@@ -114,9 +117,10 @@ function App() {
   return html`
     <${Header} kind=${kind} state=${state} />
     <main id="main" tabindex="-1" aria-busy=${!current}>
+      ${diagnosed ? null : html`<${Undiagnosed} />`}
       ${!current ? html`<h1 class="quiet">${title}</h1><p class="empty">Loading…</p>` : html`
         ${page.error ? html`<${Trouble} error=${page.error} title=${page.data ? null : title} stale=${Boolean(page.data)} retry=${again} />` : null}
-        ${page.data ? html`<${view.show} data=${page.data} query=${route.query} causes=${causes} />` : null}`}
+        ${page.data ? html`<${view.show} data=${page.data} query=${route.query} causes=${causes} diagnosed=${diagnosed} />` : null}`}
     </main>`;
 }
 

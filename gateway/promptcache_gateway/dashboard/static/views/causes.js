@@ -6,9 +6,10 @@ import { count, money } from "../format.js";
 import { link } from "../route.js";
 
 // `few`: how many are shown at first. `behind`: the codes that stand in front of a code, where that is known.
-export function CauseTable({ rows, causes, template, few, behind }) {
+// `diagnosed`: whether anybody looks for causes.
+export function CauseTable({ rows, causes, template, few, behind, diagnosed = true }) {
   const [all, setAll] = useState(false);
-  if (rows.length === 0) return html`<${Empty}>No miss so far.<//>`;
+  if (rows.length === 0) return html`<${Empty}>${diagnosed ? "No miss so far." : "Nothing is known of misses: diagnosis is off."}<//>`;
   const most = Math.max(...rows.map((row) => row.lost_tokens ?? 0));
   const shown = all || !few ? rows : rows.slice(0, few);
   return html`

@@ -11,7 +11,7 @@ import { LeftAlone } from "./left_alone.js";
 import { RequestTable } from "./requests.js";
 import { Templates } from "./templates.js";
 
-export function Overview({ data, causes }) {
+export function Overview({ data, causes, diagnosed }) {
   const { templates, requests, timeline, sparklines, budgets, upstreams, window } = data;
   if (requests.length === 0 && templates.length === 0) return html`<${LeftAlone} upstreams=${upstreams} /><${Welcome} />`;
   const total = sum(templates);
@@ -30,7 +30,7 @@ export function Overview({ data, causes }) {
       <//>
     </section>
     <${Timeline} timeline=${timeline} names=${[""]} heading="Tokens over time" />
-    <section><h2>Top causes</h2><${CauseTable} rows=${total.causes} causes=${causes} few=${6} /></section>
+    <section><h2>Top causes</h2><${CauseTable} rows=${total.causes} causes=${causes} few=${6} diagnosed=${diagnosed} /></section>
     <${Templates} templates=${templates} sparklines=${sparklines} />
     ${budgets.length ? html`<${Budgets} budgets=${budgets} />` : null}
     <section><div class="heading"><h2>Latest requests</h2><a href=${link(["requests"])}>all requests</a></div>
@@ -45,22 +45,23 @@ const Welcome = () => html`
     <p class="soft">Name what a request is for with the header <code>x-promptcache-template</code>; otherwise its template is learned.</p></section>`;
 
 function sum(templates) {
-  const total = { requests: 0, prompt: 0, reported: 0, cached: 0, lost: 0, lostUsd: null, savedUsd: null, reusable: 0, since: Infinity };
+  const total = { requests: 0, prompt: 0, reported: 0, cached: 0, lost: null, lostUsd: null, savedUsd: null, judged: false, reusable: 0, since: Infinity };
   const byCode = new Map();
   for (const row of templates) {
     total.requests += row.requests;
     total.prompt += row.prompt_tokens ?? 0;
     total.reported += row.reported_prompt_tokens ?? 0;
     total.cached += row.cached_tokens ?? 0;
-    total.lost += row.lost_tokens ?? 0;
-    total.reusable += (row.achievable_hit_rate ?? 0) * (row.reported_prompt_tokens ?? 0);
+    total.lost = plus(total.lost, row.lost_tokens);
+    total.judged ||= known(row.achievable_hit_rate);
+    total.reusable += known(row.achievable_hit_rate) ? row.achievable_hit_rate * (row.reported_prompt_tokens ?? 0) : row.cached_tokens ?? 0;
     total.since = Math.min(total.since, row.first_seen);
     total.lostUsd = plus(total.lostUsd, row.lost_usd);
     total.savedUsd = plus(total.savedUsd, row.saved_usd);
     for (const cause of row.causes ?? []) merge(byCode, cause);
   }
   const rate = (part) => (total.reported ? part / total.reported : null);
-  return { ...total, hitRate: rate(total.cached), ceiling: rate(total.reusable), causes: ranked([...byCode.values()]) };
+  return { ...total, hitRate: rate(total.cached), ceiling: total.judged ? rate(total.reusable) : null, causes: ranked([...byCode.values()]) };
 }
 
 const plus = (one, other) => (known(other) ? (one ?? 0) + other : one);

@@ -11,7 +11,7 @@ import { Naming } from "./naming.js";
 import { RequestTable } from "./requests.js";
 import { Source } from "./source.js";
 
-export function TemplateView({ data, causes }) {
+export function TemplateView({ data, causes, diagnosed }) {
   const { template, requests, divergences, timeline, window } = data;
   return html`
     <p class="crumbs"><a href="#/">Templates</a></p>
@@ -33,7 +33,7 @@ export function TemplateView({ data, causes }) {
     </section>
     ${template.mixed ? null : html`<${Naming} name=${template.name} />`}
     <section><h2>Where requests leave the prefix</h2><${Prefix} found=${divergences} causes=${causes} /></section>
-    <section><h2>Causes</h2><${CauseTable} rows=${template.causes ?? []} causes=${causes} template=${template.name} behind=${divergences.behind} /></section>
+    <section><h2>Causes</h2><${CauseTable} rows=${template.causes ?? []} causes=${causes} template=${template.name} behind=${divergences.behind} diagnosed=${diagnosed} /></section>
     ${template.source ? html`<section><h2>In the source</h2><${Source} source=${template.source} /></section>` : null}
     <section><h2>Time to first token</h2><${FirstToken} ttft=${template.ttft_ms ?? {}} /></section>
     <${Timeline} timeline=${timeline} names=${["templates", template.name]} heading="Tokens over time" />
