@@ -1,11 +1,12 @@
-"""What a request costs in the gateway, beside a bare pass-through on the same server in the same run.
+"""What a request costs in the gateway, beside bare pass-throughs in the same run.
 
     python benchmarks/gateway.py [--requests 2000] [--concurrency 16] [--rounds 3] [--json]
+        [--litellm-python INTERPRETER]
 
-Three processes: a fast mock upstream, a floor (raw ASGI and aiohttp under uvicorn, nothing else) and the
-gateway with diagnosis and recording on. Both proxies get the same bytes in alternating rounds. The measure is
-the CPU time of the proxy's process over all its threads, from the kernel's scheduler statistics: unlike
-requests per second it does not depend on how busy the machine is.
+Processes: a fast mock upstream; the minimal proxy (asyncio and httptools); the floor (raw ASGI and aiohttp
+under uvicorn); the gateway with diagnosis and recording on, and another one with `--no-diagnosis`; LiteLLM's
+proxy where an interpreter is named that has it. All get the same bytes in alternating rounds. The measure is
+the CPU time of a process over all its threads (`gateway_load`). Beside each figure stands what it is to be.
 
     python benchmarks/gateway.py --growth 200000 [--concurrency 4]
 
@@ -20,169 +21,85 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gateway_servers import EVENTS, content_length, floor, mock_upstream
+from gateway_load import (
+    LARGE,
+    STREAMED,
+    WHOLE,
+    cases,
+    cpu_seconds,
+    cpu_since_start,
+    load,
+    mixed,
+    open_files,
+    resident_mb,
+)
+from gateway_minimal import minimal
+from gateway_processes import FLOOR, LITELLM, MINIMAL, MOCK, OURS, PLAIN, Servers, servers
+from gateway_servers import floor, mock_upstream
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
-# --- the load ---
-
-
-@dataclass(frozen=True)
-class Case:
-    """One kind of request: its name, a body for each index, and what one of it is called."""
-
-    name: str
-    body: Callable[[int], bytes]
-    requests: int
-    per: int
-    unit: str
+_FEWER = 20  # LiteLLM gets one request of so many
+_WARM = 2_000
+_IMPORT = "import time, promptcache_gateway.app, promptcache_gateway.server; print(time.process_time())"
+BOUNDS = {"ratio": 1.5, LARGE: 500.0, STREAMED: 20.0, LITELLM: 50.0, "start_s": 1.5, "resident_mb": 90.0}
+"""What each figure is to be: at most; of LiteLLM's CPU beside ours, at least."""
 
 
-def cases(requests: int) -> list[Case]:
-    """The kinds of request that are measured."""
-    small, large = "Rules of the desk. " * 90, "Rules of the desk. " * 2_600
-
-    def chat(system: str, index: int, **more: object) -> bytes:
-        messages = [
-            {"role": "system", "content": system},
-            {"role": "user", "content": f"Question {index}: where is my parcel?"},
-        ]
-        return json.dumps({"model": "m", "messages": messages, **more}, separators=(",", ":")).encode()
-
-    return [
-        Case("2 KB, whole", lambda index: chat(small, index), requests, 1, "request"),
-        Case("50 KB, whole", lambda index: chat(large, index), requests, 1, "request"),
-        Case(
-            "2 KB, streamed", lambda index: chat(small, index, stream=True), requests // 20, EVENTS, "event"
-        ),
-    ]
-
-
-async def load(port: int, case: Case, concurrency: int, first: int) -> float:
-    """Send a case's requests; the seconds it took."""
-    indices = iter(range(first, first + case.requests))
-
-    async def worker() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**22)
-        for index in indices:
-            body = case.body(index)
-            head = (
-                b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-            )
-            writer.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
-            await _read_response(reader)
-        writer.close()
-
-    begun = time.perf_counter()
-    await asyncio.gather(*[worker() for _ in range(concurrency)])
-    return time.perf_counter() - begun
-
-
-async def _read_response(reader: asyncio.StreamReader) -> None:
-    head = await reader.readuntil(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200"), head
-    if b"chunked" not in head.lower():
-        await reader.readexactly(content_length(head))
-        return
-    while size := int(await reader.readuntil(b"\r\n"), 16):
-        await reader.readexactly(size + 2)
-    await reader.readexactly(2)
-
-
-def cpu_seconds(pid: int) -> tuple[float, float]:
-    """CPU time of a process: of its main thread, which serves requests, and of all its threads."""
-    times: dict[str, int] = {}
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            times[task.name] = int((task / "schedstat").read_text().split()[0])
-        except OSError:
-            continue  # the thread has just ended
-    return times[str(pid)] / 1e9, sum(times.values()) / 1e9
-
-
-def resident_mb(pid: int) -> float:
-    """Resident memory of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * 4096 / 1e6
-
-
-def open_files(pid: int) -> int:
-    """Files and connections that a process has open."""
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
-async def wait_for(port: int) -> None:
-    """Wait until something listens."""
-    for _ in range(300):
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            await asyncio.sleep(0.1)
-        else:
-            writer.close()
-            return
-    raise SystemExit(f"nothing listens on {port}")
-
-
-async def measure(arguments: argparse.Namespace, pids: dict[str, int], ports: dict[str, int]) -> list[dict]:
+async def measure(arguments: argparse.Namespace, made: Servers) -> list[dict]:
     """CPU per unit for every case and proxy, the median of the rounds."""
-    rows = []
-    first = 0
+    rows, first = [], 0
     for case in cases(arguments.requests):
-        costs: dict[str, list[float]] = {name: [] for name in pids}
+        costs: dict[str, list[float]] = {}
         on_path: list[float] = []
         for turn in range(arguments.rounds + 1):
-            for name, pid in pids.items():
-                before = cpu_seconds(pid)
-                await load(ports[name], case, arguments.concurrency, first)
-                first += case.requests
+            for name in [name for name in made.ports if name != MOCK]:
+                if name == LITELLM and case.name != WHOLE:
+                    continue
+                asked = replace(case, requests=case.requests // _FEWER) if name == LITELLM else case
+                before = cpu_seconds(made.pids[name])
+                await load(made.ports[name], asked, arguments.concurrency, first)
+                first += asked.requests
+                per = 1e6 / asked.requests / case.per
+                main, whole = (
+                    (now - then) * per for now, then in zip(cpu_seconds(made.pids[name]), before, strict=True)
+                )
                 if turn:  # the first round warms up
-                    per = 1e6 / case.requests / case.per
-                    spent = [(now - then) * per for now, then in zip(cpu_seconds(pid), before, strict=True)]
-                    costs[name].append(spent[1])
-                    if name == "gateway":
-                        on_path.append(spent[0])
-        ratios = [ours / bare for ours, bare in zip(costs["gateway"], costs["floor"], strict=True)]
-        rows.append(
-            {
-                "case": case.name,
-                "unit": case.unit,
-                "floor_us": round(statistics.median(costs["floor"]), 1),
-                "gateway_us": round(statistics.median(costs["gateway"]), 1),
-                "main_thread_us": round(statistics.median(on_path), 1),
-                "ratio": round(statistics.median(ratios), 2),
-            }
-        )
+                    costs.setdefault(name, []).append(whole)
+                    on_path += [main] if name == OURS else []
+        rows.append(_row(case.name, case.unit, costs, on_path))
     return rows
 
 
-# --- whether it grows ---
+def _row(name: str, unit: str, costs: dict[str, list[float]], on_path: list[float]) -> dict:
+    """One case: microseconds by proxy, and what was found in each round beside another one in the same."""
 
-_TEMPLATES = 8
-_STREAMED = 50  # one request of so many
-_WARM = 2_000
+    def beside(one: str, other: str) -> float:
+        pairs = zip(costs[one], costs[other], strict=True)
+        return round(statistics.median(mine / its for mine, its in pairs), 2)
+
+    return {
+        "case": name,
+        "unit": unit,
+        "us": {proxy: round(statistics.median(spent), 1) for proxy, spent in costs.items()},
+        "main_thread_us": round(statistics.median(on_path), 1),
+        "ratio": beside(OURS, FLOOR),
+        "ratio_no_diagnosis": beside(PLAIN, FLOOR),
+        "litellm": beside(LITELLM, OURS) if LITELLM in costs else None,
+        "litellm_no_diagnosis": beside(LITELLM, PLAIN) if LITELLM in costs else None,
+    }
 
 
-def mixed(requests: int) -> Case:
-    """Requests of a few templates, now and then a streamed one."""
-    systems = [f"Desk {number}. " + "Rules of the desk. " * 90 for number in range(_TEMPLATES)]
-
-    def body(index: int) -> bytes:
-        messages = [
-            {"role": "system", "content": systems[index % _TEMPLATES]},
-            {"role": "user", "content": f"Question {index}: where is my parcel?"},
-        ]
-        payload = {"model": "m", "messages": messages, "stream": index % _STREAMED == 0}
-        return json.dumps(payload, separators=(",", ":")).encode()
-
-    return Case("mixed", body, requests, 1, "request")
+def import_seconds(times: int = 5) -> float:
+    """CPU seconds of a fresh Python that imports all that `serve` does, the median."""
+    told = [
+        subprocess.run([sys.executable, "-c", _IMPORT], capture_output=True, check=True) for _ in range(times)
+    ]
+    return round(statistics.median(float(one.stdout) for one in told), 2)
 
 
 async def growth(port: int, pid: int, requests: int, concurrency: int) -> None:
@@ -195,51 +112,46 @@ async def growth(port: int, pid: int, requests: int, concurrency: int) -> None:
         print(f"{sent:>9,} requests   {resident_mb(pid):6.1f} MB   {open_files(pid)} files", flush=True)
 
 
-def run(command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a process whose output nobody needs."""
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
-
-
 async def main(arguments: argparse.Namespace) -> None:
     """Start the processes, measure, print."""
-    base = arguments.port
-    upstream = f"http://127.0.0.1:{base}"
-    ports = {"floor": base + 1, "gateway": base + 2}
-    with tempfile.TemporaryDirectory() as folder:
-        serve = ["-m", "promptcache", "serve", "--upstream", upstream, "--port", str(ports["gateway"])]
-        own = [sys.executable, __file__]
-        processes = {
-            "mock": run([*own, "--run", "mock", "--port", str(base)]),
-            "floor": run([*own, "--run", "floor", "--port", str(ports["floor"]), "--upstream", upstream]),
-            "gateway": run([sys.executable, *serve, "--data-dir", folder]),
-        }
-        try:
-            for port in (base, *ports.values()):
-                await wait_for(port)
-            pids = {name: processes[name].pid for name in ports}
-            if arguments.growth:
-                await growth(ports["gateway"], pids["gateway"], arguments.growth, arguments.concurrency)
-                return
-            rows = await measure(arguments, pids, ports)
-            memory = {name: round(resident_mb(pid)) for name, pid in pids.items()}
-        finally:
-            for process in processes.values():
-                process.terminate()
-            for process in processes.values():
-                process.wait()
-    show(rows, memory, as_json=arguments.json)
+    with servers(arguments.port) as made:
+        await made.start(arguments.litellm_python, alone=bool(arguments.growth))
+        if arguments.growth:
+            await growth(made.ports[OURS], made.pids[OURS], arguments.growth, arguments.concurrency)
+            return
+        start = {"import_s": import_seconds(), "ready_s": cpu_since_start(made.pids[OURS])}
+        rows = await measure(arguments, made)
+        memory = {name: round(resident_mb(pid), 1) for name, pid in made.pids.items() if name != MOCK}
+    if arguments.json:
+        print(json.dumps({"cpu": rows, "start": start, "resident_mb": memory, "bounds": BOUNDS}))
+    else:
+        show(rows, start, memory)
 
 
-def show(rows: list[dict], memory: dict[str, int], *, as_json: bool) -> None:
-    """Print the table."""
-    if as_json:
-        print(json.dumps({"cpu": rows, "resident_mb": memory}))
-        return
-    print(f"{'case':<16}{'floor':>12}{'gateway':>12}{'main thread':>14}{'ratio':>8}   CPU us per")
+def show(rows: list[dict], start: dict[str, float], memory: dict[str, float]) -> None:
+    """Print the figures, each beside what it is to be."""
+    proxies = (MINIMAL, FLOOR, OURS, PLAIN)
+    print(f"{'CPU us':<16}" + "".join(f"{name:>14}" for name in proxies) + f"{'main thread':>14}   per")
     for row in rows:
-        numbers = f"{row['floor_us']:>12}{row['gateway_us']:>12}{row['main_thread_us']:>14}"
-        print(f"{row['case']:<16}{numbers}{row['ratio']:>8}   {row['unit']}")
-    print(f"resident: floor {memory['floor']} MB, gateway {memory['gateway']} MB")
+        numbers = "".join(f"{row['us'][name]:>14}" for name in proxies)
+        print(f"{row['case']:<16}{numbers}{row['main_thread_us']:>14}   {row['unit']}")
+    small, large, event = rows
+    for what, figure, bound in (
+        ("2 KB, gateway beside floor", small["ratio"], f"at most {BOUNDS['ratio']}"),
+        ("2 KB, no diagnosis beside floor", small["ratio_no_diagnosis"], f"at most {BOUNDS['ratio']}"),
+        ("50 KB, gateway, us", large["us"][OURS], f"at most {BOUNDS[LARGE]:g}"),
+        ("an event, gateway, us", event["us"][OURS], f"at most {BOUNDS[STREAMED]:g}"),
+        ("2 KB, LiteLLM beside gateway", small["litellm"], f"at least {BOUNDS[LITELLM]:g}"),
+        ("2 KB, LiteLLM beside no diagnosis", small["litellm_no_diagnosis"], ""),
+        ("2 KB, LiteLLM, us", small["us"].get(LITELLM), ""),
+        ("import, CPU s", start["import_s"], f"under {BOUNDS['start_s']}"),
+        ("until it answers, CPU s", start["ready_s"], ""),
+        ("resident, gateway, MB", memory[OURS], f"under {BOUNDS['resident_mb']:g}"),
+    ):
+        if figure is not None:
+            print(f"{what:<34}{figure:>10}   {bound}".rstrip())
+    others = ", ".join(f"{name} {memory[name]}" for name in memory if name != OURS)
+    print(f"resident, others, MB: {others}")
 
 
 def parse() -> argparse.Namespace:
@@ -250,10 +162,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=2_000)
     parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--port", type=int, default=18_400, help="the first of three ports")
+    parser.add_argument("--port", type=int, default=18_400, help="the first of six ports")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--growth", type=int, default=0, help="requests; measures memory instead of CPU")
-    parser.add_argument("--run", choices=["mock", "floor"], help=argparse.SUPPRESS)
+    parser.add_argument("--litellm-python", metavar="INTERPRETER", help="one that has litellm[proxy]")
+    parser.add_argument("--run", choices=["mock", "floor", "minimal"], help=argparse.SUPPRESS)
     parser.add_argument("--upstream", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -271,5 +184,7 @@ if __name__ == "__main__":
         start(mock_upstream(given.port))
     elif given.run == "floor":
         floor(given.port, given.upstream)
+    elif given.run == "minimal":
+        start(minimal(given.port, given.upstream))
     else:
         start(main(given))
