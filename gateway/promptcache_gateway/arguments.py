@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
-_READ_APART = frozenset({"diagnosis", "lint_report"})
-
-
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse ``serve``'s arguments; says what is wrong in one line and exits with 2."""
     return _parser().parse_args(argv)
@@ -118,7 +115,7 @@ def _given(arguments: argparse.Namespace) -> list[tuple[str, str, Any]]:
 
 
 def _serve(table: Mapping[str, Any]) -> dict[str, Any]:
-    given = {key: value for key, value in table.items() if key not in _READ_APART}
+    given = {key: value for key, value in table.items() if key not in {"diagnosis", "lint_report"}}
     lists = {key: tuple(table.get(key, ())) for key in ("allowed_hosts", "cors_origins")}
     return {**given, **lists}
 
@@ -195,12 +192,8 @@ def _add_gateway(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="a line for every request, without any of its text",
     )
-    option(
-        "--no-diagnosis",
-        to="serve.diagnosis",
-        action="store_false",
-        help="forward, count and record requests, and look at none",
-    )
+    looked = "count and record requests, and look at none"
+    option("--no-diagnosis", to="serve.diagnosis", action="store_false", help=looked)
     option(
         "--max-body-bytes",
         to="serve.max_body_bytes",
