@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Boolean, Integer
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -94,7 +94,11 @@ def _spell_whole(element: whole, compiler: SQLCompiler, **more: Any) -> str:
 
 def insert_into(table: Table, dialect: str) -> Any:
     """An ``INSERT`` that can be told what to do about a row that is there already."""
-    return postgresql.insert(table) if dialect == POSTGRESQL else sqlite.insert(table)
+    if dialect != POSTGRESQL:
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - 2 MB that a gateway with a file never needs
+
+    return postgresql.insert(table)
 
 
 def without_nul(value: Any) -> Any:

@@ -124,7 +124,8 @@ class Recorder:
 
     def _take(self) -> list[RequestRecord | LearnedRow | _Barrier | None]:
         batch = [self._queue.get()]
-        if batch[-1] is not None and not isinstance(batch[-1], _Barrier):
+        waits = batch[-1] is not None and not isinstance(batch[-1], _Barrier)
+        if waits and self._queue.qsize() < _BATCH:  # else there is a batch already
             self._urgent.wait(_GATHER_S)
         self._urgent.clear()
         while len(batch) < _BATCH and batch[-1] is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (*OWN_COLUMNS, *DIAGNOSIS_COLUMNS, "causes", "losses", "changes", "places")
 _FLAGS = frozenset(name for name in _COLUMNS if isinstance(requests.c[name].type, Boolean))
+_TOGETHER = 20  # rows of one statement: within the 999 values that an old SQLite takes
 _own_fields, _diagnosis_fields = attrgetter(*OWN_COLUMNS), attrgetter(*DIAGNOSIS_COLUMNS)
 
 
@@ -40,7 +42,14 @@ def insert_requests(connection: Connection, records: Sequence[RequestRecord]) ->
         told = {name: tuple(map(without_nul, column)) for name, column in told.items()}
     else:
         told |= {name: _as_numbers(told[name]) for name in _FLAGS & told.keys()}
-    connection.exec_driver_sql(_insert(dialect, tuple(told)), list(zip(*told.values(), strict=True)))
+    columns, rows = tuple(told), list(zip(*told.values(), strict=True))
+    together = 0 if dialect == POSTGRESQL else len(rows) - len(rows) % _TOGETHER
+    if together:
+        # After each statement the thread has to wait until a busy event loop lets it go on.
+        groups = [tuple(chain(*rows[at : at + _TOGETHER])) for at in range(0, together, _TOGETHER)]
+        connection.exec_driver_sql(_insert(dialect, columns, _TOGETHER), groups)
+    if rows[together:]:
+        connection.exec_driver_sql(_insert(dialect, columns), rows[together:])
 
 
 def insert_learned(connection: Connection, templates: Sequence[LearnedRow]) -> None:
@@ -61,11 +70,11 @@ def _as_numbers(flags: tuple[bool | None, ...]) -> tuple[int | None, ...]:
 
 
 @lru_cache(maxsize=64)
-def _insert(dialect: str, columns: tuple[str, ...]) -> str:
-    """Written out, because a row of values costs half as much as a mapping that is put in order first."""
+def _insert(dialect: str, columns: tuple[str, ...], rows: int = 1) -> str:
+    """For so many rows. Written out: a row of values costs half as much as a mapping that is put in order."""
     table, mark = (f"{SCHEMA}.requests", "%s") if dialect == POSTGRESQL else ("requests", "?")
-    values = ", ".join([mark] * len(columns))
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values}) ON CONFLICT (id) DO NOTHING"  # noqa: S608 - our own names
+    values = ", ".join([f"({', '.join([mark] * len(columns))})"] * rows)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {values} ON CONFLICT (id) DO NOTHING"  # noqa: S608 - our own names
 
 
 def _row(record: RequestRecord) -> tuple[Any, ...]:
