@@ -78,8 +78,13 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
 
 def _say_they_are_fine(settings: Settings) -> None:
     print(f"The settings are fine: {_subject(settings)} on {_address(settings.host, settings.port)}.")
-    for note in filter(None, (_old_prices(settings), _own_limits(settings))):
+    for note in filter(None, (_undiagnosed(settings), _old_prices(settings), _own_limits(settings))):
         print(f"Note: {note}")
+
+
+def _undiagnosed(settings: Settings) -> str | None:
+    """What is to be said where nobody looks at requests."""
+    return None if settings.diagnosis else "diagnosis is off: no cause, loss or ceiling will be known."
 
 
 def _old_prices(settings: Settings) -> str | None:

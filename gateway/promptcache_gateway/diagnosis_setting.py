@@ -14,6 +14,7 @@ from promptcache_gateway.setting_places import VARIABLES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from promptcache_gateway.alert_settings import AlertSettings
     from promptcache_gateway.mutations.rules import MutationSettings
     from promptcache_gateway.upstream_settings import UpstreamSettings
 
@@ -35,19 +36,24 @@ def read_diagnosis(table: Mapping[str, Any], environ: Mapping[str, str]) -> bool
     return _WORDS.get(word, True)
 
 
-def check_undiagnosed(mutations: MutationSettings, upstreams: Iterable[UpstreamSettings]) -> None:
+def check_undiagnosed(
+    mutations: MutationSettings, alerts: AlertSettings, upstreams: Iterable[UpstreamSettings]
+) -> None:
     """Judge the settings of a gateway that looks at no request.
 
     Raises:
         SettingsError: one asks for what only a look at the prompt tells.
     """
-    asking = mutations.needs_look()
-    for upstream in upstreams:
-        if upstream.diagnostics == "ask":
-            asking = asking or f"{upstream.where}.diagnostics"
-    if asking is not None:
+    asking = [f"{upstream.where}.diagnostics" for upstream in upstreams if upstream.diagnostics == "ask"]
+    if alerts.lost_usd_per_hour is not None:
+        asking.append("alerts.lost_usd_per_hour")
+    if "budget" not in alerts.kinds:
+        asking.append("alerts.kinds")
+    if (changed := mutations.needs_look()) is not None:
+        asking.append(changed)
+    if asking:
         raise SettingsError(
-            asking,
+            asking[0],
             f"needs a look at each request, and {SETTING} is false (--no-diagnosis, {VARIABLES[SETTING]}).",
             remedy="Turn diagnosis on, or leave this setting out.",
         )

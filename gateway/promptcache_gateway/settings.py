@@ -154,7 +154,7 @@ class Settings:
             )
         self._check_models()
         if not self.diagnosis:
-            check_undiagnosed(self.mutations, self.lines)
+            check_undiagnosed(self.mutations, self.alerts, self.lines)
         for upstream in self.lines:
             for url in filter(self._leads_back, upstream.urls):
                 raise SettingsError(

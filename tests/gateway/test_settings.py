@@ -7,6 +7,7 @@ import pytest
 
 from promptcache_gateway.arguments import make_settings, parse_arguments
 from promptcache_gateway.bounds import Bounds
+from promptcache_gateway.cli import main
 from promptcache_gateway.errors import SettingsError, StartupError
 from promptcache_gateway.settings import Settings, UpstreamSettings, is_loopback
 
@@ -374,6 +375,8 @@ def test_a_variable_that_says_neither_is_named() -> None:
             "mutations.upstreams.u.prompt_cache_key",
         ),
         ('[upstreams.u]\nurl = "http://h"\ndiagnostics = "ask"', "upstreams.u.diagnostics"),
+        ("[alerts]\nlost_usd_per_hour = 2.0", "alerts.lost_usd_per_hour"),
+        ('[alerts]\nkinds = ["regression"]', "alerts.kinds"),
     ],
 )
 def test_what_needs_a_look_is_refused_where_nobody_looks(tmp_path: Path, tables: str, named: str) -> None:
@@ -393,9 +396,17 @@ def test_what_needs_a_look_is_refused_where_nobody_looks(tmp_path: Path, tables:
         '[mutations]\nprompt_cache_key = "tenant"\nsession_header = "x-session"\nsession = "tenant"',
         '[mutations.templates.t]\nprompt_cache_key = "template"',
         "[mutations]\ndrop_billing_header = true",
+        '[alerts]\nkinds = ["budget", "regression"]',
     ],
 )
 def test_what_needs_no_look_is_taken(tmp_path: Path, tables: str) -> None:
     file = tmp_path / "promptcache.toml"
     file.write_text(f"{tables}\n")
-    assert settings("--config", str(file), "--no-diagnosis").mutations.anything or "billing" in tables
+    assert not settings("--config", str(file), "--no-diagnosis").diagnosis
+
+
+def test_a_check_says_that_diagnosis_is_off(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--upstream", "http://127.0.0.1:9", "--check", "--no-diagnosis"]) == 0
+    assert "Note: diagnosis is off" in capsys.readouterr().out
+    assert main(["--upstream", "http://127.0.0.1:9", "--check"]) == 0
+    assert "diagnosis" not in capsys.readouterr().out
