@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from promptcache_gateway.errors import SettingsError
+from promptcache_gateway.mutations import read_mutations
 from promptcache_gateway.reload import NEEDS_RESTART, merge
 from promptcache_gateway.settings import ModelSettings, Settings, UpstreamSettings
 from promptcache_gateway.tenancy import TenantLimits
@@ -112,6 +114,15 @@ def test_merging() -> None:
     running, wanted = Settings(port=1, max_requests=5), Settings(port=2, max_requests=6)
     merged, waiting = merge(running, wanted)
     assert (merged.port, merged.max_requests, waiting) == (1, 6, ("port",))
+
+
+def test_what_needs_a_look_is_not_taken_by_a_gateway_that_looks_at_nothing() -> None:
+    upstream = UpstreamSettings(url="http://h")
+    running = Settings(upstream=upstream, diagnosis=False)
+    wanted = Settings(upstream=upstream, mutations=read_mutations({"breakpoints": True}))
+    with pytest.raises(SettingsError, match="needs a look at each request"):
+        merge(running, wanted)
+    assert merge(running, Settings(upstream=upstream)) == (running, ("diagnosis",))
 
 
 def test_a_hangup_before_it_serves_does_not_end_it(mock: MockUpstream, tmp_path: Path) -> None:

@@ -62,6 +62,12 @@ def _undiagnosed(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **dict.fromkeys(("achievable_hit_rate", "write_amplification", "lost_tokens"))}
 
 
+async def list_hours(journal: Journal, name: str, tenant: str | None) -> list[dict[str, Any]]:
+    """The same of one template by the hour, the latest first."""
+    found = await asyncio.to_thread(journal.store.read.hours, name, tenant=tenant)
+    return found if journal.diagnosing else [_undiagnosed(row) for row in found]
+
+
 async def find_template(
     journal: Journal, name: str, tenant: str | None, window: Window | None
 ) -> dict[str, Any]:

@@ -31,11 +31,12 @@ def add_charts(router: APIRouter, prefix: str, journal: Journal) -> None:
     ) -> JSONResponse:
         """Tokens and money step by step: minutes of an hour, hours of a day or week, days of a month."""
         series = journal.store.series
-        return JSONResponse(
-            await _read(
-                journal, lambda: series.timeline(window, time.time(), template=template, tenant=tenant)
-            )
+        found = await _read(
+            journal, lambda: series.timeline(window, time.time(), template=template, tenant=tenant)
         )
+        if not journal.diagnosing:  # that nobody saw a loss does not say that there was none
+            found["lost_tokens"] = [lost or None for lost in found["lost_tokens"]]
+        return JSONResponse(found)
 
     @router.get(f"{prefix}/sparklines")
     async def sparklines(window: Window = "day", tenant: str | None = None) -> JSONResponse:

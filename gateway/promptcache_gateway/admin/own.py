@@ -7,7 +7,6 @@ where PC808 says that a prefix is there for another tenant, what would be said w
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -22,6 +21,7 @@ from promptcache_gateway.admin.asking import (
     cursor_of,
     find_request,
     find_template,
+    list_hours,
     list_templates,
 )
 from promptcache_gateway.admin.routes import AdminRoute
@@ -81,7 +81,7 @@ def _add_templates(router: APIRouter, journal: Journal) -> None:
     async def template(name: str, tenant: _Tenant, window: Window | None = None) -> JSONResponse:
         """One of a tenant's templates, and the same by the hour; ``window`` as for an admin."""
         found = await find_template(journal, name, tenant, window)
-        hours = await asyncio.to_thread(journal.store.read.hours, name, tenant=tenant)
+        hours = await list_hours(journal, name, tenant)
         return JSONResponse({**own_template(found), "hours": [_own_hour(hour) for hour in hours]})
 
 

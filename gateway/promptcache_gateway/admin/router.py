@@ -22,6 +22,7 @@ from promptcache_gateway.admin.asking import (
     cursor_of,
     find_request,
     find_template,
+    list_hours,
     list_templates,
 )
 from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_caches, warm_cache
@@ -92,7 +93,7 @@ def _add_templates(router: APIRouter, journal: Journal, sources: TemplateSources
     async def template(name: str, tenant: str | None = None, window: Window | None = None) -> JSONResponse:
         """One template's totals, and the same by the hour; ``window`` as for all of them."""
         found = await find_template(journal, name, tenant, window)
-        hours = await asyncio.to_thread(journal.store.read.hours, name, tenant=tenant)
+        hours = await list_hours(journal, name, tenant)
         causes = [cause["code"] for cause in found["causes"]]
         source = await asyncio.to_thread(sources.about, name, causes)
         return JSONResponse({**found, "source": source, "hours": hours})

@@ -218,7 +218,7 @@ def test_what_left_the_memory_is_not_made_up(visitor: Visitor, past: Served) -> 
     try:
         broken = next(each for each in reversed(kept._records.values()) if each.diagnosis.before)
         page = visitor.open(past, f"#/requests/{broken.id}")
-        page.get_by_text("Its segments are no longer in memory").wait_for()
+        page.get_by_text("Its segments are not in memory").wait_for()
         assert page.locator("del, ins, .raw").count() == 0
         page = visitor.open(past, f"#/templates/{broken.template.replace('/', '%2F')}")
         page.get_by_text("No sample is in memory any more.").first.wait_for()

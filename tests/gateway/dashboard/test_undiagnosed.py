@@ -38,6 +38,7 @@ def test_every_page_says_that_diagnosis_is_off(themed: Visitor, mock: MockUpstre
         assert "No miss so far." not in text
         assert "is the ceiling these prompts allow" not in text
         assert "\u2013 tokens read anew" in text
+        assert "0 tokens, \u2013" not in text
         template = themed.open(served, "#/templates/support").locator("main").inner_text()
         assert "Nothing is known of misses: diagnosis is off." in template
         assert "\u2013 tokens read anew" in template

@@ -93,6 +93,10 @@ def test_templates_have_rates_and_no_ceiling(served: Served) -> None:
     assert [row[name] for name in ("achievable_hit_rate", "lost_tokens", "write_amplification")] == [None] * 3
     one = served.get("/promptcache/v1/templates/support").json()
     assert one["achievable_hit_rate"] is None
+    assert [(hour["requests"], hour["lost_tokens"]) for hour in one["hours"]] == [(2, None)]
+    told = served.get("/promptcache/v1/timeline?window=hour").json()
+    assert sum(told["requests"]) == 2
+    assert set(told["lost_tokens"]) == {None}
     page = served.get("/metrics").text
     assert 'promptcache_requests_total{status="2xx",template="support",upstream="only"} 2.0' in page
     assert "promptcache_misses_total{" not in page

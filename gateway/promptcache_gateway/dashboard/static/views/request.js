@@ -50,7 +50,7 @@ function Diagnosis({ diagnosis, causes }) {
         <dt>reusable, had nothing differed</dt><dd>${about(count(diagnosis.reusable_tokens), diagnosis.estimated)} tokens</dd>
         <dt>whose doing</dt><dd>${diagnosis.attribution ?? "–"}</dd>
         <dt>compared with</dt><dd>${diagnosis.compared_with
-          ? html`<a href=${toRequest(diagnosis.compared_with)}>${diagnosis.compared_with}</a>` : "no earlier request"}</dd>
+          ? html`<a href=${toRequest(diagnosis.compared_with)}>${diagnosis.compared_with}</a>` : "nothing"}</dd>
       </dl>
       ${others.length ? html`<h3>Also</h3><ul class="places">${others.map((place) => html`<${Further} key=${place.code} place=${place} causes=${causes} />`)}</ul>` : null}
     </section>`;
@@ -91,7 +91,7 @@ function Prompt({ request }) {
   const { outline, usage } = request;
   if (!outline) {
     return html`<${HitBar} cached=${usage.cached_tokens} prompt=${usage.prompt_tokens} />
-      <${Empty}>Its segments are no longer in memory; only counts are kept on disk.<//>`;
+      <${Empty}>Its segments are not in memory; only counts are kept on disk.<//>`;
   }
   const cached = usage.cached_tokens;
   const reusable = Math.max(cached ?? 0, request.diagnosis.reusable_tokens ?? 0);
