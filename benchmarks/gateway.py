@@ -104,12 +104,15 @@ def import_seconds(times: int = 5) -> float:
 
 async def growth(port: int, pid: int, requests: int, concurrency: int) -> None:
     """Print the gateway's resident memory and open files after each quarter of so many requests."""
-    sent = 0
+    sent, resident = 0, list[float]()
     for part in (_WARM, *[requests // 4] * 4):
         await load(port, mixed(part), concurrency, sent)
         sent += part
         await asyncio.sleep(2)  # what is recorded is written
-        print(f"{sent:>9,} requests   {resident_mb(pid):6.1f} MB   {open_files(pid)} files", flush=True)
+        resident.append(resident_mb(pid))
+        print(f"{sent:>9,} requests   {resident[-1]:6.1f} MB   {open_files(pid)} files", flush=True)
+    grown, bound = resident[-1] - resident[1], BOUNDS["resident_mb"]
+    print(f"since the first quarter {grown:+.1f} MB (none to be seen); resident under {bound:g} MB")
 
 
 async def main(arguments: argparse.Namespace) -> None:
