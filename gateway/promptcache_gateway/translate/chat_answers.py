@@ -41,6 +41,11 @@ def explanation_of(ended: Mapping[str, Any]) -> str | None:
     return explanation if isinstance(explanation, str) and explanation else None
 
 
+def written(arguments: object) -> str:
+    """The input of a call as the text that a chat has of it."""
+    return orjson.dumps(arguments).decode()
+
+
 def to_completion(message: Mapping[str, Any], model: str, name: str, created: int) -> dict[str, Any]:
     """A whole answer.
 
@@ -75,8 +80,7 @@ def _said(blocks: Any, refusal: str | None) -> dict[str, Any]:
         if kind == "text":
             texts.append(block.get("text") or "")
         elif kind == "tool_use":
-            arguments = orjson.dumps(block.get("input") or {}).decode()
-            function = {"name": block.get("name") or "", "arguments": arguments}
+            function = {"name": block.get("name") or "", "arguments": written(block.get("input") or {})}
             calls.append({"id": block.get("id") or "", "type": "function", "function": function})
         elif kind in {"thinking", "redacted_thinking"}:
             thoughts.append(block)
@@ -105,9 +109,10 @@ class CompletionChunks:
         self._head = {"id": name, "object": "chat.completion.chunk", "created": created, "model": model}
         self._include_usage = include_usage
         self._calls: dict[int, int] = {}
-        self._silent: set[int] = set()
+        self._unsaid: dict[int, Any] = {}  # the input of calls whose arguments have not begun, by block
         self._thoughts: dict[int, dict[str, Any]] = {}
         self._thought_texts: defaultdict[int, Joined] = defaultdict(Joined)
+        self._told = 0  # thoughts that went to the caller
         self._finish = "stop"
         self.held = 0
 
@@ -149,7 +154,7 @@ class CompletionChunks:
     def _open(self, index: int, block: Mapping[str, Any]) -> bytes:
         if block.get("type") == "tool_use":
             number = self._calls[index] = len(self._calls)
-            self._silent.add(index)
+            self._unsaid[index] = block.get("input") or {}
             function = {"name": block.get("name") or "", "arguments": ""}
             call = {"index": number, "id": block.get("id") or "", "type": "function", "function": function}
             return self._chunk({"tool_calls": [call]})
@@ -182,13 +187,15 @@ class CompletionChunks:
             block = self._thoughts.pop(index)
             if index in self._thought_texts:
                 block["thinking"] += self._thought_texts.pop(index).text()
-            return self._chunk({"thinking_blocks": [block]})
-        # A call without arguments has none in the stream; a chat's are always JSON.
-        return self._arguments(index, "{}") if index in self._silent else b""
+            numbered = {"index": self._told, **block}  # OpenAI's client puts no list together without
+            self._told += 1
+            return self._chunk({"thinking_blocks": [numbered]})
+        # A call without deltas has its input, mostly none, where it started; a chat's arguments are JSON.
+        return self._arguments(index, written(self._unsaid[index])) if index in self._unsaid else b""
 
     def _arguments(self, index: int, text: str) -> bytes:
         if text:
-            self._silent.discard(index)
+            self._unsaid.pop(index, None)
         return self._chunk({"tool_calls": [{"index": self._calls[index], "function": {"arguments": text}}]})
 
     def _ended(self, delta: Mapping[str, Any]) -> bytes:

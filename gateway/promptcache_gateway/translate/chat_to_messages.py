@@ -214,9 +214,7 @@ def _result(message: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def _assistant(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
-    kept = message.get("thinking_blocks")
-    blocks = [*kept] if isinstance(kept, list) else []
-    blocks += _blocks(message, path)
+    blocks = [*_thoughts(message, f"{path}.thinking_blocks"), *_blocks(message, path)]
     if message.get("content") is None and message.get("refusal"):
         blocks.append({"type": "text", "text": a_text(message["refusal"], f"{path}.refusal")})
     for index, item in enumerate(a_list(message.get("tool_calls") or [], f"{path}.tool_calls")):
@@ -231,6 +229,13 @@ def _assistant(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
         }
         blocks.append(_marked(block, call))
     return blocks
+
+
+def _thoughts(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+    """What was thought, with its signatures, as an answer told it: in a stream each has its number."""
+    kept = message.get("thinking_blocks")
+    blocks = [an_object(block, f"{path}[{at}]") for at, block in enumerate(a_list(kept or [], path))]
+    return [{name: value for name, value in block.items() if name != "index"} for block in blocks]
 
 
 def _arguments(text: str, path: str) -> dict[str, Any]:

@@ -28,16 +28,19 @@ _STOP_REASONS = {
 _ENDED = frozenset({"stop", None})
 
 
-def stop_of(choice: Mapping[str, Any], refused: str = "") -> dict[str, Any]:
+def stop_of(choice: Mapping[str, Any], refused: str = "", *, called: bool = False) -> dict[str, Any]:
     """Why an answer ended, in Anthropic's fields.
 
     The stop sequence is there where the server named it (vLLM does). ``refused`` is what the model said
-    instead of an answer: a chat that ends with it says no more than ``stop``.
+    instead of an answer, ``called`` whether it calls tools: a chat may end with either and say no more
+    than ``stop``, as OpenAI's do with a call of the tool that ``tool_choice`` names.
     """
     finish, matched = choice.get("finish_reason"), choice.get("stop_reason")
     if finish == "content_filter" or (refused and finish in _ENDED):
         details = {"type": "refusal", "category": None, "explanation": refused or None}
         return {"stop_reason": "refusal", "stop_sequence": None, "stop_details": details}
+    if called and finish in _ENDED:
+        return {"stop_reason": "tool_use", "stop_sequence": None}
     if finish == "stop" and isinstance(matched, str):
         return {"stop_reason": "stop_sequence", "stop_sequence": matched}
     return {"stop_reason": _STOP_REASONS.get(str(finish), "end_turn"), "stop_sequence": None}
@@ -61,7 +64,7 @@ def to_message(answer: Mapping[str, Any], model: str, name: str) -> dict[str, An
         "role": "assistant",
         "model": answer.get("model") or model,
         "content": _content(message, name),
-        **stop_of(choice, refusal_of(message)),
+        **stop_of(choice, refusal_of(message), called=bool(message.get("tool_calls"))),
         "usage": anthropic_usage(Usage.from_response(answer)),
     }
 
@@ -115,6 +118,7 @@ class MessageEvents:
         self._last: Mapping[str, Any] = {}
         self._refusal = Joined()
         self._refused = 0
+        self._called = False
 
     @property
     def held(self) -> int:
@@ -134,7 +138,9 @@ class MessageEvents:
             if refusal := refusal_of(delta):
                 self._refusal.add(refusal)
                 self._refused += len(refusal)
-            out.extend(self._call(call) for call in delta.get("tool_calls") or ())
+            for call in delta.get("tool_calls") or ():
+                self._called = True
+                out.append(self._call(call))
             if choice.get("finish_reason") is not None:
                 self._last = choice
         return b"".join(out)
@@ -143,7 +149,7 @@ class MessageEvents:
         """Blocks closed, stop reason, usage, and the last event."""
         out = [] if self._started else [self._start({})]
         out.append(self._blocks.end())
-        delta = stop_of(self._last, self._refusal.text())
+        delta = stop_of(self._last, self._refusal.text(), called=self._called)
         out.append(named_event({"type": "message_delta", "delta": delta, "usage": anthropic_usage(usage)}))
         out.append(named_event({"type": "message_stop"}))
         return b"".join(out)

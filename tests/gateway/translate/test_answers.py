@@ -82,6 +82,10 @@ def test_a_completion_becomes_a_message() -> None:
         ({"finish_reason": "stop", "message": {"content": None, "refusal": "No."}}, ("refusal", None)),
         ({"finish_reason": "length", "message": {"content": None, "refusal": "N"}}, ("max_tokens", None)),
         ({"finish_reason": "stop", "message": {"content": "x", "refusal": ""}}, ("end_turn", None)),
+        ({"finish_reason": "stop", "message": {"tool_calls": CALLS[:1]}}, ("tool_use", None)),
+        ({"finish_reason": None, "message": {"tool_calls": CALLS[:1]}}, ("tool_use", None)),
+        ({"finish_reason": "length", "message": {"tool_calls": CALLS[:1]}}, ("max_tokens", None)),
+        ({"finish_reason": "content_filter", "message": {"tool_calls": CALLS[:1]}}, ("refusal", None)),
     ],
 )
 def test_why_it_stopped(choice: dict[str, Any], expected: tuple[str, str | None]) -> None:
@@ -282,7 +286,9 @@ def test_events_become_chunks(include_usage: bool) -> None:
             arguments[piece["index"]] = arguments.get(piece["index"], "") + piece["function"]["arguments"]
     assert arguments == {0: '{"a": 1}', 1: "{}"}
     thoughts = [block for delta in deltas for block in delta.get("thinking_blocks", ())]
-    assert thoughts == [MESSAGE["content"][0]], "whole, with its signature, as the next turn must have it"
+    assert thoughts == [{"index": 0, **MESSAGE["content"][0]}], (
+        "whole, with its signature, as the next turn must have it"
+    )
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks][-2:] == [None, "tool_calls"]
 
 
@@ -299,4 +305,4 @@ def test_a_sealed_thought_is_passed_on_too() -> None:
         {"type": "content_block_stop", "index": 0},
     ]
     chunks = translated(CompletionChunks("m", "i", 1, include_usage=False), events)
-    assert chunks[0]["choices"][0]["delta"] == {"thinking_blocks": [sealed]}
+    assert chunks[0]["choices"][0]["delta"] == {"thinking_blocks": [{"index": 0, **sealed}]}

@@ -59,9 +59,8 @@ def test_a_message_is_told_as_a_stream_and_gathered_from_one(message: dict[str, 
     told = choice["message"]
     for field in ("content", "reasoning_content", "refusal"):
         assert "".join(delta.get(field) or "" for delta in deltas) == (told[field] or "")
-    assert [block for delta in deltas for block in delta.get("thinking_blocks", ())] == told[
-        "thinking_blocks"
-    ]
+    thoughts = [block for delta in deltas for block in delta.get("thinking_blocks", ())]
+    assert thoughts == [{"index": number, **block} for number, block in enumerate(told["thinking_blocks"])]
     assert chunks[-1]["choices"][0]["finish_reason"] == choice["finish_reason"]
 
 

@@ -286,6 +286,14 @@ def test_what_was_said_instead_of_an_answer_stays_in_the_conversation() -> None:
     assert roles == [("user", "Hi"), ("assistant", "I will not."), ("user", "And?")]
 
 
+def test_what_was_thought_goes_back_as_it_came_whole_or_streamed() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    for told in (thought, {"index": 0, **thought}):
+        said = {"role": "assistant", "content": "a", "thinking_blocks": [told]}
+        turns = chat_to_messages({"messages": [said]}, "c")["messages"]
+        assert turns[0]["content"] == [thought, {"type": "text", "text": "a"}]
+
+
 @pytest.mark.parametrize(
     ("said", "becomes"),
     [
