@@ -23,7 +23,7 @@ from promptcache_gateway.translate.fields import refuse_too_deep
 from promptcache_gateway.translate.flavor import Flavor, flavor_of
 from promptcache_gateway.translate.gathered import CompletionParts, MessageParts, gathered
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
-from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
+from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat, refuse_begun
 from promptcache_gateway.translate.places import own_place
 from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
@@ -52,12 +52,14 @@ _NAMES = {
 async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
     """Complete a call at an upstream of another dialect; raises `ApiError` where that cannot be done."""
     sent = across(upstream, call)
+    if call.dialect == "anthropic.messages":  # to count one that an answer begins is another matter
+        refuse_begun(call.payload, _flavor(upstream, call))
     try:
         reply = await upstream.send(sent, inbound)
     except ApiError as error:
         if call.dialect not in _NAMED_ELSEWHERE or error.param is None:
             raise
-        path = _NAMED_ELSEWHERE[call.dialect](error.param, call.payload, _flavor(upstream))
+        path = _NAMED_ELSEWHERE[call.dialect](error.param, call.payload, _flavor(upstream, call))
         raise _renamed(error, error.param, own_place(path, _kept(call))) from error
     if not isinstance(reply, WholeReply):
         return await _of_stream(upstream, call, inbound, reply)
@@ -97,12 +99,12 @@ def across(upstream: Upstream, call: Call) -> Call:
     """The call in a dialect the upstream speaks; raises `ApiError` 400 where there is no way there."""
     refuse_too_deep(call)
     if call.dialect == "anthropic.messages" and "openai.chat" in upstream.dialects:
-        payload = messages_to_chat(call.payload, call.model, _flavor(upstream))
+        payload = messages_to_chat(call.payload, call.model, _flavor(upstream, call))
         return _as(call, "/v1/chat/completions", payload)
     if call.dialect == "openai.chat" and "anthropic.messages" in upstream.dialects:
         return _as(call, "/v1/messages", chat_to_messages(call.payload, call.model))
     if call.dialect == "openai.responses" and not upstream.dialects.isdisjoint(_BY_CHAT):
-        payload = responses_to_chat(call.payload, call.model, _flavor(upstream))
+        payload = responses_to_chat(call.payload, call.model, _flavor(upstream, call))
         chat = _as(call, "/v1/chat/completions", payload)
         return chat if "openai.chat" in upstream.dialects else across(upstream, chat)
     raise ApiError(
@@ -121,13 +123,13 @@ def left_out(upstream: Upstream, call: Call) -> tuple[Dropped, ...]:
         call.payload,
         call.dialect,
         "anthropic.messages" if to_messages else "openai.chat",
-        _flavor(upstream),
+        _flavor(upstream, call),
     )
 
 
-def _flavor(upstream: Upstream) -> Flavor:
+def _flavor(upstream: Upstream, call: Call) -> Flavor:
     url = "" if upstream.kind == "engine" else upstream.health().get("url", "")
-    return flavor_of(upstream.kind, str(url))
+    return flavor_of(upstream.kind, str(url), call.model)
 
 
 def _as(call: Call, path: str, payload: dict[str, Any]) -> Call:

@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, refuse, untranslatable, wrong
+from promptcache_gateway.translate.marks import MARK, mark_of, marked, placed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DEFAULT_MAX_TOKENS = 4096
-_MARK = "cache_control"
-_OPENAI_MARK = "prompt_cache_breakpoint"
 _INSTRUCTING = ("system", "developer")
-_REFUSED = frozenset(
-    {"logprobs", "top_logprobs", "frequency_penalty", "presence_penalty", "logit_bias", "functions", "audio",
-     "function_call", "web_search_options"}
+_REFUSED = (
+    "logprobs", "top_logprobs", "frequency_penalty", "presence_penalty", "logit_bias", "functions", "audio",
+    "function_call", "web_search_options",
 )  # fmt: skip
+_SAID_ONLY = ("function_call", "audio")  # of an assistant's message
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 # Read here, or of no meaning to another provider.
-_KNOWN = _REFUSED | {
+_KNOWN = {
+    *_REFUSED,
     "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
     "stop", "stream", "stream_options", "n", "response_format", "reasoning_effort", "user", "seed", "store",
     "metadata", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "service_tier",
@@ -41,10 +43,11 @@ def chat_to_messages(payload: Mapping[str, Any], model: str) -> dict[str, Any]:
     refuse(payload, _REFUSED)
     if payload.get("n") not in (None, 1):
         raise untranslatable("n", "More than one answer")
+    if payload.get("modalities") not in (None, [], ["text"]):
+        raise untranslatable("modalities", "An answer that is not text")
     translated: dict[str, Any] = {"model": model}
     if payload.get("tools"):
-        tools = a_list(payload["tools"], "tools")
-        translated["tools"] = [_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
+        translated["tools"] = [_tool(tool, at) for tool, at in placed(payload["tools"], "tools")]
     choice = _tool_choice(payload)
     if choice is not None:
         translated["tool_choice"] = choice
@@ -63,9 +66,10 @@ def _parameters(payload: Mapping[str, Any]) -> dict[str, Any]:
     stop = payload.get("stop")
     if stop:
         fields["stop_sequences"] = [stop] if isinstance(stop, str) else stop
-    config = _output_config(payload)
-    if config:
+    if config := _output_config(payload):
         fields["output_config"] = config
+    if payload.get("reasoning_effort") == "none":
+        fields["thinking"] = {"type": "disabled"}
     if payload.get("user"):
         fields["metadata"] = {"user_id": payload["user"]}
     if payload.get("stream"):
@@ -78,8 +82,8 @@ def _parameters(payload: Mapping[str, Any]) -> dict[str, Any]:
 def _output_config(payload: Mapping[str, Any]) -> dict[str, Any]:
     config: dict[str, Any] = {}
     effort = payload.get("reasoning_effort")
-    if effort is not None:
-        if effort not in ("low", "medium", "high"):
+    if effort not in (None, "none"):
+        if effort not in _EFFORTS:
             raise untranslatable("reasoning_effort", f"The effort {str(effort)[:40]!r}")
         config["effort"] = effort
     form = payload.get("response_format")
@@ -92,8 +96,7 @@ def _output_config(payload: Mapping[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _tool(tool: object, path: str) -> dict[str, Any]:
-    tool = an_object(tool, path)
+def _tool(tool: Mapping[str, Any], path: str) -> dict[str, Any]:
     if tool.get("type") != "function":
         raise untranslatable(path, f"The tool {str(tool.get('type'))[:40]!r}")
     function = an_object(tool.get("function"), f"{path}.function")
@@ -101,7 +104,9 @@ def _tool(tool: object, path: str) -> dict[str, Any]:
     if function.get("description") is not None:
         said["description"] = function["description"]
     said["input_schema"] = function.get("parameters") or {"type": "object", "properties": {}}
-    return _marked(said, tool if _MARK in tool else function)
+    if function.get("strict"):
+        said["strict"] = function["strict"]
+    return marked(said, mark_of(tool if MARK in tool else function))
 
 
 def _tool_choice(payload: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -132,15 +137,15 @@ def _split(messages: list[Any]) -> tuple[list[dict[str, Any]], list[dict[str, An
         message = an_object(item, path)
         role = message.get("role")
         if role in _INSTRUCTING:
-            blocks = _blocks(message, path)
+            blocks = _said(message, path)
             if turns:
                 _add(turns, "user", blocks)
             else:
                 system.extend(blocks)
         elif role == "user":
-            _add(turns, "user", _blocks(message, path))
+            _add(turns, "user", _said(message, path))
         elif role == "tool":
-            _add(turns, "user", [_result(message, path)])
+            _add_result(turns, _result(message, path))
         elif role == "assistant":
             _add(turns, "assistant", _assistant(message, path))
         else:
@@ -155,19 +160,37 @@ def _add(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -
         turns.append({"role": role, "content": blocks})
 
 
+def _add_result(turns: list[dict[str, Any]], result: dict[str, Any]) -> None:
+    """Results come first in the turn behind their calls, whatever a chat has between."""
+    if not turns or turns[-1]["role"] != "user":
+        turns.append({"role": "user", "content": []})
+    content = turns[-1]["content"]
+    before = next((at for at, block in enumerate(content) if block["type"] != "tool_result"), len(content))
+    content.insert(before, result)
+
+
+def _said(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+    """What a message says, with the mark on the message itself on the last of it."""
+    blocks = _blocks(message, path)
+    if blocks and mark_of(message) is not None:
+        blocks[-1] = marked(blocks[-1], mark_of(message))
+    return blocks
+
+
 def _blocks(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+    """The content of a message; a text without a character is none, and its mark that of what is before."""
     content = message.get("content")
     if content is None:
         return []
     if isinstance(content, str):
-        blocks = [{"type": "text", "text": content}] if content else []
-    else:
-        blocks = [
-            _block(an_object(part, f"{path}.content[{index}]"), f"{path}.content[{index}]")
-            for index, part in enumerate(a_list(content, f"{path}.content"))
-        ]
-    if blocks and _MARK in message:
-        blocks[-1] = _marked(blocks[-1], message)
+        return [{"type": "text", "text": content}] if content else []
+    blocks: list[dict[str, Any]] = []
+    for part, at in placed(content, f"{path}.content"):
+        block = _block(part, at)
+        if block.get("text") != "":
+            blocks.append(block)
+        elif blocks and MARK in block:
+            blocks[-1] = marked(blocks[-1], block[MARK])
     return blocks
 
 
@@ -189,7 +212,7 @@ def _block(part: Mapping[str, Any], path: str) -> dict[str, Any]:
             block["title"] = file["filename"]
     else:
         raise untranslatable(path, f"The part {str(kind)[:40]!r}")
-    return _marked(block, part)
+    return marked(block, mark_of(part))
 
 
 def _source(url: str) -> dict[str, Any]:
@@ -201,20 +224,20 @@ def _source(url: str) -> dict[str, Any]:
 
 
 def _result(message: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """A tool's result, with the last of its marks on the whole of it."""
     name = a_text(message.get("tool_call_id"), f"{path}.tool_call_id")
-    content = message.get("content")
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": name}
-    if isinstance(content, str):
-        block["content"] = content
-        return _marked(block, message)
-    parts = _blocks(message, path)
-    marks = [part.pop(_MARK) for part in parts if _MARK in part]
-    block["content"] = parts
-    return {**block, _MARK: marks[-1]} if marks else block
+    content, mark = message.get("content"), mark_of(message)
+    if not isinstance(content, str):
+        content = _blocks(message, path)
+        marks = [part.pop(MARK) for part in content if MARK in part]
+        mark = marks[-1] if mark is None and marks else mark
+    return marked({"type": "tool_result", "tool_use_id": name, "content": content}, mark)
 
 
 def _assistant(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
-    blocks = [*_thoughts(message, f"{path}.thinking_blocks"), *_blocks(message, path)]
+    refuse(message, _SAID_ONLY, path)
+    said = _said(message, path)
+    blocks = [*_thoughts(message, f"{path}.thinking_blocks"), *said]
     if message.get("content") is None and message.get("refusal"):
         blocks.append({"type": "text", "text": a_text(message["refusal"], f"{path}.refusal")})
     for index, item in enumerate(a_list(message.get("tool_calls") or [], f"{path}.tool_calls")):
@@ -227,7 +250,9 @@ def _assistant(message: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
             "name": a_text(function.get("name"), f"{at}.function.name"),
             "input": _arguments(a_text(function.get("arguments"), f"{at}.function.arguments"), at),
         }
-        blocks.append(_marked(block, call))
+        blocks.append(marked(block, mark_of(call)))
+    if not said and blocks and blocks[-1]["type"] == "tool_use" and MARK not in blocks[-1]:
+        blocks[-1] = marked(blocks[-1], mark_of(message))
     return blocks
 
 
@@ -248,10 +273,3 @@ def _arguments(text: str, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise wrong(f"{path}.function.arguments", "a JSON object as a string")
     return value
-
-
-def _marked(block: dict[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
-    mark = source.get(_MARK)
-    if mark is None and source.get(_OPENAI_MARK) is not None:
-        mark = {"type": "ephemeral"}
-    return block if mark is None else {**block, _MARK: mark}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from promptcache_gateway.translate.marks import MARK, MOST_BREAKPOINTS, mark_of
 from promptcache_gateway.translate.responses_to_chat import thought_in
 
 if TYPE_CHECKING:
@@ -22,17 +23,18 @@ Dropped = tuple[str, str]
 _MOST = 20
 _NO_COUNTERPART = "has no counterpart in the upstream's API and is dropped"
 _SEALED = "can be read by the provider's own models only and is dropped"
-_MARK = "the upstream takes no marks and it is dropped"
+_MARK = "the upstream takes no such mark and it is dropped"
 
 _MESSAGES_FIELDS = (
-    "thinking", "metadata", "service_tier", "inference_geo", "speed", "betas", "cache_control",
+    "thinking", "metadata", "service_tier", "inference_geo", "speed", "betas", "user_profile_id",
+    "workspace_id",
 )  # fmt: skip
 _CHAT_FIELDS = (
     "seed", "store", "metadata", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
-    "service_tier", "safety_identifier", "verbosity", "modalities", "prediction",
+    "service_tier", "safety_identifier", "verbosity", "prediction",
 )  # fmt: skip
 _RESPONSES_FIELDS = ("include", "truncation", "metadata", "max_tool_calls")
-_TOOL_FIELDS = ("strict", "input_examples", "defer_loading", "allowed_callers", "eager_input_streaming")
+_TOOL_FIELDS = ("input_examples", "defer_loading", "allowed_callers", "eager_input_streaming")
 
 
 def dropped(payload: Mapping[str, Any], dialect: Dialect, to: Dialect, flavor: Flavor) -> tuple[Dropped, ...]:
@@ -51,55 +53,64 @@ def dropped(payload: Mapping[str, Any], dialect: Dialect, to: Dialect, flavor: F
     else:
         found = list(_of_chat(payload))
     if dialect == "openai.responses" and to == "anthropic.messages":
-        found += [*_strict(payload, "tools[{}].strict", ()), *_details(payload)]
+        found += _details(payload)
     return tuple(found[:_MOST])
 
 
 def _of_messages(payload: Mapping[str, Any], flavor: Flavor) -> Iterator[Dropped]:
     yield from _fields(payload, _MESSAGES_FIELDS)
     config = payload.get("output_config")
-    if isinstance(config, dict) and config.get("effort") is not None:
+    if isinstance(config, dict) and config.get("effort") is not None and not flavor.takes_effort:
         yield "output_config.effort", _NO_COUNTERPART
     if payload.get("top_k") is not None and not flavor.takes_top_k:
         yield "top_k", _NO_COUNTERPART
+    if payload.get(MARK) is not None and not flavor.marks_whole:
+        yield MARK, _MARK
     for at, tool in _objects(payload.get("tools")):
         for name in _TOOL_FIELDS:
             if tool.get(name) is not None:
                 yield f"tools[{at}].{name}", _NO_COUNTERPART
         yield from _mark(tool, f"tools[{at}]", flavor)
+    breaks = iter(range(MOST_BREAKPOINTS if flavor.breaks else 0))
     for at, block in _objects(payload.get("system")):
-        yield from _mark(block, f"system[{at}]", flavor)
+        yield from _mark(block, f"system[{at}]", flavor, breaks)
     for at, message in _objects(payload.get("messages")):
+        said = message.get("role") != "assistant"
         for index, block in _objects(message.get("content")):
-            yield from _of_block(block, f"messages[{at}].content[{index}]", flavor)
+            path = f"messages[{at}].content[{index}]"
+            yield from _of_block(block, path)
+            yield from _mark(
+                block, path, flavor, breaks if said and block.get("type") != "tool_result" else None
+            )
 
 
-def _of_block(block: Mapping[str, Any], path: str, flavor: Flavor) -> Iterator[Dropped]:
+def _of_block(block: Mapping[str, Any], path: str) -> Iterator[Dropped]:
     kind = block.get("type")
     if kind == "redacted_thinking" or (kind == "thinking" and block.get("signature")):
         yield path, _SEALED
     elif kind == "tool_result":
         if block.get("is_error"):
             yield f"{path}.is_error", _NO_COUNTERPART
-        yield from _mark(block, path, flavor)
-    elif kind == "tool_use":
-        if block.get("cache_control") is not None:
-            yield f"{path}.cache_control", _NO_COUNTERPART
     else:
-        for name in ("citations", "context"):
+        source = block.get("source")
+        titled = isinstance(source, dict) and source.get("type") == "text"
+        for name in ("citations", "context", *(["title"] if titled else ())):
             if block.get(name) is not None:
                 yield f"{path}.{name}", _NO_COUNTERPART
-        yield from _mark(block, path, flavor)
 
 
-def _mark(holder: Mapping[str, Any], path: str, flavor: Flavor) -> Iterator[Dropped]:
-    if holder.get("cache_control") is not None and not flavor.keeps_marks:
-        yield f"{path}.cache_control", _MARK
+def _mark(
+    holder: Mapping[str, Any], path: str, flavor: Flavor, breaks: Iterator[int] | None = None
+) -> Iterator[Dropped]:
+    """``breaks`` gives the breakpoints of OpenAI's that a mark may become here."""
+    if mark_of(holder) is None or flavor.keeps_marks:
+        return
+    if breaks is None or next(breaks, None) is None:
+        yield f"{path}.{MARK}", _MARK
 
 
 def _of_chat(payload: Mapping[str, Any]) -> Iterator[Dropped]:
     yield from _fields(payload, _CHAT_FIELDS)
-    yield from _strict(payload, "tools[{}].function.strict", ("function",))
     for at, message in _objects(payload.get("messages")):
         if message.get("name") is not None:
             yield f"messages[{at}].name", _NO_COUNTERPART
@@ -132,15 +143,6 @@ def _details(payload: Mapping[str, Any]) -> Iterator[Dropped]:
         for index, part in _objects(item.get("content")):
             if part.get("type") == "input_image" and part.get("detail") is not None:
                 yield f"input[{at}].content[{index}].detail", _NO_COUNTERPART
-
-
-def _strict(payload: Mapping[str, Any], path: str, within: tuple[str, ...]) -> Iterator[Dropped]:
-    for at, tool in _objects(payload.get("tools")):
-        held: Any = tool
-        for name in within:
-            held = held.get(name) if isinstance(held, dict) else None
-        if isinstance(held, dict) and held.get("strict") is not None:
-            yield path.format(at), _NO_COUNTERPART
 
 
 def _fields(payload: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[Dropped]:

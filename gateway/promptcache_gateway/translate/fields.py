@@ -8,7 +8,7 @@ from promptcache_gateway.errors import invalid_request
 from promptcache_gateway.upstreams.json_weight import is_too_deep
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from promptcache_gateway.errors import ApiError
     from promptcache_gateway.exchange import Call
@@ -55,8 +55,14 @@ def refuse_too_deep(call: Call) -> None:
         )
 
 
-def refuse(payload: Mapping[str, Any], names: frozenset[str]) -> None:
-    """Raise `ApiError` 400 where a field that would change the answer cannot be translated."""
+def refuse(payload: Mapping[str, Any], names: Iterable[str], within: str = "") -> None:
+    """Raise `ApiError` 400 where a field cannot be translated without which the answer is another.
+
+    Args:
+        payload: what holds the fields.
+        names: those that are refused where they hold anything, the first of them.
+        within: the path of ``payload``.
+    """
     for name in names:
         if payload.get(name):
-            raise untranslatable(name, f"'{name}'")
+            raise untranslatable(f"{within}.{name}" if within else name, f"'{name}'")

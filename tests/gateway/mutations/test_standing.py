@@ -81,13 +81,36 @@ def test_fields_and_marks_that_are_dropped_on_the_way_to_a_chat_are_named() -> N
         "system": [text],
         "messages": [{"role": "user", "content": [{**text, "citations": {"enabled": True}}]}],
     }
-    kept = ["metadata", "output_config.effort", "tools[0].strict", "messages[0].content[0].citations"]
-    assert skipped(Stage().send(asked)) == kept
+    assert skipped(Stage().send(asked)) == ["metadata", "messages[0].content[0].citations"]
     strict = skipped(Stage(url="https://api.openai.com/v1", apis=("chat",)).send(asked))
     assert strict == [
-        *("metadata", "output_config.effort", "top_k", "tools[0].strict", "tools[0].cache_control"),
-        *("system[0].cache_control", "messages[0].content[0].citations"),
-        "messages[0].content[0].cache_control",
+        *("metadata", "top_k", "tools[0].cache_control", "system[0].cache_control"),
+        *("messages[0].content[0].citations", "messages[0].content[0].cache_control"),
+    ]
+
+
+def test_marks_that_openai_s_newer_models_take_no_more_of_are_named() -> None:
+    text = {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}
+    use = {"type": "tool_use", "id": "c", "name": "f", "input": {}, "cache_control": {"type": "ephemeral"}}
+    result = {
+        "type": "tool_result",
+        "tool_use_id": "c",
+        "content": "r",
+        "cache_control": {"type": "ephemeral"},
+    }
+    asked = {
+        "model": "gpt-5.6",
+        "max_tokens": 5,
+        "cache_control": {"type": "ephemeral"},
+        "system": [text, text],
+        "messages": [
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result, text, text]},
+        ],
+    }
+    assert skipped(Stage(url="https://api.openai.com/v1", apis=("chat",)).send(asked)) == [
+        *("cache_control", "messages[0].content[0].cache_control", "messages[1].content[0].cache_control"),
+        "messages[1].content[2].cache_control",
     ]
 
 
@@ -112,7 +135,7 @@ def test_what_a_message_cannot_say_of_a_chat_is_named() -> None:
         ],
     }
     assert skipped(Stage(kind="anthropic").send(asked, dialect="openai.chat")) == [
-        *("seed", "store", "prompt_cache_key", "tools[0].function.strict", "messages[0].name"),
+        *("seed", "store", "prompt_cache_key", "messages[0].name"),
         *("messages[0].content[0].image_url.detail", "messages[1].reasoning_content"),
         *("messages[2].reasoning_content", "messages[3].refusal"),
     ]
@@ -132,4 +155,4 @@ def test_what_responses_say_beyond_chats_and_messages_is_named() -> None:
     named = ["include", "truncation", "text.verbosity", "reasoning.summary", "input[1]"]
     assert skipped(Stage(apis=("chat",)).send(asked, dialect="openai.responses")) == named
     messages = Stage(kind="anthropic").send(asked, dialect="openai.responses")
-    assert skipped(messages) == [*named, "tools[0].strict", "input[0].content[0].detail"]
+    assert skipped(messages) == [*named, "input[0].content[0].detail"]

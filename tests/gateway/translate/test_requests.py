@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
-from promptcache_gateway.translate.flavor import BY_BLOCKS, ENGINE, LENIENT, STRICT, flavor_of
-from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
+from promptcache_gateway.translate.flavor import BY_BLOCKS, ENGINE, LENIENT, STRICT, Flavor, flavor_of
+from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat, refuse_begun
 
 CASES = Path(__file__).parents[2] / "cases"
 MARK = {"type": "ephemeral"}
@@ -146,7 +146,7 @@ def test_what_this_api_does_not_know_is_the_upstream_s() -> None:
     ],
 )
 def test_flavors(kind: str, url: str, flavor: object) -> None:
-    assert flavor_of(kind, url) == flavor
+    assert flavor_of(kind, url, "m") == flavor
 
 
 def test_our_own_thoughts_go_back_and_others_do_not() -> None:
@@ -185,6 +185,63 @@ def test_documents_and_formats() -> None:
     back = chat_to_messages(chat, "m")
     assert back["messages"][0]["content"][1:] == [content[1], content[2]]
     assert back["output_config"] == body["output_config"]
+
+
+def test_what_both_apis_know_is_said_in_the_other_s_words() -> None:
+    tool = {"name": "t", "input_schema": SCHEMA, "strict": True}
+    config = {"effort": "high"}
+    form = {"type": "json_schema", "schema": SCHEMA}
+    asked = {"messages": [], "tools": [tool], "output_config": config, "output_format": form}
+    chat = messages_to_chat(asked, "m", LENIENT)
+    assert chat["tools"][0]["function"]["strict"] is True
+    assert (chat["reasoning_effort"], chat["response_format"]["json_schema"]["schema"]) == ("high", SCHEMA)
+    back = chat_to_messages(chat, "m")
+    assert (back["tools"], back["output_config"]) == ([tool], {"effort": "high", "format": form})
+    assert "reasoning_effort" not in messages_to_chat(asked, "m", ENGINE), "it has none"
+    for effort in ("xhigh", "max"):
+        said = chat_to_messages({"messages": [], "reasoning_effort": effort}, "m")
+        assert said["output_config"] == {"effort": effort}
+    unthinking = chat_to_messages({"messages": [], "reasoning_effort": "none"}, "m")
+    assert (unthinking["thinking"], "output_config" in unthinking) == ({"type": "disabled"}, False)
+    loose = chat_to_messages(
+        {"messages": [], "tools": [{"type": "function", "function": {**tool, "strict": False}}]}, "m"
+    )
+    assert "strict" not in loose["tools"][0]
+
+
+@pytest.mark.parametrize("flavor", [LENIENT, ENGINE, STRICT])
+def test_the_beginning_of_an_answer_is_gone_on_with_or_refused(flavor: Flavor) -> None:
+    begun = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "He"}]}
+    chat = messages_to_chat(begun, "m", flavor)
+    asked = {name: chat[name] for name in ("continue_final_message", "add_generation_prompt") if name in chat}
+    if flavor is LENIENT:
+        assert asked == {"continue_final_message": True, "add_generation_prompt": False}
+        refuse_begun(begun, flavor)
+        own = messages_to_chat({**begun, "continue_final_message": False}, "m", flavor)
+        assert own["continue_final_message"] is False
+    else:
+        assert asked == {}
+        with pytest.raises(ApiError, match=r"messages\[1\]"):
+            refuse_begun(begun, flavor)
+    ended = {"messages": begun["messages"] + begun["messages"][:1]}
+    refuse_begun(ended, flavor)
+    assert "continue_final_message" not in messages_to_chat(ended, "m", flavor)
+
+
+def test_results_come_first_behind_their_calls() -> None:
+    """A chat lets an instruction stand between; Anthropic refuses results behind a text."""
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "t", "arguments": "{}"}} for n in (1, 2)
+    ]
+    messages = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "system", "content": "Mind."},
+        {"role": "tool", "tool_call_id": "c1", "content": "one"},
+        {"role": "tool", "tool_call_id": "c2", "content": "two"},
+    ]
+    last = chat_to_messages({"messages": messages}, "m")["messages"][-1]
+    assert [block.get("content") or block["text"] for block in last["content"]] == ["one", "two", "Mind."]
 
 
 @pytest.mark.parametrize(
@@ -230,6 +287,11 @@ def test_what_cannot_be_said_in_chat_names_its_place(body: dict[str, Any], param
         ({"messages": [], "reasoning_effort": "minimal"}, "reasoning_effort"),
         ({"messages": [], "tools": [{"type": "custom"}]}, "tools[0]"),
         ({"messages": [], "tool_choice": "maybe"}, "tool_choice"),
+        ({"messages": [], "modalities": ["text", "audio"]}, "modalities"),
+        ({"messages": [], "functions": [{}], "audio": {"voice": "x"}, "logprobs": True}, "logprobs"),
+        ({"messages": [{"role": "assistant", "function_call": {"name": "t"}}]}, "messages[0].function_call"),
+        ({"messages": [{"role": "assistant", "audio": {"id": "a"}}]}, "messages[0].audio"),
+        ({"messages": [{"role": "assistant", "thinking_blocks": ["x"]}]}, "messages[0].thinking_blocks[0]"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].tool_call_id"),
         ({"messages": [{"role": "assistant", "tool_calls": [
             {"id": "c", "function": {"name": "t", "arguments": "[1"}}]}]},
