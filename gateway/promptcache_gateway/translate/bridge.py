@@ -6,6 +6,7 @@ the upstream keeps its status and its message, in the shape of the caller's API.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,13 +26,16 @@ from promptcache_gateway.translate.gathered import CompletionParts, MessageParts
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
 from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat, refuse_begun
 from promptcache_gateway.translate.places import own_place
-from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
+from promptcache_gateway.translate.response_answers import response_frame, to_response
+from promptcache_gateway.translate.response_events import ResponseEvents
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
 from promptcache_gateway.upstreams.unheld import drained
 from promptcache_gateway.upstreams.whole_bodies import error_code, json_object, weighed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.translate.dropped import Dropped
     from promptcache_gateway.translate.response_answers import Keep
@@ -54,13 +58,8 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
     sent = across(upstream, call)
     if call.dialect == "anthropic.messages":  # to count one that an answer begins is another matter
         refuse_begun(call.payload, _flavor(upstream, call))
-    try:
+    with _in_the_caller_s_words(upstream, call):
         reply = await upstream.send(sent, inbound)
-    except ApiError as error:
-        if call.dialect not in _NAMED_ELSEWHERE or error.param is None:
-            raise
-        path = _NAMED_ELSEWHERE[call.dialect](error.param, call.payload, _flavor(upstream, call))
-        raise _renamed(error, error.param, own_place(path, _kept(call))) from error
     if not isinstance(reply, WholeReply):
         return await _of_stream(upstream, call, inbound, reply)
     weighed(reply)
@@ -106,7 +105,10 @@ def across(upstream: Upstream, call: Call) -> Call:
     if call.dialect == "openai.responses" and not upstream.dialects.isdisjoint(_BY_CHAT):
         payload = responses_to_chat(call.payload, call.model, _flavor(upstream, call))
         chat = _as(call, "/v1/chat/completions", payload)
-        return chat if "openai.chat" in upstream.dialects else across(upstream, chat)
+        if "openai.chat" in upstream.dialects:
+            return chat
+        with _in_the_caller_s_words(upstream, call):
+            return across(upstream, chat)
     raise ApiError(
         400,
         f"The upstream {upstream.name} does not serve {_NAMES[call.dialect]}.",
@@ -147,8 +149,9 @@ def _translator(upstream: Upstream, call: Call, reply: WholeReply | StreamReply)
     if call.dialect == "anthropic.messages":
         return MessageEvents(call.model, _name(call), reply.engine)
     if call.dialect == "openai.responses":
-        events = ResponseEvents(response_frame(call, _name(call)), _keep(call))
-        if "openai.chat" in upstream.dialects:
+        over_chat = "openai.chat" in upstream.dialects
+        events = ResponseEvents(response_frame(call, _name(call)), _keep(call), signed=not over_chat)
+        if over_chat:
             return events
         chunks = CompletionChunks(call.model, _name(call), int(call.received_at), include_usage=False)
         return Chained(chunks, events)
@@ -196,7 +199,7 @@ def _answer(upstream: Upstream, call: Call, payload: dict[str, Any]) -> dict[str
         return to_response(payload, response_frame(call, _name(call)), _keep(call))
     completion = _completion(call, payload)
     if call.dialect == "openai.responses":
-        return to_response(completion, response_frame(call, _name(call)), _keep(call))
+        return to_response(completion, response_frame(call, _name(call)), _keep(call), signed=True)
     return completion
 
 
@@ -232,8 +235,19 @@ def _name(call: Call) -> str:
     return _PREFIXES[call.dialect] + call.id.removeprefix("pcr_")
 
 
+@contextmanager
+def _in_the_caller_s_words(upstream: Upstream, call: Call) -> Iterator[None]:
+    """Refusals of the translated request name the fault's place as the caller's own has it."""
+    try:
+        yield
+    except ApiError as error:
+        if call.dialect not in _NAMED_ELSEWHERE or error.param is None:
+            raise
+        path = _NAMED_ELSEWHERE[call.dialect](error.param, call.payload, _flavor(upstream, call))
+        raise _renamed(error, error.param, own_place(path, _kept(call))) from error
+
+
 def _renamed(error: ApiError, param: str, path: str) -> ApiError:
-    """A refusal of the translated request by the name that the caller's own has for the fault's place."""
     return ApiError(
         error.status,
         error.message.replace(f"'{param}'", f"'{path}'"),

@@ -159,7 +159,8 @@ class CompletionChunks:
             call = {"index": number, "id": block.get("id") or "", "type": "function", "function": function}
             return self._chunk({"tool_calls": [call]})
         if block.get("type") in {"thinking", "redacted_thinking"}:
-            self._thoughts[index] = {"thinking": "", **block} if block["type"] == "thinking" else {**block}
+            more = {"thinking": block.get("thinking") or ""} if block["type"] == "thinking" else {}
+            self._thoughts[index] = {**block, **more}
             return b""
         text = block.get("text")
         return self._chunk({"content": text}) if text else b""

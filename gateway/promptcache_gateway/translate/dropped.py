@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.translate.marks import MARK, MOST_BREAKPOINTS, mark_of
-from promptcache_gateway.translate.responses_to_chat import thought_in
+from promptcache_gateway.translate.response_turns import thought_in
+from promptcache_gateway.translate.seals import unsealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +34,7 @@ _CHAT_FIELDS = (
     "seed", "store", "metadata", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
     "service_tier", "safety_identifier", "verbosity", "prediction",
 )  # fmt: skip
-_RESPONSES_FIELDS = ("include", "truncation", "metadata", "max_tool_calls")
+_RESPONSES_FIELDS = ("include", "truncation", "metadata", "max_tool_calls", "prompt_cache_options")
 _TOOL_FIELDS = ("input_examples", "defer_loading", "allowed_callers", "eager_input_streaming")
 
 
@@ -49,7 +50,7 @@ def dropped(payload: Mapping[str, Any], dialect: Dialect, to: Dialect, flavor: F
     if dialect == "anthropic.messages":
         found = list(_of_messages(payload, flavor))
     elif dialect == "openai.responses":
-        found = list(_of_responses(payload, flavor if to == "openai.chat" else None))
+        found = list(_of_responses(payload, flavor))
     else:
         found = list(_of_chat(payload))
     if dialect == "openai.responses" and to == "anthropic.messages":
@@ -124,18 +125,22 @@ def _of_chat(payload: Mapping[str, Any]) -> Iterator[Dropped]:
                 yield f"messages[{at}].content[{index}].image_url.detail", _NO_COUNTERPART
 
 
-def _of_responses(payload: Mapping[str, Any], flavor: Flavor | None) -> Iterator[Dropped]:
+def _of_responses(payload: Mapping[str, Any], flavor: Flavor) -> Iterator[Dropped]:
     yield from _fields(payload, _RESPONSES_FIELDS)
-    for holder, name in (("text", "verbosity"), ("reasoning", "summary"), ("reasoning", "generate_summary")):
+    unknown = [("reasoning", "summary"), ("reasoning", "generate_summary")]
+    if not flavor.takes_verbosity:
+        unknown.insert(0, ("text", "verbosity"))
+    for holder, name in unknown:
         told = payload.get(holder)
         if isinstance(told, dict) and told.get(name) is not None:
             yield f"{holder}.{name}", _NO_COUNTERPART
     for at, item in _objects(payload.get("input")):
-        if item.get("type") == "reasoning":
-            if not thought_in(item):
-                yield f"input[{at}]", _SEALED
-            elif flavor is None or not flavor.takes_thoughts:
-                yield f"input[{at}]", _NO_COUNTERPART
+        if item.get("type") != "reasoning" or (flavor.takes_seals and unsealed(item)):
+            continue
+        if not thought_in(item):
+            yield f"input[{at}]", _SEALED
+        elif not flavor.takes_thoughts:
+            yield f"input[{at}]", _NO_COUNTERPART
 
 
 def _details(payload: Mapping[str, Any]) -> Iterator[Dropped]:

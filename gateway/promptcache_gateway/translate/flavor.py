@@ -22,7 +22,9 @@ class Flavor:
         limit: the field that limits an answer's tokens.
         takes_top_k: knows ``top_k``.
         takes_effort: knows ``reasoning_effort``.
+        takes_verbosity: knows ``verbosity``.
         takes_thoughts: takes back what a model thought, as ``reasoning_content`` of its message.
+        takes_seals: takes it back signed, in blocks, as Anthropic's models gave it.
         marks_whole: takes ``cache_control`` beside the messages too: the latest of them is marked.
         goes_on: what it does with a last message that is the assistant's: goes on with it where it is
             ``told`` to as vLLM and SGLang are, or by ``itself``; ``never`` takes it for an answer of its own.
@@ -34,7 +36,9 @@ class Flavor:
     limit: str = "max_tokens"
     takes_top_k: bool = True
     takes_effort: bool = True
+    takes_verbosity: bool = True
     takes_thoughts: bool = True
+    takes_seals: bool = False
     marks_whole: bool = True
     goes_on: Literal["told", "itself", "never"] = "told"
     shows_tools_media: bool = False
@@ -50,10 +54,16 @@ STRICT = Flavor(
     goes_on="never",
 )
 ENGINE = Flavor(
-    keeps_marks=False, takes_effort=False, takes_thoughts=False, marks_whole=False, goes_on="never"
+    keeps_marks=False,
+    takes_effort=False,
+    takes_verbosity=False,
+    takes_thoughts=False,
+    marks_whole=False,
+    goes_on="never",
 )
 LITELLM = Flavor(marks_whole=False, goes_on="itself")
-BY_BLOCKS = Flavor(shows_tools_media=True)  # chat is the step between: Anthropic's results hold images
+# For Anthropic's own API, to which chat is the step between.
+BY_BLOCKS = Flavor(takes_verbosity=False, takes_thoughts=False, takes_seals=True, shows_tools_media=True)
 
 
 def flavor_of(kind: str, url: str, model: str) -> Flavor:

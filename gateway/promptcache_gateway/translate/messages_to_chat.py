@@ -32,6 +32,7 @@ _PLACES = tuple(
     for pattern, put in (
         (r"^stop(?![a-z_])", "stop_sequences"),
         (r"^max_completion_tokens$", "max_tokens"),
+        (r"^reasoning_effort$", "output_config.effort"),
         (r"^response_format\.json_schema(?=\.)", "output_config.format"),
         (r"^(tools\[\d+\])\.function\.parameters", r"\1.input_schema"),
         (r"^(tools\[\d+\])\.function(?=\.)", r"\1"),

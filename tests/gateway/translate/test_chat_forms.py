@@ -11,7 +11,8 @@ from promptcache_gateway.translate.at_once import events_of
 from promptcache_gateway.translate.events import read_events
 from promptcache_gateway.translate.gathered import CompletionParts
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
-from promptcache_gateway.translate.response_answers import ResponseEvents, to_response
+from promptcache_gateway.translate.response_answers import to_response
+from promptcache_gateway.translate.response_events import ResponseEvents
 from tests.gateway.translate.test_answers import assembled, call, chunk, translated
 from tests.gateway.translate.test_other_ways import gathered
 from tests.gateway.translate.test_responses import _without_ids, frame

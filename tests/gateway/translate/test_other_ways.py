@@ -11,7 +11,7 @@ from promptcache_gateway.translate.at_once import events_of
 from promptcache_gateway.translate.chat_answers import CompletionChunks, to_completion
 from promptcache_gateway.translate.gathered import CompletionParts, MessageParts
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
-from promptcache_gateway.translate.response_answers import ResponseEvents
+from promptcache_gateway.translate.response_events import ResponseEvents
 from promptcache_gateway.upstreams.json_weight import BYTE_COST
 from tests.gateway.translate.test_answers import (
     CHUNKS,

@@ -420,6 +420,7 @@ def _texts(body: dict[str, Any]) -> list[tuple[str, str]]:
     [
         ("stop", "stop_sequences"),
         ("stop_token_ids", "stop_token_ids"),
+        ("reasoning_effort", "output_config.effort"),
         ("response_format.json_schema.schema.properties.stop", "output_config.format.schema.properties.stop"),
         ("tools[1].function.parameters.properties.a", "tools[1].input_schema.properties.a"),
         ("tools[0].function.name", "tools[0].name"),

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from openai.types.responses import ResponseErrorEvent
 
 from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.exchange import Call
+from promptcache_gateway.translate.chat_to_messages import chat_to_messages
 from promptcache_gateway.translate.events import read_events
 from promptcache_gateway.translate.flavor import BY_BLOCKS, ENGINE, LENIENT, STRICT, Flavor
 from promptcache_gateway.translate.places import own_place
-from promptcache_gateway.translate.response_answers import ResponseEvents, response_frame, to_response
+from promptcache_gateway.translate.response_answers import response_frame, to_response
+from promptcache_gateway.translate.response_events import ResponseEvents
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
+from promptcache_gateway.translate.seals import sealed
 from tests.gateway.translate.test_answers import CHUNKS, COMPLETION, USAGE
 
 SCHEMA = {"type": "object"}
@@ -94,6 +98,9 @@ def test_a_request() -> None:
     assert translated == CHAT
     assert list(translated) == list(CHAT)
     assert responses_to_chat(REQUEST, "m", STRICT)["max_completion_tokens"] == 9
+    terse = {"input": "x", "text": {"verbosity": "low"}}
+    assert responses_to_chat(terse, "m", STRICT)["verbosity"] == "low"
+    assert "verbosity" not in responses_to_chat(terse, "m", ENGINE)
 
 
 def test_a_text_is_a_user_s_message() -> None:
@@ -112,12 +119,66 @@ def test_a_text_is_a_user_s_message() -> None:
         ({"input": [{"type": "function_call", "name": "t", "arguments": "{}"}]}, "input[0].call_id"),
         ({"input": "x", "tools": [{"type": "web_search"}]}, "tools[0]"),
         ({"input": "x", "tool_choice": {"type": "mcp"}}, "tool_choice"),
+        ({"input": "x", "include": ["message.output_text.logprobs"]}, "include[0]"),
+        ({"input": "x", "prompt_cache_options": {"prewarm": True}}, "prompt_cache_options.prewarm"),
     ],
 )
 def test_what_cannot_be_said_in_chat_names_its_place(body: dict[str, Any], param: str) -> None:
     with pytest.raises(ApiError) as caught:
         responses_to_chat(body, "m", LENIENT)
     assert (caught.value.status, caught.value.param) == (400, param)
+
+
+def spoken(*items: dict[str, Any], flavor: Flavor = LENIENT) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = responses_to_chat({"input": list(items)}, "m", flavor)["messages"]
+    return messages
+
+
+def thought(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "reasoning", "id": "rs", "content": [{"type": "reasoning_text", "text": text}], **more}
+
+
+RESULTS = [{"type": "function_call_output", "call_id": name, "output": "r"} for name in ("c1", "c2")]
+
+
+@pytest.mark.parametrize("between", [thought("b"), {"role": "assistant", "content": "b"}])
+def test_nothing_stands_between_calls_and_their_results(between: dict[str, Any]) -> None:
+    """A chat's calls are one message, and the next ones are their results."""
+    told = spoken(thought("a"), CALL, between, {**CALL, "call_id": "c2"}, *RESULTS)
+    assert [message["role"] for message in told] == ["assistant", "tool", "tool"]
+    assert [call["id"] for call in told[0]["tool_calls"]] == ["c1", "c2"]
+    thoughtful = between["type"] == "reasoning" if "type" in between else False
+    assert told[0]["reasoning_content"] == ("ab" if thoughtful else "a")
+    assert told[0]["content"] == (None if thoughtful else "b")
+
+
+def test_what_is_said_around_calls_is_one_text_in_parts() -> None:
+    said = {"role": "assistant", "content": "x"}
+    (message,) = spoken(said, CALL, {**said, "content": [{"type": "output_text", "text": "y"}]})
+    assert message["content"] == [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]
+
+
+def test_signed_thoughts_go_back_to_anthropic_where_they_stood_and_nowhere_else() -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "a", "signature": "s"},
+        {"type": "redacted_thinking", "data": "x"},
+    ]
+    items = [
+        thought("a", encrypted_content=sealed(blocks)),
+        CALL,
+        thought("b", encrypted_content=sealed(blocks[1:])),
+    ]
+    again = {**CALL, "call_id": "c2"}
+    asked = spoken({"role": "user", "content": "q"}, *items, again, *RESULTS, flavor=BY_BLOCKS)
+    turn = chat_to_messages({"messages": asked}, "m")["messages"][1]["content"]
+    assert [block["type"] for block in turn] == [
+        *("thinking", "redacted_thinking", "tool_use", "redacted_thinking", "tool_use")
+    ]
+    assert turn[:2] == blocks
+    assert "thinking_blocks" not in str(spoken(*items))
+    for other in ("gAAAA", sealed([])[:-4] + "?", "thinking_blocks.bnVsbA==", None):
+        told = spoken(thought("a", encrypted_content=other), CALL, flavor=BY_BLOCKS)
+        assert told == spoken(CALL, flavor=BY_BLOCKS)
 
 
 def frame() -> dict[str, Any]:
@@ -237,6 +298,14 @@ def test_events_tell_the_same() -> None:
     assert USAGE["total_tokens"] == last["response"]["usage"]["total_tokens"]
 
 
+def test_an_error_is_the_next_event_and_one_that_the_client_knows() -> None:
+    translator = ResponseEvents(frame())
+    out = translator.take(CHUNKS[0]) + translator.fail(ApiError(502, "no", kind="upstream_error", code="c"))
+    *before, last = read_events(out)
+    told = ResponseErrorEvent.model_validate(last, strict=True)
+    assert (told.code, told.message, told.sequence_number) == ("c", "no", len(before))
+
+
 def test_token_ids_are_told_where_the_upstream_tells_them() -> None:
     choice = {"message": {"content": "x"}, "finish_reason": "stop", "token_ids": [7, 8]}
     whole = to_response({"choices": [choice], "prompt_token_ids": [1, 2]}, frame())
@@ -273,6 +342,8 @@ def test_token_ids_are_told_where_the_upstream_tells_them() -> None:
         ("max_completion_tokens", "max_output_tokens"),
         ("response_format.json_schema.schema.properties.a", "text.format.schema.properties.a"),
         ("response_format.type", "text.format.type"),
+        ("reasoning_effort", "reasoning.effort"),
+        ("verbosity", "text.verbosity"),
         ("tools[1].function.parameters.type", "tools[1].parameters.type"),
         ("tool_choice.function.name", "tool_choice.name"),
         ("tool_choice.allowed_tools.mode", "tool_choice.mode"),

@@ -19,10 +19,14 @@ from pydantic import TypeAdapter
 
 from promptcache.usage import Usage
 from promptcache_gateway.translate.chat_answers import CompletionChunks, to_completion
+from promptcache_gateway.translate.chat_to_messages import chat_to_messages
 from promptcache_gateway.translate.events import Chained, Translator, read_events
+from promptcache_gateway.translate.flavor import BY_BLOCKS
 from promptcache_gateway.translate.gathered import CompletionParts, MessageParts
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
-from promptcache_gateway.translate.response_answers import ResponseEvents, to_response
+from promptcache_gateway.translate.response_answers import to_response
+from promptcache_gateway.translate.response_events import ResponseEvents
+from promptcache_gateway.translate.responses_to_chat import responses_to_chat
 
 MESSAGE_EVENT: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
 RESPONSE_EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
@@ -279,11 +283,21 @@ def test_a_message_is_one_response_streamed_and_whole(
     message: tuple[dict[str, Any], list[dict[str, Any]]],
 ) -> None:
     whole, events = message
-    expected = _as_response(to_response(to_completion(whole, "asked", "x", 5), FRAME))
-    through = Chained(CompletionChunks("asked", "x", 5, include_usage=False), ResponseEvents(FRAME))
+    expected = _as_response(to_response(to_completion(whole, "asked", "x", 5), FRAME, signed=True))
+    chunks = CompletionChunks("asked", "x", 5, include_usage=False)
+    through = Chained(chunks, ResponseEvents(FRAME, signed=True))
     streamed = as_response(told(through, events))
+    thoughts = [block for block in whole["content"] if "thinking" in block["type"]]
+    assert thoughts_again(expected) == thoughts_again(streamed) == thoughts
     for response in (expected, streamed):
         for item in response["output"]:
             if item["type"] == "function_call":
                 item["arguments"] = json.loads(item["arguments"])  # as the model wrote them, or compact
     assert streamed == expected
+
+
+def thoughts_again(response: dict[str, Any]) -> list[Any]:
+    """What was thought, as the next turn has it for Anthropic."""
+    asked = responses_to_chat({"input": response["output"]}, "m", BY_BLOCKS)
+    turns = chat_to_messages(asked, "m")["messages"]
+    return [block for turn in turns for block in turn["content"] if "thinking" in block["type"]]
