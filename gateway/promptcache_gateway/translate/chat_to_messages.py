@@ -112,6 +112,8 @@ def _tool(tool: Mapping[str, Any], path: str) -> dict[str, Any]:
 def _tool_choice(payload: Mapping[str, Any]) -> dict[str, Any] | None:
     choice = payload.get("tool_choice")
     alone = payload.get("parallel_tool_calls") is False and payload.get("tools")
+    if not payload.get("tools") and choice in ("auto", "none"):
+        return None  # means nothing, and is refused without tools
     if choice is None and not alone:
         return None
     if isinstance(choice, dict):

@@ -28,7 +28,7 @@ _MARK = "the upstream takes no such mark and it is dropped"
 
 _MESSAGES_FIELDS = (
     "thinking", "metadata", "service_tier", "inference_geo", "speed", "betas", "user_profile_id",
-    "workspace_id",
+    "workspace_id", "context_management",
 )  # fmt: skip
 _CHAT_FIELDS = (
     "seed", "store", "metadata", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.translate.flavor import Flavor
 
-_REFUSED = ("mcp_servers", "container", "context_management")
+_REFUSED = ("mcp_servers", "container")
+_EDITS = "context_management"
 # Read here, or of no meaning to another provider.
 _KNOWN = {
-    *_REFUSED,
+    *_REFUSED, _EDITS,
     "model", "messages", "system", "tools", "tool_choice", "max_tokens", "stop_sequences", "stream", "top_k",
     "thinking", "metadata", "service_tier", "output_config", "output_format", "cache_control", "diagnostics",
     "inference_geo", "speed", "betas", "user_profile_id", "workspace_id",
@@ -52,6 +53,8 @@ def messages_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) -> 
         ApiError: 400 naming the path of what is malformed or has no counterpart.
     """
     refuse(payload, _REFUSED)
+    if not _edits_thoughts_only(payload):
+        raise untranslatable(_EDITS, f"'{_EDITS}'")
     chat: dict[str, Any] = {"model": model}
     if payload.get("tools"):
         chat["tools"] = [_tool(tool, at, flavor) for tool, at in placed(payload["tools"], "tools")]
@@ -81,6 +84,17 @@ def message_path(path: str, payload: Mapping[str, Any], flavor: Flavor) -> str:
         flavor: what the upstream takes.
     """
     return caller_place(path, lambda: turn_origins(payload, flavor), "messages", _PLACES)
+
+
+def _edits_thoughts_only(payload: Mapping[str, Any]) -> bool:
+    """Whether nothing is to be cut out of the prompt but thoughts, which the upstream is not sent anyway."""
+    management = payload.get(_EDITS)
+    if not management:
+        return True
+    edits = management.get("edits") if isinstance(management, dict) else None
+    return isinstance(edits, list) and all(
+        isinstance(edit, dict) and str(edit.get("type")).startswith("clear_thinking_") for edit in edits
+    )
 
 
 def _begins_answer(payload: Mapping[str, Any]) -> bool:

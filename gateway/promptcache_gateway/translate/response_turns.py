@@ -192,6 +192,8 @@ def _part(part: Mapping[str, Any], path: str) -> dict[str, Any]:
     elif kind == "input_file" and isinstance(part.get("file_data"), str):
         named = {"filename": part["filename"]} if part.get("filename") else {}
         made = {"type": "file", "file": {**named, "file_data": part["file_data"]}}
+    elif kind == "input_audio" and isinstance(part.get(kind), dict):
+        made = {"type": kind, kind: part[kind]}
     else:
         raise untranslatable(path, f"The part {str(kind)[:40]!r}")
     made.update({mark: part[mark] for mark in (BREAKPOINT, MARK) if part.get(mark) is not None})

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 _REFUSED = (
     "previous_response_id", "conversation", "prompt", "background", "top_logprobs", "context_management",
 )  # fmt: skip
+FREE_CHOICES = ("auto", "none")  # mean nothing without tools, and not every API takes them then
 _LOGPROBS = "message.output_text.logprobs"
 # Read here, or of no meaning to a chat completion.
 _KNOWN = {
     *_REFUSED,
     "model", "input", "instructions", "tools", "tool_choice", "max_output_tokens", "text", "reasoning",
     "stream", "stream_options", "store", "include", "truncation", "metadata", "prompt_cache_options",
-    "max_tool_calls",
+    "max_tool_calls", "parallel_tool_calls",
 }  # fmt: skip
 # Where a chat completion has what the caller sent elsewhere, but for its messages.
 _PLACES = tuple(
@@ -61,8 +62,13 @@ def responses_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) ->
     chat: dict[str, Any] = {"model": model}
     if payload.get("tools"):
         chat["tools"] = [_tool(tool, at, flavor) for tool, at in placed(payload["tools"], "tools")]
-    if payload.get("tool_choice") is not None:
-        chat["tool_choice"] = _tool_choice(payload["tool_choice"])
+    choice = payload.get("tool_choice")
+    if choice is not None and (payload.get("tools") or choice not in FREE_CHOICES):
+        chat["tool_choice"] = _tool_choice(choice)
+    if (
+        payload.get("tools") and payload.get("parallel_tool_calls") is not None
+    ):  # a chat has it with tools only
+        chat["parallel_tool_calls"] = payload["parallel_tool_calls"]
     if payload.get("max_output_tokens") is not None:
         chat[flavor.limit] = payload["max_output_tokens"]
     form = _format(payload)

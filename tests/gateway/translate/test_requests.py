@@ -228,6 +228,27 @@ def test_the_beginning_of_an_answer_is_gone_on_with_or_refused(flavor: Flavor) -
     assert "continue_final_message" not in messages_to_chat(ended, "m", flavor)
 
 
+@pytest.mark.parametrize(
+    ("edits", "refused"),
+    [
+        ([{"type": "clear_thinking_20251015", "keep": "all"}], False),
+        ([], False),
+        ([{"type": "clear_thinking_20251015"}, {"type": "clear_tool_uses_20250919"}], True),
+        ([{"type": "compact_20260112"}], True),
+        ([None], True),
+        (None, True),
+    ],
+)
+def test_of_a_context_only_thoughts_may_be_cut(edits: Any, refused: bool) -> None:
+    """They are not sent; to cut anything else would be another prompt."""
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "context_management": {"edits": edits}}
+    if refused:
+        with pytest.raises(ApiError, match="'context_management'"):
+            messages_to_chat(asked, "m", LENIENT)
+    else:
+        assert set(messages_to_chat(asked, "m", LENIENT)) == {"model", "messages"}
+
+
 def test_results_come_first_behind_their_calls() -> None:
     """A chat lets an instruction stand between; Anthropic refuses results behind a text."""
     calls = [
@@ -364,10 +385,14 @@ def test_what_was_thought_goes_back_as_it_came_whole_or_streamed() -> None:
         ({"tool_choice": "none"}, {"type": "none"}),
         ({"parallel_tool_calls": False}, {"type": "auto", "disable_parallel_tool_use": True}),
         ({"parallel_tool_calls": False, "tool_choice": "none"}, {"type": "none"}),
+        ({"tools": [], "tool_choice": "auto", "parallel_tool_calls": True}, None),
+        ({"tools": None, "tool_choice": "none"}, None),
+        ({"tools": [], "tool_choice": "required"}, {"type": "any"}),
     ],
 )
-def test_choices_of_tools(said: dict[str, Any], becomes: dict[str, Any]) -> None:
-    assert chat_to_messages({"messages": [], "tools": CHAT["tools"], **said}, "m")["tool_choice"] == becomes
+def test_choices_of_tools(said: dict[str, Any], becomes: dict[str, Any] | None) -> None:
+    asked = {"messages": [], "tools": CHAT["tools"], **said}
+    assert chat_to_messages(asked, "m").get("tool_choice") == becomes
 
 
 def test_openai_s_own_breakpoint_becomes_a_mark() -> None:

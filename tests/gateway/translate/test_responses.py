@@ -138,6 +138,19 @@ def thought(text: str, **more: Any) -> dict[str, Any]:
     return {"type": "reasoning", "id": "rs", "content": [{"type": "reasoning_text", "text": text}], **more}
 
 
+def test_what_chooses_among_tools_is_said_where_there_are_any() -> None:
+    asked = {"input": "x", "tool_choice": "auto", "parallel_tool_calls": False}
+    assert set(responses_to_chat(asked, "m", LENIENT)) == {"model", "messages"}
+    told = responses_to_chat({**asked, "tools": REQUEST["tools"]}, "m", LENIENT)
+    assert (told["tool_choice"], told["parallel_tool_calls"]) == ("auto", False)
+    assert responses_to_chat({**asked, "tool_choice": "required"}, "m", LENIENT)["tool_choice"] == "required"
+
+
+def test_a_sound_is_the_same_part_in_a_chat() -> None:
+    sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+    assert spoken({"role": "user", "content": [sound]})[0]["content"] == [sound]
+
+
 RESULTS = [{"type": "function_call_output", "call_id": name, "output": "r"} for name in ("c1", "c2")]
 
 
