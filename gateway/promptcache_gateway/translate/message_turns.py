@@ -31,23 +31,36 @@ def chat_turns(payload: Mapping[str, Any], flavor: Flavor) -> list[dict[str, Any
     if payload.get("system"):
         turns.append({"role": "system", "content": _system(payload["system"])})
     for index, item in enumerate(a_list(payload.get("messages"), "messages")):
-        turns.extend(_turns(an_object(item, f"messages[{index}]"), f"messages[{index}]", flavor))
+        for turn in _turns(an_object(item, f"messages[{index}]"), f"messages[{index}]", flavor):
+            turns.insert(_place(turn, turns), turn)
     return turns
+
+
+def _place(turn: Mapping[str, Any], turns: list[dict[str, Any]]) -> int:
+    """Where a message belongs: at the end, but for results, which stand right behind their calls."""
+    at = len(turns)
+    if turn["role"] == "tool":
+        while at and turns[at - 1]["role"] not in ("assistant", "tool"):
+            at -= 1
+    return at or len(turns)
 
 
 def turn_origins(payload: Mapping[str, Any], flavor: Flavor) -> list[Origin]:
     """Where each message of the chat comes from, as Anthropic's refusals say it: ``messages.2.content.0``."""
     origins: list[Origin] = [{"": "system"}] if payload.get("system") else []
+    turns: list[dict[str, Any]] = [{"role": "system"} for _ in origins]
     for index, message in enumerate(payload["messages"]):
         place, content = f"messages.{index}", message["content"]
         blocks = content if isinstance(content, list) else []
         at = {kind: _places(blocks, kind, f"{place}.content") for kind in ("tool_use", "tool_result")}
         results = iter(at["tool_result"])
-        for each in _turns(message, place, flavor):
-            if each["role"] == "tool":
+        for turn in _turns(message, place, flavor):
+            where = _place(turn, turns)
+            turns.insert(where, turn)
+            if turn["role"] == "tool":
                 result = next(results)
                 fields = {".tool_call_id": f"{result}.tool_use_id", ".content": f"{result}.content"}
-                origins.append({"": result, **fields})
+                origins.insert(where, {"": result, **fields})
                 continue
             origin = {"": place, ".role": f"{place}.role", ".content": f"{place}.content"}
             if not any(at.values()):  # else its parts are counted otherwise

@@ -265,6 +265,27 @@ def test_results_come_first_behind_their_calls() -> None:
     assert [block.get("content") or block["text"] for block in last["content"]] == ["one", "two", "Mind."]
 
 
+def test_results_in_several_messages_are_all_right_behind_their_calls() -> None:
+    """Anthropic takes neighbours of one role for one turn; a chat refuses what stands between its results."""
+    image = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+    uses = [{"type": "tool_use", "id": name, "name": "t", "input": {}} for name in ("c1", "c2")]
+    shown, told = ({"type": "tool_result", "tool_use_id": name, "content": "r"} for name in ("c1", "c2"))
+    asked = {
+        "messages": [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": uses},
+            {"role": "user", "content": [{**shown, "content": [image]}]},
+            {"role": "system", "content": "Mind."},
+            {"role": "user", "content": [told]},
+        ]
+    }
+    chat = messages_to_chat(asked, "m", LENIENT)["messages"]
+    assert [turn["role"] for turn in chat] == ["user", "assistant", "tool", "tool", "user", "system"]
+    assert [turn["tool_call_id"] for turn in chat[2:4]] == ["c1", "c2"]
+    for number, place in enumerate(["0", "1", "2.content.0", "4.content.0", "2", "3"]):
+        assert message_path(f"messages[{number}]", asked, LENIENT) == f"messages.{place}"
+
+
 @pytest.mark.parametrize(
     ("body", "param"),
     [
