@@ -103,6 +103,8 @@ class Blocks:
             block = _Block(_CALL, {"type": _CALL, "id": name, "name": function, "input": {}})
             self._calls[number] = block
             self._open.append(block)
+        if not block.start["name"]:  # some servers name the tool in a later piece than the call
+            block.start["name"] = function
         if arguments and not block.ended:
             block.arguments.add(arguments)
             block.waiting.add(arguments)
@@ -120,6 +122,8 @@ class Blocks:
         out: list[bytes] = []
         while self._open:
             head = self._open[0]
+            if head.start.get("name") == "":
+                break
             out += self._shown(head)
             if len(self._open) == 1 or not head.complete:
                 break

@@ -168,6 +168,8 @@ class CompletionParts:
             made = {"id": name, "type": "function", "function": {"name": function.get("name")}}
             self._calls.append((made, Joined()))
             self.held += _ITEM
+        named = self._calls[at][0]["function"]
+        named["name"] = named["name"] or function.get("name")
         arguments = function.get("arguments")
         if isinstance(arguments, str):
             self._calls[at][1].add(arguments)

@@ -9,6 +9,7 @@ from promptcache_gateway.translate.chat_forms import plain
 from promptcache_gateway.translate.counts import responses_usage
 from promptcache_gateway.translate.message_answers import thought_of
 from promptcache_gateway.translate.response_items import (
+    NO_ARGUMENTS,
     SAID,
     call_item,
     message_item,
@@ -92,14 +93,24 @@ def to_response(
     parts = [SAID[kind].part(text) for kind, text in said_in(message)]
     if parts or not message.get("tool_calls"):
         output.append(message_item(f"msg_{suffix}", parts or [text_part("")]))
-    for number, call in enumerate(message.get("tool_calls") or ()):
-        function = call.get("function") or {}
-        item = call_item(f"fc_{suffix}_{number}", call.get("id"), function.get("name"))
-        output.append({**item, "arguments": function.get("arguments") or "", "status": "completed"})
+    output += _calls(message, suffix, choice.get("finish_reason"))
     model = answer.get("model") or frame["model"]
     ended = finished({**frame, "model": model}, output, choice.get("finish_reason"))
     ended |= {name: ids for name, ids in token_ids(answer, choice) if ids is not None}
     return kept({**ended, "usage": responses_usage(Usage.from_response(answer))}, keep)
+
+
+def _calls(message: Mapping[str, Any], suffix: str, reason: object) -> list[dict[str, Any]]:
+    """The items of a message's calls; one that was cut off before its arguments has none."""
+    items = []
+    calls = message.get("tool_calls") or []
+    for number, call in enumerate(calls):
+        function = call.get("function") or {}
+        cut = number == len(calls) - 1 and last_status(reason) == "incomplete"
+        arguments = function.get("arguments") or ("" if cut else NO_ARGUMENTS)
+        item = call_item(f"fc_{suffix}_{number}", call.get("id"), function.get("name"))
+        items.append({**item, "arguments": arguments, "status": "completed"})
+    return items
 
 
 def said_in(message: Mapping[str, Any]) -> list[tuple[str, str]]:

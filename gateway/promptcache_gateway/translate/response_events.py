@@ -11,7 +11,7 @@ from promptcache_gateway.translate.events import named_event
 from promptcache_gateway.translate.joined import Joined
 from promptcache_gateway.translate.message_answers import thought_of
 from promptcache_gateway.translate.response_answers import finished, kept, last_status, said_in, token_ids
-from promptcache_gateway.translate.response_items import SAID, call_item
+from promptcache_gateway.translate.response_items import NO_ARGUMENTS, SAID, call_item
 from promptcache_gateway.translate.seals import sealed
 
 if TYPE_CHECKING:
@@ -182,26 +182,31 @@ class ResponseEvents:
             self._output.append(item)
             self.held += _ITEM
             out += self._event("response.output_item.added", output_index=at, item=item)
+        at = self._calls[number]
+        self._output[at]["name"] = self._output[at]["name"] or name or ""
         arguments = function.get("arguments")
         if isinstance(arguments, str) and arguments:
-            at = self._calls[number]
-            self._gather(at, arguments)
-            out += self._event(
-                "response.function_call_arguments.delta",
-                item_id=self._output[at]["id"],
-                output_index=at,
-                delta=arguments,
-            )
+            out += self._arguments(at, arguments)
         return out
+
+    def _arguments(self, at: int, text: str) -> bytes:
+        self._gather(at, text)
+        place = {"item_id": self._output[at]["id"], "output_index": at}
+        return self._event("response.function_call_arguments.delta", **place, delta=text)
 
     def _close_call(self, at: int, status: str) -> bytes:
         item = self._output[at]
         item["status"] = status
+        out = b"" if self._pieces[at] or status == "incomplete" else self._arguments(at, NO_ARGUMENTS)
         item["arguments"] = self._gathered(at)
-        return self._event(
-            "response.function_call_arguments.done",
-            item_id=item["id"],
-            output_index=at,
-            name=item["name"],
-            arguments=item["arguments"],
-        ) + self._event("response.output_item.done", output_index=at, item=item)
+        return (
+            out
+            + self._event(
+                "response.function_call_arguments.done",
+                item_id=item["id"],
+                output_index=at,
+                name=item["name"],
+                arguments=item["arguments"],
+            )
+            + self._event("response.output_item.done", output_index=at, item=item)
+        )

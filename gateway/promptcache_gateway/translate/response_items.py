@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
+NO_ARGUMENTS = "{}"
+"""The arguments of a call that came without: a response's are always JSON."""
+
+
 def message_item(name: str, content: list[dict[str, Any]], status: str = "completed") -> dict[str, Any]:
     """An output item that holds text."""
     return {"id": name, "type": "message", "role": "assistant", "status": status, "content": content}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 from anthropic.types import Message, RawMessageStreamEvent
 from hypothesis import given, settings
@@ -294,6 +295,31 @@ def test_a_message_is_one_response_streamed_and_whole(
             if item["type"] == "function_call":
                 item["arguments"] = json.loads(item["arguments"])  # as the model wrote them, or compact
     assert streamed == expected
+
+
+def test_a_tool_that_is_named_after_its_call_is_named_in_all_of_them() -> None:
+    pieces: list[dict[str, Any]] = [
+        {"index": 0, "id": "c1", "type": "function", "function": {"name": None, "arguments": ""}},
+        {"index": 0, "function": {"name": "t", "arguments": "{}"}},
+    ]
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]} for piece in pieces]
+    (block,) = as_message(told(MessageEvents("m", "msg_x", None), chunks))["content"]
+    (item,) = as_response(told(ResponseEvents(FRAME), chunks))["output"]
+    (call,) = put_together(CompletionParts(), chunks, {})["choices"][0]["message"]["tool_calls"]
+    assert [block["name"], item["name"], call["function"]["name"]] == ["t", "t", "t"]
+
+
+@pytest.mark.parametrize(("finish", "arguments"), [("tool_calls", ["{}", "{}"]), ("length", ["{}", ""])])
+def test_a_response_s_call_without_arguments_has_those_of_an_empty_object(
+    finish: str, arguments: list[str]
+) -> None:
+    """Callers read them as JSON. One that was cut off says so instead."""
+    calls = [{"id": f"c{at}", "function": {"name": "t", "arguments": ""}, "index": at} for at in (0, 1)]
+    choice = {"index": 0, "finish_reason": finish}
+    whole = to_response({"choices": [{**choice, "message": {"tool_calls": calls}}]}, FRAME)
+    chunks = [{"choices": [{**choice, "delta": {"tool_calls": calls}}]}]
+    for made in (whole, as_response(told(ResponseEvents(FRAME), chunks))):
+        assert [item["arguments"] for item in made["output"]] == arguments
 
 
 def thoughts_again(response: dict[str, Any]) -> list[Any]:
