@@ -6,6 +6,7 @@ user's turn: hoisted to the head it would change the whole prefix. Marks stay on
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -209,7 +210,7 @@ def _block(part: Mapping[str, Any], path: str) -> dict[str, Any]:
         file = an_object(part.get("file"), f"{path}.file")
         if not isinstance(file.get("file_data"), str):
             raise untranslatable(f"{path}.file", "A file kept at the provider")
-        block = {"type": "document", "source": _source(file["file_data"])}
+        block = {"type": "document", "source": _as_text(_source(file["file_data"]))}
         if file.get("filename"):
             block["title"] = file["filename"]
     else:
@@ -223,6 +224,17 @@ def _source(url: str) -> dict[str, Any]:
         media = head[5:-7].partition(";")[0]
         return {"type": "base64", "media_type": media, "data": data}
     return {"type": "url", "url": url}
+
+
+def _as_text(source: dict[str, Any]) -> dict[str, Any]:
+    """A document's source as Anthropic takes a plain text's: as it reads, not in Base64."""
+    if source.get("media_type") != "text/plain":
+        return source
+    try:
+        text = base64.b64decode(source["data"], validate=True).decode()
+    except ValueError:
+        return source
+    return {"type": "text", "media_type": "text/plain", "data": text}
 
 
 def _result(message: Mapping[str, Any], path: str) -> dict[str, Any]:

@@ -229,6 +229,21 @@ def test_the_beginning_of_an_answer_is_gone_on_with_or_refused(flavor: Flavor) -
 
 
 @pytest.mark.parametrize(
+    ("data", "source"),
+    [
+        ("w6k=", {"type": "text", "media_type": "text/plain", "data": "é"}),
+        ("gA==", {"type": "base64", "media_type": "text/plain", "data": "gA=="}),
+        ("?", {"type": "base64", "media_type": "text/plain", "data": "?"}),
+    ],
+)
+def test_a_plain_text_s_file_is_a_document_as_it_reads(data: str, source: dict[str, str]) -> None:
+    """Anthropic takes no text in Base64; what is none is for it to refuse."""
+    part = {"type": "file", "file": {"file_data": f"data:text/plain;charset=utf-8;base64,{data}"}}
+    (turn,) = chat_to_messages({"messages": [{"role": "user", "content": [part]}]}, "m")["messages"]
+    assert turn["content"] == [{"type": "document", "source": source}]
+
+
+@pytest.mark.parametrize(
     ("edits", "refused"),
     [
         ([{"type": "clear_thinking_20251015", "keep": "all"}], False),
