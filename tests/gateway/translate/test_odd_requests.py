@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -10,9 +11,10 @@ import pytest
 
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
-from promptcache_gateway.translate.flavor import Flavor
+from promptcache_gateway.translate.flavor import BY_BLOCKS, LENIENT, STRICT
 from promptcache_gateway.translate.messages_to_chat import messages_to_chat
 from promptcache_gateway.translate.responses_to_chat import responses_to_chat
+from promptcache_gateway.translate.seals import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +35,7 @@ ODD: list[Any] = [
     [{}],
     {"type": None},
     {"type": []},
+    {"cachePoint": {}},
 ]
 PICTURE = "data:image/png;base64,AAAA"
 FUNCTION = {"name": "f", "description": "d", "parameters": {"type": "object"}, "strict": True}
@@ -52,7 +55,12 @@ CHAT = {
             "content": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
         },
         {"role": "user", "content": [{"type": "image_url", "image_url": {"url": PICTURE}}]},
-        {"role": "assistant", "content": "ok", "tool_calls": [CALLED]},
+        {
+            "role": "assistant",
+            "content": "ok",
+            "tool_calls": [CALLED],
+            "thinking_blocks": [{"type": "thinking", "thinking": "t", "signature": "s"}],
+        },
         {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "r"}]},
     ],
 }
@@ -65,10 +73,15 @@ MESSAGES = {
     "tools": [{"name": "f", "input_schema": {"type": "object"}}],
     "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
     "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {}}},
+    "context_management": {"edits": [{"type": "clear_thinking_20251015"}]},
     "messages": [
         {
             "role": "user",
-            "content": [{"type": "image", "source": SOURCE}, {"type": "document", "source": SOURCE}],
+            "content": [
+                {"type": "image", "source": SOURCE},
+                {"type": "document", "source": SOURCE, "cache_control": {"type": "ephemeral"}},
+                {"cachePoint": {"type": "default"}},
+            ],
         },
         {
             "role": "assistant",
@@ -91,19 +104,27 @@ RESPONSES = {
     "tool_choice": {"type": "function", "name": "f"},
     "input": [
         {"role": "user", "content": [{"type": "input_image", "image_url": PICTURE, "detail": "low"}]},
-        {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "t"}]},
+        {
+            "type": "reasoning",
+            "id": "r",
+            "summary": [{"type": "summary_text", "text": "t"}],
+            "content": [{"type": "reasoning_text", "text": "t"}],
+            "encrypted_content": sealed([{"type": "thinking", "thinking": "t", "signature": "s"}]),
+        },
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]},
         {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "r"}]},
     ],
 }
+NEWEST = replace(STRICT, breaks=True)
 TRANSLATORS: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]] = {
     "chat": (CHAT, lambda payload: chat_to_messages(payload, "m")),
-    "messages": (MESSAGES, lambda payload: messages_to_chat(payload, "m", Flavor())),
-    "responses": (RESPONSES, lambda payload: responses_to_chat(payload, "m", Flavor())),
+    "messages": (MESSAGES, lambda payload: messages_to_chat(payload, "m", LENIENT)),
+    "messages to OpenAI": (MESSAGES, lambda payload: messages_to_chat(payload, "m", NEWEST)),
+    "responses": (RESPONSES, lambda payload: responses_to_chat(payload, "m", LENIENT)),
     "responses to messages": (
         RESPONSES,
-        lambda payload: chat_to_messages(responses_to_chat(payload, "m", Flavor()), "m"),
+        lambda payload: chat_to_messages(responses_to_chat(payload, "m", BY_BLOCKS), "m"),
     ),
 }
 
