@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from promptcache_gateway.translate.fields import a_list, an_object, untranslatable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from promptcache_gateway.translate.flavor import Flavor
 
@@ -32,7 +32,7 @@ def placed(items: object, path: str) -> list[tuple[dict[str, Any], str]]:
     for index, item in enumerate(a_list(items, path)):
         at = f"{path}[{index}]"
         held = an_object(item, at)
-        if "type" in held or POINT not in held:
+        if not _is_point(held):
             found.append((held, at))
         elif found:
             last, place = found[-1]
@@ -41,6 +41,15 @@ def placed(items: object, path: str) -> list[tuple[dict[str, Any], str]]:
         else:
             raise untranslatable(at, "A 'cachePoint' with nothing before it")
     return found
+
+
+def numbers_of(items: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The numbers that the objects of `placed` have in the list."""
+    return [number for number, item in enumerate(items) if not _is_point(item)]
+
+
+def _is_point(item: Mapping[str, Any]) -> bool:
+    return POINT in item and "type" not in item
 
 
 def _of_point(point: Mapping[str, Any]) -> dict[str, Any]:

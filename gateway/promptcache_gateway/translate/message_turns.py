@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, untranslatable, wrong
-from promptcache_gateway.translate.marks import mark_of, marked, placed
+from promptcache_gateway.translate.marks import mark_of, marked, numbers_of, placed
 from promptcache_gateway.translate.places import call_origin
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def turn_origins(payload: Mapping[str, Any], flavor: Flavor) -> list[Origin]:
                 continue
             origin = {"": place, ".role": f"{place}.role", ".content": f"{place}.content"}
             if not any(at.values()):  # else its parts are counted otherwise
-                origin |= {f".content[{part}]": f"{place}.content.{part}" for part in range(len(blocks))}
+                numbers = enumerate(numbers_of(blocks))
+                origin |= {f".content[{part}]": f"{place}.content.{number}" for part, number in numbers}
             for number, call in enumerate(at["tool_use"]):
                 origin |= call_origin(number, call, name="name", arguments="input", call="id")
             origins.append(origin)

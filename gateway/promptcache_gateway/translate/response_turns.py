@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, untranslatable, wrong
-from promptcache_gateway.translate.marks import BREAKPOINT, MARK, placed
+from promptcache_gateway.translate.marks import BREAKPOINT, MARK, numbers_of, placed
 from promptcache_gateway.translate.places import call_origin
 from promptcache_gateway.translate.seals import unsealed
 
@@ -65,8 +65,8 @@ def _fields(item: Mapping[str, Any], place: str, turn: Mapping[str, Any]) -> dic
         return {}
     field = "content" if kind == "message" else "output"
     content = item.get(field)
-    parts = range(len(content)) if isinstance(content, list) else ()
-    fields = {f".content[{index}]": f"{place}.{field}[{index}]" for index in parts}
+    numbers = enumerate(numbers_of(content) if isinstance(content, list) else ())
+    fields = {f".content[{part}]": f"{place}.{field}[{number}]" for part, number in numbers}
     own = {".role": f"{place}.role"} if kind == "message" else {".tool_call_id": f"{place}.call_id"}
     return {".content": f"{place}.{field}", **own, **fields}
 

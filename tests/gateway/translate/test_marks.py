@@ -10,8 +10,8 @@ import pytest
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
 from promptcache_gateway.translate.flavor import BY_BLOCKS, ENGINE, LENIENT, Flavor, flavor_of
-from promptcache_gateway.translate.messages_to_chat import messages_to_chat
-from promptcache_gateway.translate.responses_to_chat import responses_to_chat
+from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat
+from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
@@ -105,6 +105,15 @@ def test_bedrock_s_point_is_a_mark_on_what_is_before_it() -> None:
     assert responses_to_chat({"input": [item]}, "m", LENIENT)["messages"][0]["content"] == [
         text("a", cache_control=MARK)
     ]
+
+
+def test_a_point_is_none_of_the_parts_that_are_counted() -> None:
+    point = {"cachePoint": {"type": "default"}}
+    asked = turns([text("a"), point, text("b")])
+    assert message_path("messages[0].content[1].text", asked, LENIENT) == "messages.0.content.2.text"
+    parts = [{"type": "input_text", "text": "a"}, point, {"type": "input_text", "text": "b"}]
+    item = {"input": [{"role": "user", "content": parts}]}
+    assert response_path("messages[0].content[1].text", item, LENIENT) == "input[0].content[2].text"
 
 
 @pytest.mark.parametrize("point", [{"cachePoint": {"type": "default"}}, {"cachePoint": 3}])
