@@ -20,10 +20,11 @@ from promptcache_lint.faults import one_for_each_fault
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.fixes.trial import Trial
 from promptcache_lint.places import Place, Source
+from promptcache_lint.proof import as_proven
 from promptcache_lint.prompts import Hole, flatten
 from promptcache_lint.readers.choice import choose_reader
 from promptcache_lint.readers.reading import Forgetful, InputFile, Workspace
-from promptcache_lint.rule import PracticeRule
+from promptcache_lint.rule import PracticeRule, SignRule
 from promptcache_lint.rulebook import all_rules
 from promptcache_lint.suppressions import MARKER, apply, find_suppressions
 
@@ -132,7 +133,7 @@ class FileLinter:
         except RecursionError:
             too_deep = UnreadableFileError("The file is nested too deeply to be followed.")
             return _unreadable(source.path, too_deep, settings)
-        findings = one_for_each_fault(_checked(prompts, source, settings))
+        findings = one_for_each_fault(self._checked(prompts, source, settings))
         findings += _unchecked(prompts, settings)
         if MARKER in source.text:
             findings = _suppressed(findings, reader, source, settings)
@@ -141,6 +142,23 @@ class FileLinter:
             trial = Trial(file, prompts, findings, self.retried)
             findings = [replace(finding, fix=trial.fix_for(finding)) for finding in findings]
         return findings
+
+    def _checked(self, prompts: list[Prompt], source: Source, settings: Settings) -> list[tuple[Prompt, Finding]]:
+        rules = [rule for rule in all_rules() if settings.selects(rule.code)] if prompts else []
+        aside = is_beside_the_product(source.called)
+        found = []
+        for prompt in prompts:
+            codes = _codes_in(prompt)
+            concerned = (rule for rule in rules if rule.concerns(codes))
+            for rule in concerned:
+                most = Severity.WARNING if aside and isinstance(rule, PracticeRule) else Severity.ERROR
+                most = Severity.INFO if aside and rule.code == _DATE else most  # each run has its own day
+                for finding in rule.check(prompt):
+                    if finding.place.path == source.path:
+                        told = replace(finding, severity=min(finding.severity, most))
+                        is_of_a_value = isinstance(rule, SignRule)
+                        found.append((prompt, as_proven(told, prompt, self.workspace) if is_of_a_value else told))
+        return found
 
     def retried(self, file: InputFile) -> list[Finding]:
         """What there is to find in a changed text, of any severity, without a word of the first reading."""
@@ -210,24 +228,6 @@ def _unreadable(shown: str, error: UnreadableFileError, settings: Settings) -> l
         return []
     place = Place(shown, error.row, error.column, error.row, error.column)
     return [Finding("PC900", Severity.WARNING, error.problem, place)]
-
-
-def _checked(prompts: list[Prompt], source: Source, settings: Settings) -> list[tuple[Prompt, Finding]]:
-    rules = [rule for rule in all_rules() if settings.selects(rule.code)] if prompts else []
-    aside = is_beside_the_product(source.called)
-    found = []
-    for prompt in prompts:
-        codes = _codes_in(prompt)
-        concerned = (rule for rule in rules if rule.concerns(codes))
-        for rule in concerned:
-            most = Severity.WARNING if aside and isinstance(rule, PracticeRule) else Severity.ERROR
-            most = Severity.INFO if aside and rule.code == _DATE else most  # each run has its own day
-            found += [
-                (prompt, replace(finding, severity=min(finding.severity, most)))
-                for finding in rule.check(prompt)
-                if finding.place.path == source.path
-            ]
-    return found
 
 
 def _codes_in(prompt: Prompt) -> set[str]:

@@ -476,7 +476,8 @@ def test_a_prompt_that_is_made_when_an_object_is_set_up_holds(made_in, severity)
     class Clerk:
         {made_in}(self):
             self.rules = f"It is {{datetime.now()}}. {RULES}"
-        def ask(self, talk):
+        async def ask(self, talk):
+            await self.{made_in.rpartition(" ")[2]}()
             messages = [{{"role": "system", "content": self.rules + self.found()}}, *talk]
             return OpenAI().chat.completions.create(model="m", messages=messages)
     """

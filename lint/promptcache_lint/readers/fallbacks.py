@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Trait
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["as_fallback"]
+__all__ = ["as_fallback", "is_seam"]
 
 _DRAWN = {"PC101", "PC102", "PC103", "PC109"}
 _SEAM = re.compile(r"(?:\w+_)?(?:now|clock|today|current\w*|seed|rng)(?:_\w+)?")
@@ -43,6 +43,12 @@ def as_fallback(value: Value, first: str) -> Value:
         return replace(trait, mark=replace(trait.mark, severity=most))
 
     return map_traits(value, milder)
+
+
+def is_seam(first: str) -> bool:
+    """Whether what the source spells so is handed in by tests only: ``now``, ``options["now"]``."""
+    words = re.findall(r"\w+", first)
+    return bool(words) and _SEAM.fullmatch(in_words(words[-1])) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from promptcache_lint import Severity
-
 RULES = "Answer in the language of the customer, briefly, and never promise a refund. " * 8
 HEAD = f"""\
 import io, sys, uuid
@@ -58,7 +56,7 @@ def program(lines, system):
     ],
 )
 def test_what_is_built_bit_by_bit(codes, lines, system):
-    assert [code for code, _ in codes(program(lines, system), "app.py", Severity.ERROR)] == ["PC101"]
+    assert [code for code, _ in codes(program(lines, system), "app.py")] == ["PC101"]
 
 
 @pytest.mark.parametrize(

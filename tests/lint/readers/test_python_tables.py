@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from promptcache_lint import Severity
-
 RULES = "Answer in the language of the customer, briefly, and never promise a refund. " * 8
 HEAD = f"""\
 from datetime import datetime
@@ -44,7 +42,7 @@ SEND = "    return client.responses.create(model='gpt-4.1', input=history, instr
     ],
 )
 def test_a_function_of_a_table_is_called(codes, system):
-    assert [code for code, _ in codes(f"{HEAD}{SEND}{system})\n", "app.py", Severity.ERROR)] == ["PC101"]
+    assert {code for code, _ in codes(f"{HEAD}{SEND}{system})\n", "app.py")} == {"PC101"}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +76,7 @@ def test_a_function_of_a_module(tree_codes, imported, call, steady):
     )
     text = "You are ours. " if steady else "It is {datetime.datetime.now()}. "
     prompts = f"import datetime\nRULES = '{RULES}'\ndef build(company):\n    return f'{text}' + RULES\n"
-    found = tree_codes({"app.py": app, "desk/__init__.py": "", "desk/prompts.py": prompts}, Severity.ERROR)
+    found = tree_codes({"app.py": app, "desk/__init__.py": "", "desk/prompts.py": prompts})
     assert [code for _, code, _ in found] == ([] if steady else ["PC101"])
 
 
@@ -113,7 +111,7 @@ def test_a_table_of_another_module(tree_codes, imported, call, steady):
     app = f"{imported}\n{client}def ask(kind, history):\n{SEND}{call}())\n"
     tables = TABLES.replace("datetime.now()", "RULES") if steady else TABLES
     files = {"app.py": app, "desk/__init__.py": "", "desk/tables.py": tables, "desk/listed.py": LISTED}
-    found = tree_codes(files, Severity.ERROR)
+    found = tree_codes(files)
     assert [code for _, code, _ in found] == ([] if steady else ["PC101"])
 
 

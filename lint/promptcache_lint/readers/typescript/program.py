@@ -51,6 +51,7 @@ class Program:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._modules: dict[Path, Module | None] = {}
+        self._displayed: dict[str, Module] = {}
         self._paths: dict[Path, tuple[Path, dict[str, list[str]]]] = {}
         self._resolved: dict[tuple[Path, str], Path | None] = {}
         self._config_files: dict[Path, Path | None] = {}
@@ -61,9 +62,14 @@ class Program:
         module = self._modules.get(path)
         return module if module is not None and module.source.text == source.text else None
 
+    def displayed(self, path: str) -> Module | None:
+        """The module that findings call ``path``, if it has been parsed."""
+        return self._displayed.get(path)
+
     def add(self, module: Module) -> None:
         """A module that was parsed outside."""
         self._modules[module.path] = module
+        self._displayed[module.source.path] = module
         self.size += len(module.data)
 
     def imported(self, module: Module, specifier: str) -> Module | None:

@@ -1,0 +1,60 @@
+"""What makes a finding an error in a program: the source shows every link from the value to the request.
+
+A rule says what stands where and what it costs; here the way of the value is followed back from the request
+that is sent. What is not shown is a warning. Files of prompts have no way; what they may hold is `standing`'s
+business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python import ways as python_ways
+from promptcache_lint.readers.python.interpreter import Interpreter
+from promptcache_lint.readers.typescript import ways as typescript_ways
+from promptcache_lint.readers.typescript.grammar import SUFFIXES
+from promptcache_lint.readers.typescript.machine import Machine
+
+if TYPE_CHECKING:
+    from promptcache_lint.findings import Finding
+    from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Prompt
+    from promptcache_lint.readers.reading import Workspace
+
+__all__ = ["as_proven"]
+
+_PYTHON = {".py", ".pyi"}
+
+
+def as_proven(finding: Finding, prompt: Prompt, workspace: Workspace) -> Finding:
+    """The finding of a value, a warning where the source does not show that it is in what is sent."""
+    if finding.severity < Severity.ERROR or prompt.written or prompt.recorded:
+        return finding
+    places = (prompt.place, finding.place, finding.source or finding.place, *finding.flow)
+    suffix = PurePosixPath(prompt.place.path).suffix.lower()
+    paths = list(dict.fromkeys(place.path for place in places))
+    origin = finding.source or finding.place
+    if suffix in _PYTHON and _is_shown_in_python(prompt.place, origin, paths, workspace):
+        return finding
+    if suffix in SUFFIXES and _is_shown_in_typescript(prompt.place, origin, paths, workspace):
+        return finding
+    return replace(finding, severity=Severity.WARNING)
+
+
+def _is_shown_in_python(start: Place, origin: Place, paths: list[str], workspace: Workspace) -> bool:
+    machine = workspace.shared.get("python")
+    if not isinstance(machine, Interpreter):
+        return False
+    modules = [module for path in paths if (module := machine.program.displayed(path)) is not None]
+    return python_ways.is_shown(start, origin, modules)
+
+
+def _is_shown_in_typescript(start: Place, origin: Place, paths: list[str], workspace: Workspace) -> bool:
+    machine = workspace.shared.get("typescript")
+    if not isinstance(machine, Machine):
+        return False
+    modules = [module for path in paths if (module := machine.program.displayed(path)) is not None]
+    return typescript_ways.is_shown(start, origin, modules)
