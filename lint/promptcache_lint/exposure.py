@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.prompts import Part, Prompt, Segment, Trait
 
-__all__ = ["Exposed", "count_words", "exposed_branches", "exposed_holes", "holds_input"]
+__all__ = ["Exposed", "count_words", "exposed_branches", "exposed_holes", "holds_input", "lasts"]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _TALK = re.compile(
@@ -217,7 +217,12 @@ def _size(part: Part) -> tuple[int, int]:
 
 def _is_data(hole: Hole) -> bool:
     """Whether nothing says of a value that it lasts: no constant, nothing that an agent is set up with."""
-    return not hole.traits and bool(hole.label) and _LASTS.search(hole.label) is None
+    return not hole.traits and bool(hole.label) and not lasts(hole.label)
+
+
+def lasts(label: str) -> bool:
+    """Whether a value lasts, by how the source spells it: a constant, or what an agent is set up with."""
+    return _LASTS.search(label) is not None
 
 
 def _is_input(hole: Hole) -> bool:

@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from promptcache.providers import find_model
+from promptcache_lint.at_stake import is_enough
 from promptcache_lint.exposure import exposed_holes
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.going_on import goes_on
-from promptcache_lint.prompts import Stability, estimate_tokens
+from promptcache_lint.prompts import Stability
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,10 +54,6 @@ _OF_A_TALK = {"PC101", "PC102", "PC103", "PC107"}
 """Faults of values that may be kept with a conversation, or be its own."""
 _LITTLE = 60
 """Fewer static words than this between a value and what the turn is about are no loss worth a word."""
-_ENOUGH_TOKENS = 100
-"""Fewer static tokens behind a value than this are no certain cost."""
-_LEAST_CACHED = 1024
-"""OpenAI and most of Anthropic's models cache nothing shorter (tokens): the least where no model is known."""
 
 
 class Rule(ABC):
@@ -143,8 +139,8 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
 
     An error takes proof of three things. Where: at the head of what the source is seen to send again and
     again (`Prompt.proven`), or of a request as it was sent. What: a value whose kind is seen; in a file of
-    prompts, where names are all there is, one that can mean nothing else (`Mark.plain`). Cost: enough static
-    text behind it, or a whole conversation. What lacks one is a warning; a name alone, in a message that
+    prompts, where names are all there is, one that can mean nothing else (`Mark.plain`). Cost: what is lost
+    behind it (`at_stake`). In a program, `proof` asks for the way of the value as well. What lacks one is a warning; a name alone, in a message that
     nothing shows to be sent again, is information, and so is that of a counter in a text that may head no
     conversation: it may count what the text is about.
     """
@@ -175,7 +171,7 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
     if not prompt.certain and not prompt.written and trait.guessed and not trait.mark.plain:
         return min(trait.mark.severity, Severity.INFO)  # neither the text nor the value is known
     heads = role in {"system", "tool"} or (role == "user" and first)
-    sure = prompt.proven and heads and not named_only and _costs_enough(prompt, exposed)
+    sure = prompt.proven and heads and not named_only and is_enough(prompt, exposed)
     return trait.mark.severity if sure else min(trait.mark.severity, Severity.WARNING)
 
 
@@ -188,22 +184,3 @@ def _is_of_the_turn(exposed: Exposed, trait: Trait) -> bool:
     """Whether the turn's own text follows soon behind a value: it stands in a message of that turn."""
     kept = exposed.words_kept
     return trait.mark.code not in _OF_THE_ORDER and kept < _LITTLE and kept < exposed.words_behind
-
-
-def _costs_enough(prompt: Prompt, exposed: Exposed) -> bool:
-    """Whether enough is lost behind a value: so much text, or a conversation that grows behind it.
-
-    Behind a system prompt in a file of its own stands a conversation. In a single request, nothing is lost
-    behind what is drawn by lot for it, nor of a prompt that is too short to be cached at all.
-    """
-    if prompt.grows or (prompt.written and exposed.segment.role == "system"):
-        return True
-    drawn = exposed.words_alone < min(exposed.words_kept, _LITTLE)
-    return not drawn and exposed.stranded_tokens >= _ENOUGH_TOKENS and _is_ever_cached(prompt, exposed)
-
-
-def _is_ever_cached(prompt: Prompt, exposed: Exposed) -> bool:
-    """Whether the static text of a single request, all in all, is as long as the least that is cached."""
-    facts = find_model(prompt.model) if prompt.model else None
-    least = _LEAST_CACHED if facts is None or facts.min_tokens is None else facts.min_tokens
-    return estimate_tokens(exposed.before + exposed.behind) >= least

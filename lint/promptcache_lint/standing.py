@@ -2,7 +2,8 @@
 
 A file of prompts is what the program makes of it. In a tree with programs, one that they never name and that
 does not say its own role may be anything (a skill, a notice, a document), and one that they name without a
-role holds no certain system prompt. A program is known to send prompts where some file of its tree talks to a
+role holds no certain system prompt; and when a file is filled in only the program shows, so that there what
+fills it is a warning. A program is known to send prompts where some file of its tree talks to a
 model. In a tree without programs, files speak for themselves, and so does a file that was named itself.
 """
 
@@ -40,6 +41,8 @@ _QUOTED = re.compile(r"""([\w@-]+)["'`]""")
 _HEAD = re.compile(r"\A(?:---\n.*?^---$|\s|\{#.*?#\}|\{%.*?%\}|<!--.*?-->)+", re.MULTILINE | re.DOTALL)
 _ANYWHERE = {"PC101", "PC109", "PC103", "PC401", "PC402"}
 _MUCH = 100
+_OF_A_REQUEST = ("PC508", "PC6")
+"""Faults that a file shows by itself: of a request as it stands there, of a chat template as it is rendered."""
 _STRING = re.compile(r"""(["'`])(?:(?!\1).)*\1""")
 _WORD = re.compile(r"[A-Za-z_]\w+")
 _DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation)/", re.IGNORECASE)
@@ -97,8 +100,8 @@ class Standing:
         use = self._uses.get(str(path))
         if use is None:
             use = self._uses[str(path)] = self._use(path, text)
-        if use == "role":
-            return Severity.ERROR
+        if use == "role":  # when it is filled in, and how often, the file does not show
+            return Severity.ERROR if finding.code.startswith(_OF_A_REQUEST) else Severity.WARNING
         much = (finding.stranded_tokens or 0) >= _MUCH
         matters = use == "maybe" or (much and (use == "worded" or finding.code in _ANYWHERE))
         return Severity.WARNING if matters and use != "none" else Severity.INFO

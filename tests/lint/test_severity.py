@@ -559,7 +559,7 @@ def test_what_an_object_is_set_up_with_holds_where_it_is_set_up(made_in, severit
     async def ask(talk):
         clerk = Clerk()
         await clerk.{made_in.rpartition(" ")[2]}()
-        messages = [{{"role": "system", "content": clerk.rules + found()}}, *talk]
+        messages = [{{"role": "system", "content": clerk.rules + house_rules()}}, *talk]
         return OpenAI().chat.completions.create(model="m", messages=messages)
     """
     found = lint_text(dedent(text), "clerk.py", Settings()).findings

@@ -36,7 +36,7 @@ def derived(name, method, body, base="Agent"):
         (derived("Clerk", "head", CLOCK) + derived("Cook", "head", CLOCK), Severity.ERROR),
         (derived("Clerk", "head", CLOCK) + derived("Cook", "head", "return 'Cook. '"), Severity.WARNING),
         (derived("Mid", "note", "return 'x'") + derived("Clerk", "head", CLOCK, "Mid"), Severity.ERROR),
-        (derived("Clerk", "head", "return super().head() + f'{datetime.now()}'"), Severity.ERROR),
+        (derived("Clerk", "head", "return super().head() + f'{datetime.now()}'"), Severity.WARNING),
     ],
 )
 def test_what_a_class_overrides_reaches_the_prompt_of_its_base(codes, classes, severity):
