@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from promptcache_lint.exposure import Exposed
     from promptcache_lint.prompts import Part, Prompt
 
-__all__ = ["is_enough"]
+__all__ = ["is_enough", "is_steady"]
 
 _LEAST_CACHED = 1024
 """OpenAI and most of Anthropic's models cache nothing shorter (tokens): the least where no model is known."""
@@ -57,6 +57,12 @@ def is_enough(prompt: Prompt, exposed: Exposed) -> bool:
         return False
     characters, ends = _static(parts[at + 1 :], talks=talks)
     return (talks and ends) or _is_long(prompt, characters)
+
+
+def is_steady(prompt: Prompt) -> bool:
+    """Whether the system prompt, where there is one, is the same in the next request: it is worth keeping."""
+    system = (segment for segment in prompt.segments if segment.role == "system" and not segment.newest)
+    return not any(_may_change(part, talks=False) for segment in system for part in flatten(segment.parts))
 
 
 def _static(parts: Iterable[Part], *, talks: bool) -> tuple[int, bool]:

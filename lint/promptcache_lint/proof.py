@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from promptcache_lint.at_stake import is_steady
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python import ways as python_ways
 from promptcache_lint.readers.python.interpreter import Interpreter
@@ -19,12 +20,14 @@ from promptcache_lint.readers.typescript.grammar import SUFFIXES
 from promptcache_lint.readers.typescript.machine import Machine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from promptcache_lint.findings import Finding
     from promptcache_lint.places import Place
     from promptcache_lint.prompts import Prompt
     from promptcache_lint.readers.reading import Workspace
 
-__all__ = ["as_proven"]
+__all__ = ["as_proven", "behind_what_is_steady"]
 
 _PYTHON = {".py", ".pyi"}
 
@@ -42,6 +45,14 @@ def as_proven(finding: Finding, prompt: Prompt, workspace: Workspace) -> Finding
     if suffix in SUFFIXES and _is_shown_in_typescript(prompt.place, origin, paths, workspace):
         return finding
     return replace(finding, severity=Severity.WARNING)
+
+
+def behind_what_is_steady(finding: Finding, prompts: Iterable[Prompt]) -> Finding:
+    """The finding of a cut, a warning where the system prompt of its file is another one in each turn anyway."""
+    if finding.code != "PC501" or finding.severity < Severity.ERROR:
+        return finding
+    here = (prompt for prompt in prompts if prompt.certain and prompt.place.path == finding.place.path)
+    return finding if all(map(is_steady, here)) else replace(finding, severity=Severity.WARNING)
 
 
 def _is_shown_in_python(start: Place, origin: Place, paths: list[str], workspace: Workspace) -> bool:

@@ -20,7 +20,7 @@ from promptcache_lint.faults import one_for_each_fault
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.fixes.trial import Trial
 from promptcache_lint.places import Place, Source
-from promptcache_lint.proof import as_proven
+from promptcache_lint.proof import as_proven, behind_what_is_steady
 from promptcache_lint.prompts import Hole, flatten
 from promptcache_lint.readers.choice import choose_reader
 from promptcache_lint.readers.reading import Forgetful, InputFile, Workspace
@@ -156,8 +156,9 @@ class FileLinter:
                 for finding in rule.check(prompt):
                     if finding.place.path == source.path:
                         told = replace(finding, severity=min(finding.severity, most))
-                        is_of_a_value = isinstance(rule, SignRule)
-                        found.append((prompt, as_proven(told, prompt, self.workspace) if is_of_a_value else told))
+                        if isinstance(rule, SignRule):
+                            told = as_proven(told, prompt, self.workspace)
+                        found.append((prompt, behind_what_is_steady(told, prompts)))
         return found
 
     def retried(self, file: InputFile) -> list[Finding]:

@@ -50,10 +50,9 @@ def test_a_file_of_prompts_is_what_the_program_makes_of_it(tree, load, severity)
     assert found() == {("PC101", severity)}
 
 
-def test_a_file_that_names_its_role_is_an_error_where_it_is_used_and_a_warning_where_not(tree):
-    tree(prompts__system_dot_md=PROMPT, app_dot_py=CLIENT + 'text = open("prompts/system.md").read()\n')
-    assert found() == {("PC101", "error")}
-    tree(app_dot_py=CLIENT)
+@pytest.mark.parametrize("program", [CLIENT + 'text = open("prompts/system.md").read()\n', CLIENT])
+def test_when_a_file_that_names_its_role_is_filled_in_only_a_program_shows(tree, program):
+    tree(prompts__system_dot_md=PROMPT, app_dot_py=program)
     assert found() == {("PC101", "warning")}
 
 

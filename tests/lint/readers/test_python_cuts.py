@@ -191,8 +191,8 @@ def trim(history: list[dict], most: int = 20) -> list[dict]:
     return history[-most:]
 def name(messages):
     return " ".join(each["content"] for each in messages)
-def stream(system, history):
-    messages = [{"role": "system", "content": system}] + history
+def stream(history):
+    messages = [{"role": "system", "content": "You are a clerk."}] + history
     reply = client.chat.completions.create(model="m", messages=messages)
     history.append({"role": "assistant", "content": reply.choices[0].message.content})
 def serve(socket):
@@ -200,7 +200,7 @@ def serve(socket):
     for text in socket:
         history.append({"role": "user", "content": text})
         USE
-        stream("You are a clerk.", history)
+        stream(history)
 """
 
 

@@ -62,8 +62,8 @@ GROWS = MEMORY.format(cut="pass", given="self.kept")
         ),
         pytest.param(
             agent("from memory import shortened", before=SHORTENED),
-            "def shortened(items):\n    return _last(items, 20)\n"
-            "def _last(items, most):\n    return items[-most:]\n",
+            "def shortened(items):\n    return _last(items)\n"
+            "def _last(items, most=20):\n    return items[-most:]\n",
             id="through a helper of its own",
         ),
         pytest.param(

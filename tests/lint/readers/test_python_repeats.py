@@ -33,7 +33,7 @@ ALWAYS = "from then on every turn"
             Severity.INFO,
             RARELY,
         ),
-        ("if len(self.messages) > self.n: self.messages = self.messages[-self.n:]", Severity.ERROR, ALWAYS),
+        ("if len(self.messages) > self.n: self.messages = self.messages[-self.n:]", Severity.WARNING, ALWAYS),
         ("if len(text) > 40: self.messages = self.messages[-10:]", Severity.ERROR, ALWAYS),
     ],
 )

@@ -120,6 +120,8 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
         if severity == Severity.ERROR and not _goes_on(node, facts):
             severity = Severity.INFO if is_beside(facts) else Severity.WARNING
+        if _is_unknown(lower, facts):
+            severity = min(severity, Severity.WARNING)
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
 
 
@@ -135,6 +137,12 @@ def _is_long(lower: ast.expr, facts: Facts) -> bool:
     counted = lower.right if isinstance(lower, ast.BinOp) else getattr(lower, "operand", lower)
     length = amount(counted, facts)
     return length is not None and length + 1 >= MANY_RUNS
+
+
+def _is_unknown(lower: ast.expr, facts: Facts) -> bool:
+    """Whether nothing shows how long a window is: it may be so long that no conversation fills it."""
+    counted = lower.right if isinstance(lower, ast.BinOp) else getattr(lower, "operand", lower)
+    return amount(counted, facts) is None
 
 
 def _is_last_resort(node: ast.AST, facts: Facts) -> bool:
