@@ -36,13 +36,12 @@ def as_proven(finding: Finding, prompt: Prompt, workspace: Workspace) -> Finding
     """The finding of a value, a warning where the source does not show that it is in what is sent."""
     if finding.severity < Severity.ERROR or prompt.written or prompt.recorded:
         return finding
-    places = (prompt.place, finding.place, finding.source or finding.place, *finding.flow)
+    way = finding.flow or (finding.place,)
+    paths = list(dict.fromkeys(place.path for place in (prompt.place, finding.place, *way)))
     suffix = PurePosixPath(prompt.place.path).suffix.lower()
-    paths = list(dict.fromkeys(place.path for place in places))
-    origin = finding.source or finding.place
-    if suffix in _PYTHON and _is_shown_in_python(prompt.place, origin, paths, workspace):
+    if suffix in _PYTHON and _is_shown_in_python(prompt.place, way, paths, workspace):
         return finding
-    if suffix in SUFFIXES and _is_shown_in_typescript(prompt.place, origin, paths, workspace):
+    if suffix in SUFFIXES and _is_shown_in_typescript(prompt.place, way, paths, workspace):
         return finding
     return replace(finding, severity=Severity.WARNING)
 
@@ -55,17 +54,17 @@ def behind_what_is_steady(finding: Finding, prompts: Iterable[Prompt]) -> Findin
     return finding if all(map(is_steady, here)) else replace(finding, severity=Severity.WARNING)
 
 
-def _is_shown_in_python(start: Place, origin: Place, paths: list[str], workspace: Workspace) -> bool:
+def _is_shown_in_python(start: Place, way: tuple[Place, ...], paths: list[str], workspace: Workspace) -> bool:
     machine = workspace.shared.get("python")
     if not isinstance(machine, Interpreter):
         return False
     modules = [module for path in paths if (module := machine.program.displayed(path)) is not None]
-    return python_ways.is_shown(start, origin, modules)
+    return python_ways.is_shown(start, way, modules)
 
 
-def _is_shown_in_typescript(start: Place, origin: Place, paths: list[str], workspace: Workspace) -> bool:
+def _is_shown_in_typescript(start: Place, way: tuple[Place, ...], paths: list[str], workspace: Workspace) -> bool:
     machine = workspace.shared.get("typescript")
     if not isinstance(machine, Machine):
         return False
     modules = [module for path in paths if (module := machine.program.displayed(path)) is not None]
-    return typescript_ways.is_shown(start, origin, modules)
+    return typescript_ways.is_shown(start, way, modules)

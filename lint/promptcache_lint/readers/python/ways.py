@@ -41,17 +41,17 @@ _ADDS = {"append", "extend", "insert", "add", "write", "add_message", "update"}
 _DEEPEST = 60
 
 
-def is_shown(start: Place, origin: Place, modules: list[Module]) -> bool:
-    """Whether the source shows that the value made at ``origin`` is in each request made at ``start``.
+def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module]) -> bool:
+    """Whether the source shows that the value at the head of ``way`` is in each request made at ``start``.
 
-    ``modules`` are those on the way; the module of ``start`` is among them.
+    ``way`` are the places that the value was seen to pass, ``modules`` those it lies in, and that of ``start``.
     """
     home = next((module for module in modules if module.source.path == start.path), None)
     node = _node_at(start, home) if home is not None else None
     if home is None or node is None:
         return False
     above = {module: blocks.parents_of(module.tree) for module in modules}
-    search = _Search(origin, tuple(modules), above)
+    search = _Search(way, tuple(modules), above)
     scope = _Scope(home, search.function_of(node, home))
     return search.is_made_with_its_request(node, scope) and search.carries(node, scope, sent=True)
 
@@ -70,9 +70,10 @@ class _Search:
     """One look for a value; ``depth`` bounds it."""
 
     def __init__(
-        self, origin: Place, modules: tuple[Module, ...], above: dict[Module, dict[ast.AST, ast.AST]]
+        self, way: tuple[Place, ...], modules: tuple[Module, ...], above: dict[Module, dict[ast.AST, ast.AST]]
     ) -> None:
-        self._origin = origin
+        self._origin = way[0]
+        self._way = way
         self._modules = modules
         self._above = above
         self._depth = 0
@@ -172,8 +173,14 @@ class _Search:
                 return True
         return (sent or name in _PLAIN or name[:1].isupper()) and self._any(given, scope)
 
-    def _functions(self, name: str) -> Iterator[tuple[_FunctionNode, Module]]:
-        """The functions of that name on the way."""
+    def _functions(self, name: str, *, of_a_class: bool = False) -> Iterator[tuple[_FunctionNode, Module]]:
+        """The functions of that name through which the value was seen to pass; or only methods."""
+        for function, module in self._named(name):
+            passed = any(_lies_in(place, function, module) for place in self._way)
+            if passed and (not of_a_class or isinstance(self._above[module].get(function), ast.ClassDef)):
+                yield function, module
+
+    def _named(self, name: str) -> Iterator[tuple[_FunctionNode, Module]]:
         for module in self._modules:
             for node in self._above[module]:
                 match node:
@@ -261,11 +268,11 @@ class _Search:
                         return True
         return False
 
-    def _is_function_on_the_way(self, name: str, scope: _Scope) -> bool:
+    def _is_function_on_the_way(self, name: str, scope: _Scope, *, of_a_class: bool = False) -> bool:
         """Whether a name is that of a function that is called for each request, as of ``instructions=``."""
         return any(
             self._returns(function, _Scope(module, function, None, scope))
-            for function, module in self._functions(name)
+            for function, module in self._functions(name, of_a_class=of_a_class)
         )
 
     def _attribute(self, node: ast.Attribute, scope: _Scope) -> bool:
@@ -273,7 +280,7 @@ class _Search:
             return True
         if scope.function is not None and self._variable(node, ast.unparse(node), scope):
             return True
-        if self._is_function_on_the_way(node.attr, scope):
+        if self._is_function_on_the_way(node.attr, scope, of_a_class=True):
             return True
         return self._is_stored(node, scope) or self._is_made_with(node, scope)
 
@@ -309,6 +316,11 @@ class _Search:
                 if is_it and not blocks.is_given(made, node.attr, index):
                     return True
         return False
+
+
+def _lies_in(place: Place, function: _FunctionNode, module: Module) -> bool:
+    last = function.end_lineno or function.lineno
+    return place.path == module.source.path and function.lineno <= place.row <= last
 
 
 def _stores(node: ast.Assign, attribute: str) -> bool:

@@ -45,10 +45,10 @@ _AT_ONCE = {"Promise", "ReadableStream", "createDataStream", "createUIMessageStr
 _DEEPEST = 60
 
 
-def is_shown(start: Place, origin: Place, modules: list[Module]) -> bool:
-    """Whether the source shows that the value made at ``origin`` is in each request made at ``start``.
+def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module]) -> bool:
+    """Whether the source shows that the value at the head of ``way`` is in each request made at ``start``.
 
-    ``modules`` are those on the way; the module of ``start`` is among them.
+    ``way`` are the places that the value was seen to pass, ``modules`` those it lies in, and that of ``start``.
     """
     home = next((module for module in modules if module.source.path == start.path), None)
     node = _node_at(start, home) if home is not None else None
@@ -57,7 +57,7 @@ def is_shown(start: Place, origin: Place, modules: list[Module]) -> bool:
     if blocks.around(node) and not node.type.endswith("call_expression"):
         if not blocks.asks_for_it(node, home) and not blocks.sends_within(node, home):
             return False
-    return _Search(origin, tuple(modules)).carries(node, _Scope(home, function_of(node)), sent=True)
+    return _Search(way, tuple(modules)).carries(node, _Scope(home, function_of(node)), sent=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +73,9 @@ class _Scope:
 class _Search:
     """One look for a value."""
 
-    def __init__(self, origin: Place, modules: tuple[Module, ...]) -> None:
-        self._origin = origin
+    def __init__(self, way: tuple[Place, ...], modules: tuple[Module, ...]) -> None:
+        self._origin = way[0]
+        self._way = way
         self._modules = modules
         self._depth = 0
 
@@ -143,10 +144,13 @@ class _Search:
         takes = sent or name[:1].isupper() or call.type == "new_expression"
         return takes and self.carries(given, scope)
 
-    def _functions(self, name: str) -> Iterator[tuple[Node, Module]]:
-        """The functions of that name on the way."""
+    def _functions(self, name: str, *, of_a_class: bool = False) -> Iterator[tuple[Node, Module]]:
+        """The functions of that name through which the value was seen to pass; or only methods."""
         for module in self._modules:
-            yield from ((node, module) for node in blocks.functions_named(name, module))
+            for node in blocks.functions_named(name, module):
+                passed = any(_lies_in(place, node, module) for place in self._way)
+                if passed and (not of_a_class or node.type == "method_definition"):
+                    yield node, module
 
     def _returns(self, function: Node, scope: _Scope) -> bool:
         """Whether all that a function gives back carries the value."""
@@ -234,18 +238,20 @@ class _Search:
         name = blocks.called(call, module)[1]
         return any(each == scope.function for each in blocks.functions_named(name, scope.module))
 
-    def _is_function_on_the_way(self, name: str, scope: _Scope) -> bool:
+    def _is_function_on_the_way(self, name: str, scope: _Scope, *, of_a_class: bool = False) -> bool:
         """Whether a name is that of a function that is called for each request, or of a getter."""
         return any(
             self._returns(function, _Scope(module, function, None, scope))
-            for function, module in self._functions(name)
+            for function, module in self._functions(name, of_a_class=of_a_class)
         )
 
     def _member(self, node: Node, scope: _Scope) -> bool:
         if scope.function is not None and self._variable(node, scope.module.text(node), scope):
             return True
         name = node.child_by_field_name("property")
-        return name is not None and self._is_function_on_the_way(scope.module.text(name), scope)
+        return name is not None and self._is_function_on_the_way(
+            scope.module.text(name), scope, of_a_class=True
+        )
 
 
 def _is_run_at_once(function: Node, module: Module) -> bool:
@@ -256,6 +262,11 @@ def _is_run_at_once(function: Node, module: Module) -> bool:
         if outer.type in FUNCTIONS:
             return False
     return False
+
+
+def _lies_in(place: Place, node: Node, module: Module) -> bool:
+    first, last = node.start_point[0] + 1, node.end_point[0] + 1
+    return place.path == module.source.path and first <= place.row <= last
 
 
 def _is_in(node: Node, outer: Node) -> bool:
