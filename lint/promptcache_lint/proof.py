@@ -39,9 +39,9 @@ def as_proven(finding: Finding, prompt: Prompt, workspace: Workspace) -> Finding
     way = finding.flow or (finding.place,)
     paths = list(dict.fromkeys(place.path for place in (prompt.place, finding.place, *way)))
     suffix = PurePosixPath(prompt.place.path).suffix.lower()
-    if suffix in _PYTHON and _is_shown_in_python(prompt.place, way, paths, workspace):
+    if suffix in _PYTHON and _is_shown_in_python(prompt, way, paths, workspace):
         return finding
-    if suffix in SUFFIXES and _is_shown_in_typescript(prompt.place, way, paths, workspace):
+    if suffix in SUFFIXES and _is_shown_in_typescript(prompt, way, paths, workspace):
         return finding
     return replace(finding, severity=Severity.WARNING)
 
@@ -54,17 +54,21 @@ def behind_what_is_steady(finding: Finding, prompts: Iterable[Prompt]) -> Findin
     return finding if all(map(is_steady, here)) else replace(finding, severity=Severity.WARNING)
 
 
-def _is_shown_in_python(start: Place, way: tuple[Place, ...], paths: list[str], workspace: Workspace) -> bool:
+def _is_shown_in_python(
+    prompt: Prompt, way: tuple[Place, ...], paths: list[str], workspace: Workspace
+) -> bool:
     machine = workspace.shared.get("python")
     if not isinstance(machine, Interpreter):
         return False
     modules = [module for path in paths if (module := machine.program.displayed(path)) is not None]
-    return python_ways.is_shown(start, way, modules)
+    return python_ways.is_shown(prompt.place, way, modules, talks=prompt.grows)
 
 
-def _is_shown_in_typescript(start: Place, way: tuple[Place, ...], paths: list[str], workspace: Workspace) -> bool:
+def _is_shown_in_typescript(
+    prompt: Prompt, way: tuple[Place, ...], paths: list[str], workspace: Workspace
+) -> bool:
     machine = workspace.shared.get("typescript")
     if not isinstance(machine, Machine):
         return False
     modules = [module for path in paths if (module := machine.program.displayed(path)) is not None]
-    return typescript_ways.is_shown(start, way, modules)
+    return typescript_ways.is_shown(prompt.place, way, modules, talks=prompt.grows)

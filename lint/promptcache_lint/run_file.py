@@ -143,7 +143,9 @@ class FileLinter:
             findings = [replace(finding, fix=trial.fix_for(finding)) for finding in findings]
         return findings
 
-    def _checked(self, prompts: list[Prompt], source: Source, settings: Settings) -> list[tuple[Prompt, Finding]]:
+    def _checked(
+        self, prompts: list[Prompt], source: Source, settings: Settings
+    ) -> list[tuple[Prompt, Finding]]:
         rules = [rule for rule in all_rules() if settings.selects(rule.code)] if prompts else []
         aside = is_beside_the_product(source.called)
         found = []

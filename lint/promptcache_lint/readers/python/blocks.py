@@ -24,6 +24,7 @@ __all__ = [
     "is_in",
     "is_none",
     "name_of",
+    "names_in",
     "own_nodes",
     "parameters",
     "parents_of",
@@ -105,6 +106,18 @@ def sends_within(outer: ast.AST) -> bool:
         isinstance(node, ast.Return) or (isinstance(node, ast.Call) and is_request(node))
         for node in nodes_of(outer)
     )
+
+
+def names_in(function: _FunctionNode, texts: set[str]) -> Iterator[str]:
+    """The names that a function uses, and which of ``texts`` it writes out."""
+    for node in nodes_of(function):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                yield name
+            case ast.Constant(value=str() as text) if text in texts:
+                yield "history"
+            case _:
+                continue
 
 
 def own_nodes(function: _FunctionNode) -> Iterator[ast.AST]:

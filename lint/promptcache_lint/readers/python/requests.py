@@ -75,7 +75,7 @@ def spoken(value: Map) -> tuple[Role | None, Value | None]:
 def grows(value: Value) -> bool:
     """Whether a list of messages has, or may have, more of them than are written here: a history."""
     if not isinstance(value, Seq):
-        return True
+        return not isinstance(value, Str)
     return value.partial or any(not isinstance(item, Map) for item in value.items)
 
 

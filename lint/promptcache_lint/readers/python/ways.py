@@ -16,6 +16,7 @@ from promptcache_lint.readers.fallbacks import is_seam
 from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.python import blocks
 from promptcache_lint.readers.python.walking import nodes_of
+from promptcache_lint.readers.talks import ANSWERS, says_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,15 @@ _WRITES = {
     *("format", "format_map", "join", "strip", "lstrip", "rstrip", "upper", "lower", "title", "encode"),
     *("decode", "removeprefix", "removesuffix", "split", "substitute", "safe_substitute", "render", "invoke"),
     *("format_messages", "format_prompt", "format_datetime", "dumps", "hexdigest", "model_dump", "copy"),
-    *("to_iso8601_string", "to_datetime_string", "localize", "from_messages", "from_template", "from_text", "localtime"),
+    *(
+        "to_iso8601_string",
+        "to_datetime_string",
+        "localize",
+        "from_messages",
+        "from_template",
+        "from_text",
+        "localtime",
+    ),
     *("gmtime", "getvalue", "dedent", "cleandoc", "escape", "partial"),
 }
 """Methods that write a value out, or put it into a text, and add nothing that would make it another one."""
@@ -41,10 +50,11 @@ _ADDS = {"append", "extend", "insert", "add", "write", "add_message", "update"}
 _DEEPEST = 60
 
 
-def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module]) -> bool:
+def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, talks: bool) -> bool:
     """Whether the source shows that the value at the head of ``way`` is in each request made at ``start``.
 
-    ``way`` are the places that the value was seen to pass, ``modules`` those it lies in, and that of ``start``.
+    ``way`` are the places that the value was seen to pass, ``modules`` those it lies in, and that of ``start``. ``talks``: a
+    history is said to stand behind it; a single request has to be about something that the function is given.
     """
     home = next((module for module in modules if module.source.path == start.path), None)
     node = _node_at(start, home) if home is not None else None
@@ -53,7 +63,18 @@ def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module]) -> boo
     above = {module: blocks.parents_of(module.tree) for module in modules}
     search = _Search(way, tuple(modules), above)
     scope = _Scope(home, search.function_of(node, home))
+    if not _is_asked(scope, talks=talks):
+        return False
     return search.is_made_with_its_request(node, scope) and search.carries(node, scope, sent=True)
+
+
+def _is_asked(scope: _Scope, *, talks: bool) -> bool:
+    """Whether the function that sends is seen to do so again and again; what a library calls is."""
+    function = scope.function
+    if function is None or isinstance(function, ast.Lambda) or function.decorator_list:
+        return True
+    given = blocks.parameters(function)
+    return says_history(blocks.names_in(function, ANSWERS), given) if talks else bool(given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +156,9 @@ class _Search:
                 either = is_seam(ast.unparse(test)) or self.carries(body, scope)
                 return either and self.carries(other, scope)
             case ast.BoolOp(op=ast.Or(), values=[first, *_, last]):
-                return self.carries(first, scope) or (is_seam(ast.unparse(first)) and self.carries(last, scope))
+                return self.carries(first, scope) or (
+                    is_seam(ast.unparse(first)) and self.carries(last, scope)
+                )
             case ast.GeneratorExp() | ast.ListComp():
                 return self._is_filter(node) and self.carries(node.generators[0].iter, scope)
             case ast.Call():
@@ -198,7 +221,9 @@ class _Search:
         own = [node for node in blocks.own_nodes(function) if not isinstance(node, _FunctionNode)]
         if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own):
             return False
-        given = [node.value for node in own if isinstance(node, ast.Return) and not blocks.is_none(node.value)]
+        given = [
+            node.value for node in own if isinstance(node, ast.Return) and not blocks.is_none(node.value)
+        ]
         return bool(given) and all(self.carries(value, scope) for value in given)
 
     def _name(self, node: ast.Name, scope: _Scope) -> bool:
@@ -221,7 +246,9 @@ class _Search:
         def in_any_case(each: ast.stmt) -> bool:
             return blocks.holds(blocks.around(each, above, scope.function), here)
 
-        before = [each for each in bases if each.lineno <= node.lineno and not blocks.is_in(node, each, above)]
+        before = [
+            each for each in bases if each.lineno <= node.lineno and not blocks.is_in(node, each, above)
+        ]
         certain = [each.lineno for each in before if in_any_case(each)]
         start = max(certain, default=0)
         later = [each for each in before if each.lineno >= start]
@@ -244,7 +271,10 @@ class _Search:
             ) == len(values):
                 pairs = zip(targets, values, strict=True)
                 return any(ast.unparse(to) == name and self.carries(value, scope) for to, value in pairs)
-            case ast.Assign(targets=[ast.Name() | ast.Attribute() | ast.Subscript()], value=value) | ast.AnnAssign(value=value):
+            case (
+                ast.Assign(targets=[ast.Name() | ast.Attribute() | ast.Subscript()], value=value)
+                | ast.AnnAssign(value=value)
+            ):
                 return self.carries(value, scope)
             case ast.AugAssign(op=ast.Add(), value=value):
                 return self.carries(value, scope)

@@ -26,6 +26,7 @@ __all__ = [
     "functions_named",
     "holds",
     "in_object",
+    "names_in",
     "own_nodes",
     "parameters",
     "returned",
@@ -38,7 +39,9 @@ _ALWAYS = {"condition", "initializer", "right"}
 """The parts of a branch or loop that are run in any case, for a loop at least once."""
 _OPTIONS = {"catch_clause", "switch_case", "switch_default"}
 _TRIES = re.compile(r"\b\w*(?:attempt|retr(?:y|ies)|tries)\w*\b", re.IGNORECASE)
-_SENDS = re.compile(r"\breturn\b|\.(?:create|stream|generateContent|send|invoke)\(|\b(?:fetch|generateText|streamText)\(")
+_SENDS = re.compile(
+    r"\breturn\b|\.(?:create|stream|generateContent|send|invoke)\(|\b(?:fetch|generateText|streamText)\("
+)
 _ADDS = {"push", "unshift", "append", "add", "concat"}
 Around = list[tuple[int, str]]
 """The branches, loops and handlers around a node, outermost first, each with the part it stands in."""
@@ -69,7 +72,8 @@ def _part(outer: Node, inner: Node) -> str:
     if outer.type not in _BRANCHES:
         return ""
     field = next(
-        (name for name in ("consequence", "alternative", "body") if outer.child_by_field_name(name) == inner), ""
+        (name for name in ("consequence", "alternative", "body") if outer.child_by_field_name(name) == inner),
+        "",
     )
     return "" if outer.type == "for_statement" and _is_of_tries(outer) else field
 
@@ -83,7 +87,9 @@ def _is_of_tries(loop: Node) -> bool:
 def holds(defined: Node, used: Node) -> bool:
     """Whether what is defined there is so wherever it is used, and anew in each round that uses it."""
     first, second = _around(defined), _around(used)
-    if [(outer.id, part) for outer, part in first] != [(outer.id, part) for outer, part in second[: len(first)]]:
+    if [(outer.id, part) for outer, part in first] != [
+        (outer.id, part) for outer, part in second[: len(first)]
+    ]:
         return False
     return not any(outer.type in LOOPS for outer, _ in second[len(first) :])
 
@@ -95,13 +101,24 @@ def asks_for_it(node: Node, module: Module) -> bool:
     return (
         test is not None
         and test.type == "identifier"
-        and any(each.type.endswith("identifier") and module.text(each) == module.text(test) for each in walk(node))
+        and any(
+            each.type.endswith("identifier") and module.text(each) == module.text(test) for each in walk(node)
+        )
     )
 
 
 def sends_within(node: Node, module: Module) -> bool:
     """Whether a request is made, or the result given back, in the branch or loop around a message."""
     return _SENDS.search(module.text(_around(node)[-1][0])) is not None
+
+
+def names_in(function: Node, module: Module, texts: set[str]) -> Iterator[str]:
+    """The names that a function uses, and which of ``texts`` it writes out."""
+    for node in walk(function):
+        if node.type.endswith("identifier"):
+            yield module.text(node)
+        elif node.type == "string" and module.text(node)[1:-1] in texts:
+            yield "history"
 
 
 def own_nodes(function: Node) -> Iterator[Node]:
@@ -156,7 +173,11 @@ def definitions(name: str, function: Node, module: Module) -> tuple[list[Node], 
 
 def _bound(target: Node, module: Module) -> set[str]:
     if target.type in {"object_pattern", "array_pattern"}:
-        return {module.text(each) for each in walk(target) if each.type.endswith(("identifier", "identifier_pattern"))}
+        return {
+            module.text(each)
+            for each in walk(target)
+            if each.type.endswith(("identifier", "identifier_pattern"))
+        }
     return {module.text(target)}
 
 
@@ -219,7 +240,9 @@ def argument(call: Node, function: Node, name: str, module: Module, caller: Modu
 
 def default(function: Node, name: str, module: Module) -> Node | None:
     """The default of a parameter."""
-    return next((value for pattern, value in parameters(function, module) if module.text(pattern) == name), None)
+    return next(
+        (value for pattern, value in parameters(function, module) if module.text(pattern) == name), None
+    )
 
 
 def in_object(node: Node, name: str, module: Module) -> Node | None:

@@ -14,6 +14,7 @@ from promptcache_lint.readers.fallbacks import is_seam
 from promptcache_lint.readers.typescript import blocks
 from promptcache_lint.readers.typescript.conversations.names import around as outside
 from promptcache_lint.readers.typescript.conversations.names import function_of, walk
+from promptcache_lint.readers.talks import ANSWERS, says_history
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -40,15 +41,22 @@ _WRITES = {
     *("invoke", "fromMessages", "getUTCHours", "getUTCMinutes", "String", "Number", "dedent"),
 }
 """What writes a value out, or puts it into a text, and adds nothing that would make it another one."""
-_AT_ONCE = {"Promise", "ReadableStream", "createDataStream", "createUIMessageStream", "createDataStreamResponse"}
+_AT_ONCE = {
+    "Promise",
+    "ReadableStream",
+    "createDataStream",
+    "createUIMessageStream",
+    "createDataStreamResponse",
+}
 """What runs a function that it is given now, and once."""
 _DEEPEST = 60
 
 
-def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module]) -> bool:
+def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, talks: bool) -> bool:
     """Whether the source shows that the value at the head of ``way`` is in each request made at ``start``.
 
-    ``way`` are the places that the value was seen to pass, ``modules`` those it lies in, and that of ``start``.
+    ``way`` are the places that the value was seen to pass, ``modules`` those it lies in, and that of ``start``. ``talks``: a
+    history is said to stand behind it; a single request has to be about something that the function is given.
     """
     home = next((module for module in modules if module.source.path == start.path), None)
     node = _node_at(start, home) if home is not None else None
@@ -57,7 +65,26 @@ def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module]) -> boo
     if blocks.around(node) and not node.type.endswith("call_expression"):
         if not blocks.asks_for_it(node, home) and not blocks.sends_within(node, home):
             return False
-    return _Search(way, tuple(modules)).carries(node, _Scope(home, function_of(node)), sent=True)
+    scope = _Scope(home, function_of(node))
+    return _is_asked(scope, talks=talks) and _Search(way, tuple(modules)).carries(node, scope, sent=True)
+
+
+def _is_asked(scope: _Scope, *, talks: bool) -> bool:
+    """Whether the function that sends is seen to do so again and again."""
+    module = scope.module
+    if scope.function is None:
+        return False
+    functions = [scope.function, *_outer(scope.function)]
+    given = [
+        module.text(n) for each in functions for p, _ in blocks.parameters(each, module) for n in walk(p)
+    ]
+    return says_history(blocks.names_in(functions[-1], module, ANSWERS), given) if talks else bool(given)
+
+
+def _outer(function: Node | None) -> Iterator[Node]:
+    """The functions around one that are run with it."""
+    while function is not None and (function := function_of(function)) is not None:
+        yield function
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,28 @@
+"""Whether a function is seen to send a conversation that goes on, by the names it uses, not by its texts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["ANSWERS", "says_history"]
+
+ANSWERS = {"assistant", "model", "ai"}
+"""Roles under which what was answered before is sent again."""
+_HISTORY = re.compile(
+    r"histor|conversation|previous|prior|past_|turns?\b|thread|\btalk|transcript|chat_?log|dialog"
+    r"|(?:recent|last|old|earlier|stored|saved|prev)_?(?:messages|turns|msgs)|\bA(?:I|ssistant)Message\b",
+    re.IGNORECASE,
+)
+_GIVEN = re.compile(
+    r"(?:\w+_)?(?:messages|msgs|contents|history|items|input_items)|\w*Messages", re.IGNORECASE
+)
+"""Parameters that are the messages so far, by their names."""
+
+
+def says_history(names: Iterable[str], parameters: Iterable[str]) -> bool:
+    """Whether a function names what was said before, or is given messages by its caller."""
+    return any(map(_HISTORY.search, names)) or any(map(_GIVEN.fullmatch, parameters))
