@@ -23,5 +23,5 @@ _ASIDE = re.compile(
 
 @lru_cache(maxsize=8192)
 def is_beside_the_product(path: str) -> bool:
-    """Whether a file is a test, an example, an evaluation, a script, a notebook or a lesson, by its name or folder."""
+    """Whether a file is a test, an example, an evaluation, a script or a lesson, by its name or folder."""
     return _ASIDE.search(path) is not None

@@ -7,6 +7,7 @@ business.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -23,13 +24,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from promptcache_lint.findings import Finding
-    from promptcache_lint.places import Place
+    from promptcache_lint.places import Place, Source
     from promptcache_lint.prompts import Prompt
     from promptcache_lint.readers.reading import Workspace
 
 __all__ = ["as_proven", "behind_what_is_steady"]
 
 _PYTHON = {".py", ".pyi"}
+_MADE = re.compile(
+    r"""(?:["']?role["']?\s*:\s*["']system["']\s*,\s*["']?content["']?\s*:\s*"""
+    r"""|\bsystem(?:_?(?:prompt|message|instructions?|text|content))?\s*[:=]\s*"""
+    r"""|\bSystemMessage\(\s*(?:content\s*=\s*|\{\s*content\s*:\s*)?)(?:await\s+)?[\w.]+\(\s*[^)\s"'`]""",
+    re.IGNORECASE,
+)
+"""A system prompt that a function makes of what it is given; what comes of it the readers may not see."""
 
 
 def as_proven(finding: Finding, prompt: Prompt, workspace: Workspace) -> Finding:
@@ -46,12 +54,13 @@ def as_proven(finding: Finding, prompt: Prompt, workspace: Workspace) -> Finding
     return replace(finding, severity=Severity.WARNING)
 
 
-def behind_what_is_steady(finding: Finding, prompts: Iterable[Prompt]) -> Finding:
-    """The finding of a cut, a warning where the system prompt of its file is another one in each turn anyway."""
+def behind_what_is_steady(finding: Finding, prompts: Iterable[Prompt], source: Source) -> Finding:
+    """The finding of a cut; a warning where the system prompt of its file is new in each turn anyway."""
     if finding.code != "PC501" or finding.severity < Severity.ERROR:
         return finding
     here = (prompt for prompt in prompts if prompt.certain and prompt.place.path == finding.place.path)
-    return finding if all(map(is_steady, here)) else replace(finding, severity=Severity.WARNING)
+    steady = _MADE.search(source.text) is None and all(map(is_steady, here))
+    return finding if steady else replace(finding, severity=Severity.WARNING)
 
 
 def _is_shown_in_python(

@@ -140,9 +140,9 @@ def _severity(prompt: Prompt, exposed: Exposed, trait: Trait) -> Severity:
     An error takes proof of three things. Where: at the head of what the source is seen to send again and
     again (`Prompt.proven`), or of a request as it was sent. What: a value whose kind is seen; in a file of
     prompts, where names are all there is, one that can mean nothing else (`Mark.plain`). Cost: what is lost
-    behind it (`at_stake`). In a program, `proof` asks for the way of the value as well. What lacks one is a warning; a name alone, in a message that
-    nothing shows to be sent again, is information, and so is that of a counter in a text that may head no
-    conversation: it may count what the text is about.
+    behind it (`at_stake`). In a program, `proof` asks for the way of the value as well. What lacks one is a
+    warning; a name alone, in a message that nothing shows to be sent again, is information, and so is that
+    of a counter in a text that may head no conversation: it may count what the text is about.
     """
     if prompt.recorded:
         return trait.mark.severity

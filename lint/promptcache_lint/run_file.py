@@ -20,8 +20,8 @@ from promptcache_lint.faults import one_for_each_fault
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.fixes.trial import Trial
 from promptcache_lint.places import Place, Source
-from promptcache_lint.proof import as_proven, behind_what_is_steady
 from promptcache_lint.prompts import Hole, flatten
+from promptcache_lint.proof import as_proven, behind_what_is_steady
 from promptcache_lint.readers.choice import choose_reader
 from promptcache_lint.readers.reading import Forgetful, InputFile, Workspace
 from promptcache_lint.rule import PracticeRule, SignRule
@@ -160,7 +160,7 @@ class FileLinter:
                         told = replace(finding, severity=min(finding.severity, most))
                         if isinstance(rule, SignRule):
                             told = as_proven(told, prompt, self.workspace)
-                        found.append((prompt, behind_what_is_steady(told, prompts)))
+                        found.append((prompt, behind_what_is_steady(told, prompts, source)))
         return found
 
     def retried(self, file: InputFile) -> list[Finding]:

@@ -42,7 +42,7 @@ _HEAD = re.compile(r"\A(?:---\n.*?^---$|\s|\{#.*?#\}|\{%.*?%\}|<!--.*?-->)+", re
 _ANYWHERE = {"PC101", "PC109", "PC103", "PC401", "PC402"}
 _MUCH = 100
 _OF_A_REQUEST = ("PC508", "PC6")
-"""Faults that a file shows by itself: of a request as it stands there, of a chat template as it is rendered."""
+"""Faults that a file shows by itself: of a request as it stands there, of a chat template."""
 _STRING = re.compile(r"""(["'`])(?:(?!\1).)*\1""")
 _WORD = re.compile(r"[A-Za-z_]\w+")
 _DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation)/", re.IGNORECASE)

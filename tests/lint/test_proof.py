@@ -92,7 +92,7 @@ NOT_SHOWN_IN_PYTHON = {
     "where something is so": 'system = RULES + (head() if flags.clock else "")',
     "and something else": 'system = RULES + (flags.clock and head() or "")',
     "in a branch": "system = RULES\nif flags.clock:\n    system += head()",
-    "after a failure": "try:\n    system = RULES + guest.rules\nexcept KeyError:\n    system = RULES + head()",
+    "after a failure": "try:\n    system = RULES + guest.rules\nexcept KeyError:\n    system = head()",
     "for each record": "system = RULES\nfor note in notes:\n    system += f'{note.text} {clock()}'",
     "of a function that may end before": "system = RULES + early(guest)",
     "of a function that keeps it": "system = RULES + kept()",
@@ -105,13 +105,13 @@ NOT_SHOWN_IN_PYTHON = {
 SHOWN_IN_TYPESCRIPT = {
     "written out": "const system = `${RULES} It is ${new Date().toISOString()}.`;",
     "by functions": 'const system = head() + " " + RULES;',
-    "in a list that is joined": 'const parts = [RULES];\nparts.push(head());\nconst system = parts.join("\\n");',
+    "in a list that is joined": 'const p = [RULES];\np.push(head());\nconst system = p.join("\\n");',
     "through a parameter": "const system = written(clock()) + RULES;",
     "added to": 'let system = head();\nsystem += RULES;\nif (guest.old) system += " Be patient.";',
 }
 NOT_SHOWN_IN_TYPESCRIPT = {
     "how long something has taken": "const system = `${RULES} For ${Date.now() - started.getTime()} ms.`;",
-    "a round number of that": "const system = `${RULES} For ${Math.round((Date.now() - started) / 1000)} s.`;",
+    "a round number of that": "const system = `${RULES} For ${Math.round((Date.now() - started) / 60)} s.`;",
     "what a function makes of it": "const system = RULES + since(clock(), started);",
     "one of several, by a key": 'const system = RULES + ({ hours: head(), menu: "None." })[kind];',
     "where something is so": 'const system = RULES + (flags.clock ? head() : "");',
@@ -121,7 +121,7 @@ NOT_SHOWN_IN_TYPESCRIPT = {
     "for each record": "let system = RULES;\nfor (const note of notes) system += `${note.text} ${clock()}`;",
     "of a function that may end before": "const system = RULES + early(guest);",
     "kept by the object": "const system = RULES + this.head;",
-    "unless something takes its place": "let system = RULES + head();\nif (guest.rules) system = guest.rules;",
+    "unless something takes its place": "let system = RULES + head();\nif (guest.old) system = RULES;",
     "that nobody hands in": "const system = noted({ text: RULES });",
 }
 

@@ -1,4 +1,4 @@
-"""What a function's syntax says of when a statement is run, of what a name is given, and of a call's arguments."""
+"""What syntax says of when a statement is run, of what a name is given, and of a call's arguments."""
 
 from __future__ import annotations
 

@@ -53,8 +53,9 @@ _DEEPEST = 60
 def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, talks: bool) -> bool:
     """Whether the source shows that the value at the head of ``way`` is in each request made at ``start``.
 
-    ``way`` are the places that the value was seen to pass, ``modules`` those it lies in, and that of ``start``. ``talks``: a
-    history is said to stand behind it; a single request has to be about something that the function is given.
+    ``way`` are the places that the value was seen to pass, ``modules`` those they lie in, and that of
+    ``start``. ``talks``: a history is said to stand behind it. A single request has to be about something
+    that its function is given.
     """
     home = next((module for module in modules if module.source.path == start.path), None)
     node = _node_at(start, home) if home is not None else None
@@ -120,7 +121,7 @@ class _Search:
         return isinstance(outer, ast.While | ast.For | ast.AsyncFor) and blocks.sends_within(outer)
 
     def carries(self, node: ast.AST | None, scope: _Scope, *, sent: bool = False) -> bool:
-        """Whether what an expression gives is, or has in it, the value. ``sent``: it is the request itself."""
+        """Whether an expression gives the value, or something with it. ``sent``: it is the request itself."""
         if node is None or self._depth > _DEEPEST:
             return False
         if self._is_origin(node, scope.module):
@@ -235,7 +236,7 @@ class _Search:
         return self._given(node.id, scope) or self._is_function_on_the_way(node.id, scope)
 
     def _variable(self, node: ast.expr, name: str, scope: _Scope) -> bool | None:
-        """Whether a variable or attribute has the value where it is read; None if nothing here gives it one."""
+        """Whether a variable or attribute has the value where it is read; None if it gets none here."""
         assert scope.function is not None
         bases, adds = blocks.definitions(name, scope.function)
         if not bases and not adds:

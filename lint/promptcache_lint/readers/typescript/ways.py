@@ -1,7 +1,7 @@
 """The way of a value into a request, followed back link by link: what an error takes, and a warning does not.
 
-As in Python: the value stands in what is sent, in no branch, loop or handler of its own, and is written out as
-it is. What is computed from it and something else (an age), looked up under a key, kept in a field or made
+As in Python: the value stands in what is sent, in no branch, loop or handler of its own, and is written out
+as it is. What is computed from it and something else (an age), looked up under a key, kept in a field or made
 before the rounds in which it is sent proves nothing.
 """
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.fallbacks import is_seam
+from promptcache_lint.readers.talks import ANSWERS, says_history
 from promptcache_lint.readers.typescript import blocks
 from promptcache_lint.readers.typescript.conversations.names import around as outside
 from promptcache_lint.readers.typescript.conversations.names import function_of, walk
-from promptcache_lint.readers.talks import ANSWERS, says_history
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -55,16 +55,17 @@ _DEEPEST = 60
 def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, talks: bool) -> bool:
     """Whether the source shows that the value at the head of ``way`` is in each request made at ``start``.
 
-    ``way`` are the places that the value was seen to pass, ``modules`` those it lies in, and that of ``start``. ``talks``: a
-    history is said to stand behind it; a single request has to be about something that the function is given.
+    ``way`` are the places that the value was seen to pass, ``modules`` those they lie in, and that of
+    ``start``. ``talks``: a history is said to stand behind it. A single request has to be about something
+    that its function is given.
     """
     home = next((module for module in modules if module.source.path == start.path), None)
     node = _node_at(start, home) if home is not None else None
     if home is None or node is None:
         return False
-    if blocks.around(node) and not node.type.endswith("call_expression"):
-        if not blocks.asks_for_it(node, home) and not blocks.sends_within(node, home):
-            return False
+    of_a_branch = blocks.around(node) and not node.type.endswith("call_expression")
+    if of_a_branch and not (blocks.asks_for_it(node, home) or blocks.sends_within(node, home)):
+        return False
     scope = _Scope(home, function_of(node))
     return _is_asked(scope, talks=talks) and _Search(way, tuple(modules)).carries(node, scope, sent=True)
 
@@ -107,7 +108,7 @@ class _Search:
         self._depth = 0
 
     def carries(self, node: Node | None, scope: _Scope, *, sent: bool = False) -> bool:
-        """Whether what an expression gives is, or has in it, the value. ``sent``: it is the request itself."""
+        """Whether an expression gives the value, or something with it. ``sent``: it is the request itself."""
         if node is None or self._depth > _DEEPEST:
             return False
         if self._is_origin(node, scope.module):
@@ -248,9 +249,9 @@ class _Search:
             return self._is_given(scope.call, name, scope, scope.caller)
         for module in self._modules:
             for node in walk(module.tree.root_node):
-                if node.type == "call_expression" and self._is_of(node, module, scope):
-                    if self._is_given(node, name, scope, _Scope(module, function_of(node))):
-                        return True
+                called = node.type == "call_expression" and self._is_of(node, module, scope)
+                if called and self._is_given(node, name, scope, _Scope(module, function_of(node))):
+                    return True
         return False
 
     def _is_given(self, call: Node, name: str, scope: _Scope, caller: _Scope) -> bool:
