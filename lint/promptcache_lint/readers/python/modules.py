@@ -224,7 +224,9 @@ def parse_module(path: Path, source: Source) -> Module:
             tree = ast.parse(source.text)
     except SyntaxError as error:
         raise UnreadableFileError(
-            f"Not valid Python: {error.msg}.", row=error.lineno or 1, column=max(error.offset or 1, 1)
+            f"Not valid Python: {error.msg}.",
+            row=min(error.lineno or 1, source.rows),  # Python ends a row at a lone carriage return as well
+            column=max(error.offset or 1, 1),
         ) from error
     except (RecursionError, MemoryError) as error:
         raise UnreadableFileError("Nested too deeply for Python's own parser.") from error

@@ -152,7 +152,7 @@ def _is_last_resort(node: ast.AST, facts: Facts) -> bool:
 
 def _is_given(lower: ast.expr, facts: Facts) -> bool:
     """Whether the length of a window is a parameter of the function."""
-    given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)}
+    given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)} - {"self", "cls"}
     return any(isinstance(inner, ast.Name) and inner.id in given for inner in ast.walk(lower))
 
 
