@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from promptcache.providers import find_model
 from promptcache_lint.exposure import lasts
 from promptcache_lint.findings import Severity
-from promptcache_lint.prompts import Hole, Stability, Text, estimate_tokens, flatten
+from promptcache_lint.prompts import Branch, Hole, Stability, Text, estimate_tokens, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +31,8 @@ _KEPT = re.compile(
     re.IGNORECASE,
 )
 """What a value is called that is the same through a conversation, as a rule."""
+_SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_FALLBACK = re.compile(r"\s*(?:\?\?|\|\||\bor\b|\bif\b)\s*")
 _CHANGES = re.compile(
     r"memor|context|retriev|recent|histor|summar|state|result|search|relevant|mood|emotion|status|current|\bnow\b"
     r"|time|date|question|query|message|input|intent|task|topic|step|turn|round|count|score|last|next|data",
@@ -48,15 +50,27 @@ def is_enough(prompt: Prompt, exposed: Exposed) -> bool:
     """
     if prompt.written:
         return exposed.segment.role == "system" or _is_long(prompt, exposed.behind)
-    parts = [part for segment in prompt.reusable() for part in segment.parts]
-    at = next((index for index, part in enumerate(parts) if part is exposed.part), None)
-    if at is None:
-        return False  # one option of several
-    talks = prompt.grows
-    if any(_may_change(part, talks=talks) for part in flatten(parts[:at])):
+    found = _around(exposed.part, [part for segment in prompt.reusable() for part in segment.parts])
+    if found is None:
         return False
-    characters, ends = _static(parts[at + 1 :], talks=talks)
+    talks = prompt.grows
+    if any(_may_change(part, talks=talks) for part in flatten(found[0])):
+        return False
+    characters, ends = _static(found[1], talks=talks)
     return (talks and ends) or _is_long(prompt, characters)
+
+
+def _around(part: Part, parts: list[Part]) -> tuple[list[Part], list[Part]] | None:
+    """What stands in front of a part and behind it; of a branch around it, in the option that it is in."""
+    for index, each in enumerate(parts):
+        before, behind = parts[:index], parts[index + 1 :]
+        if each is part:
+            return before, behind
+        for option in each.options if isinstance(each, Branch) else ():
+            inner = _around(part, list(option))
+            if inner is not None:
+                return [*before, *inner[0]], [*inner[1], *behind]
+    return None
 
 
 def is_steady(prompt: Prompt) -> bool:
@@ -94,7 +108,13 @@ def _may_change(part: Part, *, talks: bool) -> bool:
     named = part.words or part.label
     if _CHANGES.search(named):
         return True
-    return not lasts(part.label) and _KEPT.fullmatch(part.words) is None
+    return not lasts(part.label) and _KEPT.fullmatch(_name_of(part)) is None
+
+
+def _name_of(hole: Hole) -> str:
+    """What a value is called, in words: of ``user.name ?? "friend"`` the ``name``."""
+    first = _FALLBACK.split(hole.label, maxsplit=1)[0]
+    return hole.words or _SEAM.sub("_", first.rpartition(".")[2]).lower()
 
 
 def _is_long(prompt: Prompt, characters: int) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ANSWERS", "says_history"]
+__all__ = ["ANSWERS", "is_talk", "says_history"]
 
 ANSWERS = {"assistant", "model", "ai"}
 """Roles under which what was answered before is sent again."""
@@ -20,7 +20,12 @@ _HISTORY = re.compile(
 _GIVEN = re.compile(
     r"(?:\w+_)?(?:messages|msgs|contents|history|items|input_items)|\w*Messages", re.IGNORECASE
 )
-"""Parameters that are the messages so far, by their names."""
+"""Parameters and fields that are the messages so far, by their names."""
+
+
+def is_talk(name: str) -> bool:
+    """Whether a field, or what a request is unpacked to, is the messages so far: ``body.messages``."""
+    return _GIVEN.fullmatch(name) is not None
 
 
 def says_history(names: Iterable[str], parameters: Iterable[str]) -> bool:

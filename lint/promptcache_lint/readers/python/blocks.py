@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.callees import is_request
 from promptcache_lint.readers.python.walking import children_of, nodes_of
+from promptcache_lint.readers.talks import is_talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,9 +111,16 @@ def sends_within(outer: ast.AST) -> bool:
 
 def names_in(function: _FunctionNode, texts: set[str]) -> Iterator[str]:
     """The names that a function uses, and which of ``texts`` it writes out."""
+    clients = {
+        id(node.value)
+        for node in nodes_of(function)
+        if isinstance(node, ast.Attribute) and node.attr in {"create", "stream", "parse", "count_tokens"}
+    }
     for node in nodes_of(function):
         match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
+            case ast.Attribute(attr=name) if id(node) not in clients:
+                yield "history" if is_talk(name) else name
+            case ast.Name(id=name):
                 yield name
             case ast.Constant(value=str() as text) if text in texts:
                 yield "history"

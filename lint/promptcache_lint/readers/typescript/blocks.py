@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.talks import is_talk
 from promptcache_lint.readers.typescript.conversations.names import around as outside
 from promptcache_lint.readers.typescript.conversations.names import bare, walk
 from promptcache_lint.readers.typescript.module import FUNCTIONS
@@ -115,10 +116,21 @@ def sends_within(node: Node, module: Module) -> bool:
 def names_in(function: Node, module: Module, texts: set[str]) -> Iterator[str]:
     """The names that a function uses, and which of ``texts`` it writes out."""
     for node in walk(function):
-        if node.type.endswith("identifier"):
+        if node.type == "property_identifier" and _is_read(node):
+            yield "history" if is_talk(module.text(node)) else module.text(node)
+        elif node.type == "shorthand_property_identifier_pattern" and is_talk(module.text(node)):
+            yield "history"
+        elif node.type.endswith("identifier"):
             yield module.text(node)
         elif node.type == "string" and module.text(node)[1:-1] in texts:
             yield "history"
+
+
+def _is_read(node: Node) -> bool:
+    """Whether a property is the last one that is read, as in ``body.messages``."""
+    holder = node.parent
+    outer = holder.parent if holder is not None and holder.type == "member_expression" else None
+    return outer is not None and outer.type != "member_expression"
 
 
 def own_nodes(function: Node) -> Iterator[Node]:
