@@ -6,16 +6,14 @@ Exit status: 0 when stopped by a signal and for a passing ``--check``, 2 when it
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
-import signal
 import sys
-import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from promptcache.cli.stopping import AtOnce
 from promptcache_gateway.arguments import make_settings, parse_arguments, telling_places
 from promptcache_gateway.errors import GatewayError, StartupError
 from promptcache_gateway.logs import configure
@@ -24,7 +22,7 @@ from promptcache_gateway.upstreams import check_upstreams, create_switchboard
 if TYPE_CHECKING:
     import argparse
     import socket
-    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from promptcache_gateway.settings import Settings
     from promptcache_gateway.upstreams.base import Upstream
@@ -44,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 check_upstreams(settings)
                 _say_they_are_fine(settings)
                 return 0
-            with _ended_by_sigterm():
+            with AtOnce():
                 _serve(settings, partial(read_settings, arguments), sys.argv[1:] if argv is None else argv)
     except GatewayError as error:
         print(f"promptcache serve: {error}", file=sys.stderr)
@@ -52,19 +50,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     return 0
-
-
-@contextlib.contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM does what Ctrl+C does until the event loop takes its signals: loading takes a second before."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:

@@ -13,6 +13,7 @@ import math
 import os
 import signal
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -24,7 +25,7 @@ from promptcache_gateway.open_files import make_room
 from promptcache_gateway.plane.hangup import EXTENSION, HangUps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from promptcache_gateway.app import Gateway
     from promptcache_gateway.settings import Settings
@@ -175,6 +176,8 @@ async def serve(
     bound: socket.socket,
     announce: Callable[[], None],
     read_again: Callable[[], Settings] | None = None,
+    *,
+    hurried_by: Collection[signal.Signals] = (),
 ) -> None:
     """Start the gateway, serve until SIGTERM or SIGINT, and stop gracefully. SIGHUP has it read its settings.
 
@@ -184,6 +187,7 @@ async def serve(
         bound: the socket to listen on.
         announce: called once requests are answered.
         read_again: reads the settings as they are now; None: SIGHUP changes nothing.
+        hurried_by: signals that end running requests at once; none: whichever comes second does.
 
     Raises:
         StartupError: the upstream or the database cannot be used.
@@ -193,8 +197,8 @@ async def serve(
     server.announce = announce
     starting: asyncio.Task[None] = asyncio.create_task(gateway.start())
 
-    def stop() -> None:
-        if server.should_exit:
+    def stop(number: signal.Signals) -> None:
+        if number in hurried_by or (server.should_exit and not hurried_by):
             server.force_exit = True
         server.should_exit = True
         starting.cancel()
@@ -246,22 +250,30 @@ async def _reload(gateway: Gateway, read_again: Callable[[], Settings]) -> None:
 
 
 @contextlib.contextmanager
-def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    handled = {signal.SIGTERM: stop, signal.SIGINT: stop}
-    if hasattr(signal, "SIGHUP"):
-        handled[signal.SIGHUP] = reload
-    try:
-        for number, handler in handled.items():
-            loop.add_signal_handler(number, handler)
-    except NotImplementedError:  # Windows: Ctrl+C interrupts the loop itself
+def _signals(stop: Callable[[signal.Signals], None], reload: Callable[[], None]) -> Iterator[None]:
+    if os.name != "posix":  # Windows: Ctrl+C interrupts the loop itself
         yield
         return
+    handled = {number: partial(stop, number) for number in (signal.SIGTERM, signal.SIGINT)}
+    with taken_signals({**handled, signal.SIGHUP: reload}):
+        yield
+
+
+@contextlib.contextmanager
+def taken_signals(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    """Have the running loop take signals; behind the block those have them again who had them before."""
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in handlers}
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, handler)
     try:
         yield
     finally:
-        for number in handled:
+        signal.pthread_sigmask(signal.SIG_BLOCK, handlers)  # between the two, one would end the process
+        for number, handler_before in before.items():
             loop.remove_signal_handler(number)
+            signal.signal(number, handler_before or signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, handlers)
 
 
 def _reason(error: OSError) -> str:

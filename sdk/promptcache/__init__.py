@@ -6,10 +6,10 @@ Names are imported when they are first used, so that a program pays only for wha
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from promptcache._version import __version__
 
+TYPE_CHECKING = False  # typing takes longer to load than all that is loaded here
 if TYPE_CHECKING:
     from promptcache.batches import PrefixBatch, group_by_prefix
     from promptcache.cache_keys import cache_key
@@ -76,11 +76,11 @@ _HOMES = {
 _HOME_OF = {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from promptcache.cli.front import main
+from promptcache.cli.door import main
 
 if __name__ == "__main__":
     sys.exit(main())

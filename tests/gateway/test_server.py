@@ -17,7 +17,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from promptcache_gateway import cli
 from promptcache_gateway.app import create_app
 from promptcache_gateway.cli import main
 from promptcache_gateway.errors import PortBusyError
@@ -199,12 +198,26 @@ def test_it_can_be_stopped_while_it_starts(tmp_path: Path) -> None:
     assert announced == []
 
 
-def test_it_can_be_stopped_before_it_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+LOADING = """
+import os, signal, sys
+from promptcache_gateway import cli
+cli.check_upstreams = lambda settings: os.kill(os.getpid(), int(sys.argv[1]))
+sys.exit(cli.main(["--port", "0", "--data-dir", sys.argv[2]]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_can_be_stopped_before_it_starts(number: signal.Signals, tmp_path: Path) -> None:
     """While its packages are loaded."""
-    monkeypatch.setattr(cli, "check_upstreams", lambda _: os.kill(os.getpid(), signal.SIGTERM))
-    before = signal.getsignal(signal.SIGTERM)
-    assert main(["--port", "0", "--data-dir", str(tmp_path)]) == 0
-    assert signal.getsignal(signal.SIGTERM) == before
+    command = [sys.executable, "-c", LOADING, str(int(number)), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_signals_are_given_back_to_those_who_had_them(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    assert main(["--check", "--data-dir", str(tmp_path)]) == 0
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
 
 def run(*argv: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("promptcache.gateway")
 
+HURRY = signal.SIGINT
+_FOR_THE_READY = (HURRY, signal.SIGHUP)
 _SHORT_LIFE_S = 5.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
@@ -82,6 +84,7 @@ class Crew:
     async def stop(self) -> None:
         """Have every worker end its requests, and wait until all are gone and all they said is heard."""
         self._ending.set()
+        self._bound.close()  # the workers close theirs: who comes now is refused, and need not wait
         self.signal(signal.SIGTERM)
         for place in self._places:
             place.wake.set()
@@ -91,10 +94,17 @@ class Crew:
             self.signal(signal.SIGKILL)
             await asyncio.wait(late)
 
+    def hurry(self) -> None:
+        """Have every worker that answers requests end them at once.
+
+        By a signal of its own: a second SIGTERM may come from a supervisor, which sends it to all processes.
+        """
+        self.signal(HURRY)
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to every worker that can take it."""
         for place in self._places:
-            if place.process is not None and (place.ready.is_set() or number != signal.SIGHUP):
+            if place.process is not None and (place.ready.is_set() or number not in _FOR_THE_READY):
                 with contextlib.suppress(ProcessLookupError):
                     place.process.send_signal(number)
 

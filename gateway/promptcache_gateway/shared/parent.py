@@ -22,7 +22,7 @@ from promptcache_gateway.errors import GatewayError
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.fleet.metrics import FleetMetrics
 from promptcache_gateway.fleet.upstream import FleetUpstream
-from promptcache_gateway.server import GatewayServer
+from promptcache_gateway.server import GatewayServer, taken_signals
 from promptcache_gateway.shared.crew import Crew
 from promptcache_gateway.shared.crew_fleet import CrewFleet
 from promptcache_gateway.shared.home import Home
@@ -66,21 +66,21 @@ async def serve_with_workers(
     store = Store(settings.database_address, bounds=settings.bounds)
     home = Home(store, settings.alerts, settings.otel, diagnosing=settings.diagnosis)
     stopping = asyncio.Event()
+    shared = SharedState(through_redis(settings.shared), observer=home.observer)
+    await home.observer.start()
     with _folder() as folder:
         control = f"{folder}/control"
         grace_s = settings.shutdown_grace_s + _MORE_GRACE_S
         crew = Crew(home, bound, control, argv, count=settings.workers, grace_s=grace_s)
-        shared = SharedState(through_redis(settings.shared), observer=home.observer)
-        await home.observer.start()
-        try:
-            await shared.start()
-            await home.budgets.start(settings)
-            with _signals(crew, home, stopping, read_again):
+        with _signals(crew, home, stopping, read_again):
+            try:
+                await shared.start()
+                await home.budgets.start(settings)
                 async with _control_plane(home, settings, control):
                     await _run(crew, home, stopping, announce)
-        finally:
-            await shared.close()
-            await home.observer.stop()
+            finally:  # what a worker has told is written, however often a signal comes
+                await shared.close()
+                await home.observer.stop()
 
 
 async def _run(crew: Crew, home: Home, stopping: asyncio.Event, announce: Callable[[], None]) -> None:
@@ -149,12 +149,11 @@ def _folder() -> Iterator[str]:
 def _signals(
     crew: Crew, home: Home, stopping: asyncio.Event, read_again: Callable[[], Settings]
 ) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
     reloads: set[asyncio.Task[None]] = set()
 
     def stop() -> None:
         if stopping.is_set():  # asked twice: at once, then
-            crew.signal(signal.SIGTERM)
+            crew.hurry()
         stopping.set()
 
     def reload() -> None:
@@ -163,13 +162,8 @@ def _signals(
         task.add_done_callback(reloads.discard)
 
     handled = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}
-    for number, handler in handled.items():
-        loop.add_signal_handler(number, handler)
-    try:
+    with taken_signals(handled):
         yield
-    finally:
-        for number in handled:
-            loop.remove_signal_handler(number)
 
 
 async def _reload(crew: Crew, home: Home, read_again: Callable[[], Settings]) -> None:

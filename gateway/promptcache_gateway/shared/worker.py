@@ -15,6 +15,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from promptcache.cli.stopping import AtOnce
 from promptcache_gateway import server
 from promptcache_gateway.app import Gateway
 from promptcache_gateway.arguments import make_settings, parse_arguments
@@ -24,6 +25,7 @@ from promptcache_gateway.logs import configure, log_request
 from promptcache_gateway.observe.money import Money
 from promptcache_gateway.shared.bookkeeper import PeerBookkeeper
 from promptcache_gateway.shared.control_proxy import ControlProxy
+from promptcache_gateway.shared.crew import HURRY
 from promptcache_gateway.shared.frames import Channel, Kind
 from promptcache_gateway.shared.link import Link
 from promptcache_gateway.shared.observer import PeerObserver
@@ -44,7 +46,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         settings = make_settings(arguments)
         configure(settings.log_format, settings.log_level)
-        run_loop(_serve(settings, listening, channel, argv[2], partial(read_settings, arguments)))
+        with AtOnce() as at_once:
+            read_again = partial(read_settings, arguments)
+            run_loop(_serve(settings, (listening, channel), argv[2], read_again, at_once))
     except GatewayError as error:
         print(f"promptcache serve: {error}", file=sys.stderr)  # noqa: T201 - a command's own words
         return CANNOT_START
@@ -55,11 +59,12 @@ def main(argv: Sequence[str]) -> int:
 
 async def _serve(
     settings: Settings,
-    listening: socket.socket,
-    end: socket.socket,
+    sockets: tuple[socket.socket, socket.socket],
     control: str,
     read_again: Callable[[], Settings],
+    at_once: AtOnce,
 ) -> None:
+    listening, end = sockets
     channel = await Channel.open(end)
     switchboard = create_switchboard(settings)
     observer = (PeerObserver if settings.diagnosis else PeerBookkeeper)(
@@ -78,7 +83,9 @@ async def _serve(
     listening_to = asyncio.create_task(_listen(link))
     try:
         await link.welcomed()
-        await server.serve(gateway, settings, listening, lambda: _ready(channel), read_again)
+        at_once.nothing_to_lose = False  # until the parent has heard everything
+        told = partial(_ready, channel)
+        await server.serve(gateway, settings, listening, told, read_again, hurried_by=[HURRY])
     finally:
         await proxy.close()
         await channel.close()

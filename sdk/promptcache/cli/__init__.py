@@ -1,5 +1,5 @@
 """The command line: a front door that finds the commands of every room, and the SDK's own commands."""
 
-from promptcache.cli.front import main
+from promptcache.cli.door import main
 
 __all__ = ["main"]

@@ -1,29 +1,24 @@
 """The front door: ``promptcache COMMAND …`` finds the command, runs it, and turns failures into one sentence.
 
-Exit statuses are the commands' own; the front door adds 2 for what could not run, 130 for an interrupt, and 0
-for a command that runs until it is told to stop, when it is told so before it is loaded.
+Exit statuses are the commands' own; the front door adds 2 for what could not run and 130 for an interrupt.
 """
 
 from __future__ import annotations
 
 import difflib
 import os
-import signal
 import sys
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from promptcache._version import __version__
 from promptcache.cli.commands import Command, find_commands, missing_extra
+from promptcache.cli.door import INTERRUPTED
 from promptcache.errors import MissingExtraError, PromptCacheError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 COULD_NOT_RUN: Final = 2
-INTERRUPTED: Final = 130
-_UNTIL_STOPPED: Final = "serve"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,8 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(command: Command, argv: list[str]) -> int:
     try:
-        with _stopped_by_sigterm(command):
-            return int(command.entry.load()(argv) or 0)
+        return int(command.entry.load()(argv) or 0)
     except SystemExit as leaving:
         return _status(leaving)
     except ImportError as error:
@@ -67,19 +61,6 @@ def _run(command: Command, argv: list[str]) -> int:
         # The reader (head, less) has what it wanted; keep Python from complaining again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-
-
-@contextmanager
-def _stopped_by_sigterm(command: Command) -> Iterator[None]:
-    """End with status 0 at a SIGTERM that comes before the command takes its signals itself."""
-    if command.name != _UNTIL_STOPPED or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _status(leaving: SystemExit) -> int:

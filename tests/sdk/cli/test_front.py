@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -67,19 +65,6 @@ def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]
         capsys.readouterr().err
         == "promptcache: there is no command 'frobnicate'. See `promptcache --help`.\n"
     )
-
-
-class StoppedWhileLoading(FakeEntry):
-    def load(self) -> Callable[[list[str]], Any]:
-        os.kill(os.getpid(), signal.SIGTERM)
-        return self.run
-
-
-def test_a_server_that_is_told_to_stop_while_it_is_loaded_ends_well(install: Callable[..., None]) -> None:
-    install(StoppedWhileLoading("serve", lambda _: 1))
-    before = signal.getsignal(signal.SIGTERM)
-    assert cli.main(["serve"]) == 0
-    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_arguments_and_status_pass_through(install: Callable[..., None]) -> None:
