@@ -244,10 +244,11 @@ async def _answer_stream(
         flight.started = True
         await send_start(send, reply.status, [*reply.headers, *as_headers(summary)])
         with Heartbeat(send, keep_alive_s if reply.events else 0.0) as heart:
+            flight.heart = heart
             async for piece in reply.pieces():
                 if flight.meter is not None:
                     flight.meter.piece(piece, events=reply.events)
-                await heart.send({"type": "http.response.body", "body": piece, "more_body": True})
+                await heart.send(piece)
     finally:
         await reply.close()
     summary = await threads.end_answered(reply.status, watch)
@@ -273,6 +274,6 @@ async def _fail(threads: Threads, error: ApiError, watch: HangUpWatch, send: Sen
             await send_error(send, error, as_headers(summary), flight.call.dialect, flight.call.id)
         elif flight.streams_events:
             body = error_event(error, flight.call.dialect, flight.call.id) + as_comment(summary)
-            await send({"type": "http.response.body", "body": body, "more_body": False})
+            await send({"type": "http.response.body", "body": flight.seam + body, "more_body": False})
         else:
             await _cut(flight, error.code, watch, send)

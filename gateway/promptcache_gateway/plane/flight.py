@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import Call, Change, Question
     from promptcache_gateway.observe import Observer, RequestRecord
     from promptcache_gateway.observe.ending import Ended
+    from promptcache_gateway.plane.heartbeat import Heartbeat
     from promptcache_gateway.upstreams.base import Inbound, StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Line
 
@@ -50,6 +51,7 @@ class Flight:
         changes: what of it was changed for the upstream that was asked last.
         answer: the answer to a provider's own question about its cache, where there is one.
         meter: counts the text of the answer; None where nobody needs to know.
+        heart: sends the pieces of a stream, once it has begun.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Flight:
         self.started = False
         self.answer: Answer | None = None
         self.meter = OutputMeter(call.dialect) if metered else None
+        self.heart: Heartbeat | None = None
         self._departed = False
         self._observer = observer
         self._begun = time.perf_counter()
@@ -94,6 +97,11 @@ class Flight:
     def streams_events(self) -> bool:
         """Whether a stream of events to the caller has begun."""
         return self.started and bool(getattr(self.reply, "events", False))
+
+    @property
+    def seam(self) -> bytes:
+        """What ends an event that the caller has a part of, before another is sent."""
+        return b"" if self.heart is None or self.heart.between_events else b"\n\n"
 
     def ask(self, line: Line) -> Question | None:
         """What is asked about the cache at the provider: by the caller, or by the gateway itself."""

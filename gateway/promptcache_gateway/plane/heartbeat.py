@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from starlette.types import Message, Send
+    from starlette.types import Send
 
 COMMENT = b": keep-alive\n\n"
+_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n")
 
 
 class Heartbeat:
-    """Context in which a comment is sent whenever nothing else was for a while.
+    """Context in which a comment is sent whenever nothing else was for a while, and no event is half sent.
 
     Args:
         send: ASGI's send.
@@ -31,13 +32,19 @@ class Heartbeat:
         self._interval_s = interval_s
         self._loop = asyncio.get_running_loop()
         self._sent_at = self._loop.time()
+        self._last = b""
         self._timer: asyncio.TimerHandle | None = None
         self._beat: asyncio.Task[None] | None = None
 
-    async def send(self, message: Message) -> None:
-        """ASGI's send, noticed."""
-        self._sent_at = self._loop.time()
-        await self._raw(message)
+    @property
+    def between_events(self) -> bool:
+        """Whether what was sent last ended an event: one too large to be held goes out in parts."""
+        return not self._last or self._last.endswith(_ENDS)
+
+    async def send(self, piece: bytes) -> None:
+        """Send a piece of the body, noticed."""
+        self._sent_at, self._last = self._loop.time(), piece
+        await self._raw({"type": "http.response.body", "body": piece, "more_body": True})
 
     def __enter__(self) -> Self:
         if self._interval_s > 0:
@@ -56,7 +63,9 @@ class Heartbeat:
         now = self._loop.time()
         if now - self._sent_at >= self._interval_s:
             self._sent_at = now
-            if self._beat is None or self._beat.done():  # a caller who does not read needs no second one
+            if self.between_events and (
+                self._beat is None or self._beat.done()
+            ):  # a caller who does not read needs no second one
                 self._beat = self._loop.create_task(self._comment())
         self._timer = self._loop.call_later(self._sent_at + self._interval_s - now, self._when_due)
 

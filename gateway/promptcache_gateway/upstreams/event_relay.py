@@ -44,6 +44,13 @@ class EventRelay:
         self._over = False  # whether that event is over but for the line feed
         self._withheld = False  # whether the last event that was looked at was withheld
 
+    @property
+    def torn(self) -> bytes:
+        """What ends an event that was too large to wait for and has gone out in part; empty where none has."""
+        if not self._seam or self._over or self._partial:
+            return b""
+        return b"\n" if self._seam == b"\n" else b"\n\n"
+
     def feed(self, data: bytes) -> bytes:
         """Take bytes from the upstream; return those that may go to the caller now.
 
@@ -64,6 +71,9 @@ class EventRelay:
 
     def finish(self) -> bytes:
         """What is still held when the stream ends without its last blank line, with that line added."""
+        if torn := self.torn:
+            self._seam = b""
+            return torn
         rest = self._sift(self._kept())
         if not rest.strip(b"\r\n"):
             return rest

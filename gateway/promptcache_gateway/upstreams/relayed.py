@@ -88,13 +88,16 @@ class RelayedStream:
         self._answer.close()
 
     def _death(self, code: str, what: str) -> bytes:
-        """The last event of a stream that ended early; what was held of a torn event is dropped."""
+        """The last event of a stream that ended early; what is held of a torn event is dropped.
+
+        Of one too large to be held a part is out: it is ended, or the caller would read the error as its text.
+        """
         self.error = code
         if not self.events:
             return b""
         status = 504 if code == "upstream_timeout" else 502
         error = ApiError(status, f"The upstream {what}.", kind="upstream_error", code=code)
-        return error_event(error, self._dialect)
+        return self._relay.torn + error_event(error, self._dialect)
 
 
 def streams_events(answer: HttpAnswer) -> bool:

@@ -66,13 +66,13 @@ def test_a_stream_that_speaks_needs_no_comment() -> None:
         sent.clear()
         with Heartbeat(send, interval_s) as heart:
             for _ in range(5):
-                await heart.send({"body": b"x"})
+                await heart.send(b"x\n\n")
                 await asyncio.sleep(pause_s)
         await asyncio.sleep(0.02)
         return list(sent)
 
-    assert asyncio.run(run(30.0, 0.001)) == [b"x"] * 5
-    assert asyncio.run(run(0.0, 0.02)) == [b"x"] * 5, "0 turns it off"
+    assert asyncio.run(run(30.0, 0.001)) == [b"x\n\n"] * 5
+    assert asyncio.run(run(0.0, 0.02)) == [b"x\n\n"] * 5, "0 turns it off"
     assert COMMENT in asyncio.run(run(0.01, 0.1))
 
 
