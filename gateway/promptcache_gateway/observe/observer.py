@@ -36,6 +36,7 @@ from promptcache_gateway.observe.verdict import draft
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from promptcache.usage import Usage
     from promptcache_gateway.exchange import Call, EngineFacts, Outcome
     from promptcache_gateway.observe.journal import Journal
     from promptcache_gateway.observe.record import RequestRecord
@@ -108,6 +109,10 @@ class Observer:
     def price(self, money: Money) -> None:
         """Go by other prices."""
         self._money = money
+
+    def cost(self, usage: Usage, model: str) -> float | None:
+        """What so much use of a model costs in USD; None where that is not known."""
+        return self._money.cost(usage, model)
 
     @property
     def renames(self) -> Renames:

@@ -17,6 +17,7 @@ from promptcache_gateway.error_shapes import error_event
 from promptcache_gateway.errors import ApiError, internal_error, stopping
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.kept.continuation import continued
+from promptcache_gateway.plane.advance import Advances
 from promptcache_gateway.plane.answers import AnsweredStream
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
 from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
@@ -78,6 +79,7 @@ class CompletionEndpoint:
         self._access = access
         self._max_body_bytes = max_body_bytes
         self._ids = RequestIds()
+        self._advances = Advances(limits, ledger, observer)
 
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send, dialect: Dialect, caller: Caller
@@ -111,6 +113,9 @@ class CompletionEndpoint:
             call, route = self._call(scope, body, request_id, dialect, caller)
             if portion is not None:
                 call = await self._continued(call, route, portion)
+            metered = bound or self._limits.counts_tokens(caller.tenant)
+            priced = route[0].line.settings.kind != "engine"
+            advance = await self._advances.take(caller, call, priced=priced) if metered else None
         except CallerGoneError:
             return
         except ApiError as error:
@@ -126,17 +131,16 @@ class CompletionEndpoint:
             headers = self._access.without_credentials(headers)
         inbound = Inbound("POST", headers, scope.get("query_string", b""), self._room.answers)
         seen = self._mutator.prepare(call, route[0].line)
-        metered = bound or self._limits.counts_tokens(caller.tenant)
         begun = partial(
             Flight, seen, self._observer, self._mutator, received=call, admin=caller.admin, metered=metered
         )
-        flight = await opened(call, begun)
+        flight = None
         try:
+            flight = await opened(call, begun)
             await self._complete(flight, route, inbound, HangUpWatch(scope, receive), send)
         finally:
-            self._limits.charge(caller.tenant, flight.tokens)
-            if flight.record is not None:
-                self._ledger.charge(caller, flight.record)
+            if advance is not None:
+                advance.settle(flight)
 
     def _call(
         self, scope: Scope, body: bytes, request_id: str, dialect: Dialect, caller: Caller

@@ -63,9 +63,8 @@ class Heartbeat:
         now = self._loop.time()
         if now - self._sent_at >= self._interval_s:
             self._sent_at = now
-            if self.between_events and (
-                self._beat is None or self._beat.done()
-            ):  # a caller who does not read needs no second one
+            beats = self._beat is not None and not self._beat.done()
+            if self.between_events and not beats:  # a caller who does not read needs no second one
                 self._beat = self._loop.create_task(self._comment())
         self._timer = self._loop.call_later(self._sent_at + self._interval_s - now, self._when_due)
 

@@ -1,7 +1,8 @@
 """What a key or a tenant may spend in a day or a month of UTC, and how a request beyond it is refused.
 
-Costs are known once a request has ended, so that those under way may carry a budget a little beyond its end.
-What was spent is `ledger`'s.
+Costs are known once a request has ended. Until then an estimate of what its prompt costs is set aside, so
+that those under way carry a budget beyond its end by their answers and one prompt at most. What was spent is
+`ledger`'s.
 """
 
 from __future__ import annotations
@@ -104,6 +105,17 @@ class BudgetError(ApiError):
     def headers(self) -> list[tuple[bytes, bytes]]:
         """``retry-after`` of the next period, and the header by which both providers' clients know not to."""
         return [*super().headers(), (b"x-should-retry", b"false")]
+
+
+def held_error(budget: Budget, owner: str) -> ApiError:
+    """429: what requests under way may cost uses up a budget. Sending again helps, once they have ended."""
+    return ApiError(
+        429,
+        f"The requests under way may use up the budget of {owner}, {budget}. Try again when they have ended.",
+        kind="rate_limit_error",
+        code="rate_limit_exceeded",
+        retry_after=1,
+    )
 
 
 def budgets_of(

@@ -8,6 +8,7 @@ is away stops nobody: what this process saw and heard goes on to count.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import time
@@ -15,10 +16,10 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.failures import log_failure
-from promptcache_gateway.tenancy.budgets import DAY_S, Budget, BudgetError, budgets_of
+from promptcache_gateway.tenancy.budgets import DAY_S, Budget, BudgetError, budgets_of, held_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from promptcache_gateway.observe.record import RequestRecord
     from promptcache_gateway.shared.base import Common
@@ -77,6 +78,7 @@ class Ledger:
         self._clock = clock
         self._recent: list[_Recent] = []
         self._sums: dict[Owner, dict[int, float]] = {}
+        self._held: dict[Owner, list[float]] = {}
         self._read_at: float | None = None
         self._reading: asyncio.Task[None] | None = None
         self._waited = False
@@ -109,6 +111,31 @@ class Ledger:
             if self.spent(caller.tenant, key, budget, now) >= budget.usd:
                 self.refused[caller.tenant] += 1
                 raise BudgetError(budget, "this tenant" if key is None else "this key", now)
+
+    @contextlib.contextmanager
+    def holding(self, caller: Caller, usd: float) -> Iterator[None]:
+        """Set aside what a request of a caller is thought to cost, until the block ends.
+
+        Raises:
+            ApiError: 429 where what is set aside for others has used up a budget.
+        """
+        bound = budgets_of(self._budgets, caller.tenant, caller.budget, caller.key_id)
+        now = self._clock()
+        for budget, key in bound:
+            held = sum(self._held.get((caller.tenant, key), ()))
+            if held and self.spent(caller.tenant, key, budget, now) + held >= budget.usd:
+                self.refused[caller.tenant] += 1
+                raise held_error(budget, "this tenant" if key is None else "this key")
+        owners = [(caller.tenant, key) for _, key in bound] if usd else []
+        for owner in owners:
+            self._held.setdefault(owner, []).append(usd)
+        try:
+            yield
+        finally:
+            for owner in owners:
+                self._held[owner].remove(usd)
+                if not self._held[owner]:
+                    del self._held[owner]
 
     def binds(self, caller: Caller) -> bool:
         """Whether a caller has a budget."""

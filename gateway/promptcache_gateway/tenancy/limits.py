@@ -1,8 +1,8 @@
 """How much a tenant may use: requests and tokens a minute.
 
-A bucket holds a minute's worth and fills evenly. A request is charged when it comes; its tokens are known
-only once it has ended and are charged then, so that a tenant may go into debt by the requests under way, and
-waits until it is paid.
+A bucket holds a minute's worth and fills evenly. A request is charged when it comes, and an estimate of its
+prompt's tokens before it is sent; what it has used is known once it has ended and charged then, so that a
+tenant may go into debt by the answers under way and by one prompt, and waits until it is paid.
 """
 
 from __future__ import annotations
@@ -180,8 +180,24 @@ class Limits:
         """Whether a tenant has a limit of tokens."""
         return tenant in self._tokens
 
+    async def advance(self, tenant: str, tokens: int) -> None:
+        """Charge what a request is thought to use; raises `ApiError` 429 where others use up the rest."""
+        bucket = self._tokens.get(tenant)
+        if bucket is None:
+            return
+        take = Take(_name(tenant, "tokens", bucket), bucket.size, 1.0, tokens)
+        taken = None if self.common is None else await self.common.take([take])
+        if taken is not None:
+            bucket.set_left(taken.left[0])
+            wait = 0.0 if taken.granted else take.wait_s(taken.left[0])
+        elif not (wait := bucket.wait_s(1.0)):
+            bucket.take(tokens)
+        if wait:
+            self.refused[tenant, "tokens"] += 1
+            raise _too_many("tokens", wait)
+
     def charge(self, tenant: str, tokens: int) -> None:
-        """Charge what a request has used."""
+        """Charge what a request has used more than was charged in advance; less than 0: it has used less."""
         bucket = self._tokens.get(tenant)
         if bucket is not None:
             bucket.wait_s(0.0)

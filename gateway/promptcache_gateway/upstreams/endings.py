@@ -32,7 +32,7 @@ _TOGETHER, _SMALL = 16, 2048
 
 
 class Ending:
-    """Looks for the end of one stream. Whatever comes behind it (usage, annotations, pings) changes nothing."""
+    """Looks for the end of one stream. What comes behind it (usage, annotations, pings) changes nothing."""
 
     __slots__ = ("_ends", "_found", "_unread")
 

@@ -46,7 +46,7 @@ class EventRelay:
 
     @property
     def torn(self) -> bytes:
-        """What ends an event that was too large to wait for and has gone out in part; empty where none has."""
+        """What ends an event that was too large to wait for, of which a part is out; empty where none is."""
         if not self._seam or self._over or self._partial:
             return b""
         return b"\n" if self._seam == b"\n" else b"\n\n"

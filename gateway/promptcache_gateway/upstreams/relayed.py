@@ -90,7 +90,7 @@ class RelayedStream:
     def _death(self, code: str, what: str) -> bytes:
         """The last event of a stream that ended early; what is held of a torn event is dropped.
 
-        Of one too large to be held a part is out: it is ended, or the caller would read the error as its text.
+        Of one too large to be held a part is out: it is ended, or the error would be read as its text.
         """
         self.error = code
         if not self.events:

@@ -1,0 +1,76 @@
+"""What a request that is bound by limits or budgets is charged before it is sent: its prompt, by an estimate.
+
+What it has really used is known at its end, and takes the estimate's place. Without one, all requests that
+come while the first is under way would be let in by what is left for one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING
+
+from promptcache.usage import Usage
+from promptcache_gateway.plane.estimate import BYTES_A_TOKEN
+
+if TYPE_CHECKING:
+    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.observe import Observer
+    from promptcache_gateway.plane.flight import Flight
+    from promptcache_gateway.tenancy import Caller, Ledger, Limits
+
+_ENCODED = re.compile(rb"[A-Za-z0-9+/_=-]{1024,}")
+"""A picture or a file: no text is so long without a space, and its bytes say nothing of its tokens."""
+
+
+class Advances:
+    """Charges in advance."""
+
+    def __init__(self, limits: Limits, ledger: Ledger, observer: Observer) -> None:
+        self._limits, self._ledger, self._observer = limits, ledger, observer
+
+    async def take(self, caller: Caller, call: Call, *, priced: bool) -> Advance:
+        """Charge for a call of a caller.
+
+        Args:
+            caller: whose limits and budgets are charged.
+            call: as it was received.
+            priced: its upstream costs money.
+
+        Raises:
+            ApiError: 429 where those under way leave nothing for it.
+        """
+        with contextlib.ExitStack() as held:
+            tokens = prompt_tokens(call.body)
+            usage = Usage(total_input=tokens, output=0)
+            usd = self._observer.cost(usage, call.model) if priced else None
+            held.enter_context(self._ledger.holding(caller, usd or 0.0))
+            await self._limits.advance(caller.tenant, tokens)
+            return Advance(self, caller, tokens, held.pop_all())
+
+    def settle(self, advance: Advance, flight: Flight | None) -> None:
+        """Charge what the request has used instead; None: it was not sent."""
+        used = 0 if flight is None else flight.tokens
+        self._limits.charge(advance.caller.tenant, used - advance.tokens)
+        with advance.held:
+            if flight is not None and flight.record is not None:
+                self._ledger.charge(advance.caller, flight.record)
+
+
+class Advance:
+    """What was charged for one request."""
+
+    __slots__ = ("_advances", "caller", "held", "tokens")
+
+    def __init__(self, advances: Advances, caller: Caller, tokens: int, held: contextlib.ExitStack) -> None:
+        self._advances, self.caller, self.tokens, self.held = advances, caller, tokens, held
+
+    def settle(self, flight: Flight | None) -> None:
+        """Charge what the request has used instead; None: it was not sent."""
+        self._advances.settle(self, flight)
+
+
+def prompt_tokens(body: bytes) -> int:
+    """About how many tokens the text in a request's body has: rather fewer than more."""
+    encoded = sum(len(found) for found in _ENCODED.findall(body))
+    return (len(body) - encoded) // BYTES_A_TOKEN
