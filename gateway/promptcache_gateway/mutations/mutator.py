@@ -77,7 +77,8 @@ class Mutator:
             if policy != "off" and call.dialect in dialects:
                 call, value = _member(call, line, sight, member, policy)
                 if prompt is not None and value is not None:
-                    prompt = replace(prompt, parameters={**prompt.parameters, member: value})
+                    parameters = {**prompt.parameters, member: value}
+                    prompt = replace(prompt, parameters=parameters, own=prompt.own | {member})
         if prompt is not None and prompt is not sight.prompt:
             observation.revise(prompt)
         if rules.session_header and rules.session != "off" and line.settings.kind != "engine":

@@ -16,6 +16,7 @@ from promptcache_gateway.observe.compaction import COMPACTION
 from promptcache_gateway.observe.edits import counterpart
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks
+from promptcache_gateway.observe.own_keys import KEY_CHANGED, own_key_changed, said_of
 from promptcache_gateway.observe.places import Place, Spot, spot_of
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import Reason, begins_a_setting, explain_away
@@ -118,6 +119,8 @@ def _find_break(evidence: Evidence, tokens: Tokens) -> Break:
     named = comparison.divergence.causes
     attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
     if code in _PAID_ONCE and _is_paid_once(evidence):
+        attribution = "expected"
+    if code == KEY_CHANGED and own_key_changed(comparison) is not None:
         attribution = "expected"
     if match is not None and match.driven and code == _MODEL:
         attribution = "upstream"
@@ -310,5 +313,7 @@ def _inside(title: str) -> str:
 
 
 def _title(comparison: Comparison, code: str) -> str:
+    if code == KEY_CHANGED and (own := own_key_changed(comparison)) is not None:
+        return said_of(own)
     title = get_cause(code).title
     return title if comparison.same_conversation else _ELSEWHERE.get(code, title)

@@ -45,6 +45,7 @@ class Prompt:
         turn: index of the first segment of the newest user turn (``len(segments)`` if there is none).
         parameters: what a comparison asks for of what the body says beside its contents: model, tool_choice,
             cache keys.
+        own: which of these are the gateway's own, put in on the way (`mutations`).
         pieces: what is known of each segment by itself; empty where the prompt was told by another process.
     """
 
@@ -57,6 +58,7 @@ class Prompt:
     head: int
     turn: int
     parameters: Mapping[str, Any]
+    own: frozenset[str] = frozenset()
     pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -99,7 +101,7 @@ def put_together(
         head,
         turn,
         parameters_of(body),
-        pieces,
+        pieces=pieces,
     )
 
 
@@ -128,6 +130,7 @@ def share_texts(prompt: Prompt, known: Prompt) -> Prompt:
         prompt.head,
         prompt.turn,
         prompt.parameters,
+        prompt.own,
         pieces_of(known)[:depth] + pieces_of(prompt)[depth:],
     )
 

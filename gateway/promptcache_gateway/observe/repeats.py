@@ -168,7 +168,7 @@ class Repeats:
             before.head,
             before.turn,
             parameters_of(body),
-            (*before.pieces, piece),
+            pieces=(*before.pieces, piece),
         )
 
     def __len__(self) -> int:

@@ -23,6 +23,9 @@ KEPT_ELSEWHERE = frozenset(
 ASKING = frozenset({"prompt_cache_options", "prompt_cache_retention"})
 """Fields that ask a cache for more than it does by itself."""
 
+CACHE_NAMES = frozenset({"prompt_cache_key", "cache_salt"})
+"""Fields that say which cache, or which part of it, a prompt belongs to."""
+
 _CONTENTS = frozenset({"messages", "system", "tools", "prompt", "instructions", "input", "functions"})
 _TELLING = (COMPARED | KEPT_ELSEWHERE | ASKING) - _CONTENTS
 

@@ -48,6 +48,10 @@ class Advances:
             await self._limits.advance(caller.tenant, tokens)
             return Advance(self, caller, tokens, held.pop_all())
 
+    def none(self, caller: Caller) -> Advance:
+        """Nothing, for a caller who is bound by nothing now."""
+        return Advance(self, caller, 0, contextlib.nullcontext())
+
     def settle(self, advance: Advance, flight: Flight | None) -> None:
         """Charge what the request has used instead; None: it was not sent."""
         used = 0 if flight is None else flight.tokens
@@ -62,7 +66,13 @@ class Advance:
 
     __slots__ = ("_advances", "caller", "held", "tokens")
 
-    def __init__(self, advances: Advances, caller: Caller, tokens: int, held: contextlib.ExitStack) -> None:
+    def __init__(
+        self,
+        advances: Advances,
+        caller: Caller,
+        tokens: int,
+        held: contextlib.AbstractContextManager[object, bool | None],
+    ) -> None:
         self._advances, self.caller, self.tokens, self.held = advances, caller, tokens, held
 
     def settle(self, flight: Flight | None) -> None:

@@ -115,7 +115,9 @@ class CompletionEndpoint:
                 call = await self._continued(call, route, portion)
             metered = bound or self._limits.counts_tokens(caller.tenant)
             priced = route[0].line.settings.kind != "engine"
-            advance = await self._advances.take(caller, call, priced=priced) if metered else None
+            advance = self._advances.none(caller)
+            if metered:
+                advance = await self._advances.take(caller, call, priced=priced)
         except CallerGoneError:
             return
         except ApiError as error:
@@ -139,8 +141,7 @@ class CompletionEndpoint:
             flight = await opened(call, begun)
             await self._complete(flight, route, inbound, HangUpWatch(scope, receive), send)
         finally:
-            if advance is not None:
-                advance.settle(flight)
+            advance.settle(flight)
 
     def _call(
         self, scope: Scope, body: bytes, request_id: str, dialect: Dialect, caller: Caller
@@ -175,10 +176,8 @@ class CompletionEndpoint:
     ) -> None:
         call, threads = flight.call, Threads(flight)
 
-        def depart(received: Call, hop: Hop, inbound: Inbound) -> tuple[Call, Inbound]:
-            goes = flight.depart(received, hop, inbound, question)
-            threads.departed()
-            return goes
+        async def depart(received: Call, hop: Hop, inbound: Inbound) -> tuple[Call, Inbound]:
+            return await threads.depart(received, hop, inbound, question)
 
         try:
             with watch:

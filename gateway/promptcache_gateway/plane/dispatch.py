@@ -17,7 +17,7 @@ from promptcache_gateway.upstreams.base import Inbound, WholeReply
 from promptcache_gateway.upstreams.splice import set_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.upstreams.base import StreamReply
@@ -58,7 +58,7 @@ async def dispatch(
     call: Call,
     route: tuple[Hop, ...],
     inbound: Inbound,
-    depart: Callable[[Call, Hop, Inbound], tuple[Call, Inbound]],
+    depart: Callable[[Call, Hop, Inbound], Awaitable[tuple[Call, Inbound]]],
 ) -> WholeReply | StreamReply:
     """Get an answer from the first upstream of the route that gives one.
 
@@ -76,7 +76,7 @@ async def dispatch(
         if not hop.line.circuit.allows():
             failure = failure or _left_alone(hop.line)
             continue
-        here, along = depart(call, hop, inbound if index == 0 else theirs(inbound, index))
+        here, along = await depart(call, hop, inbound if index == 0 else theirs(inbound, index))
         try:
             reply = await _insist(hop.line, here, along)
         except ApiError as error:

@@ -8,17 +8,22 @@ is the endpoint's business.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from promptcache_gateway.plane.hangup import uncancel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.exchange import Call, Question
     from promptcache_gateway.plane.flight import Flight
     from promptcache_gateway.plane.hangup import HangUpWatch
+    from promptcache_gateway.upstreams.base import Inbound
+    from promptcache_gateway.upstreams.switchboard import Hop
+
+T = TypeVar("T")
 
 _LARGE_BODY = 256 * 1024
 _MOMENT_S = 0.001
@@ -51,13 +56,21 @@ class Threads:
         self._due: asyncio.TimerHandle | None = None
         self._ending: asyncio.Future[dict[str, Any]] | None = None
 
-    def departed(self) -> None:
-        """The flight is on its way: it is compared while the upstream works, and its answer need not wait."""
+    async def depart(
+        self, received: Call, hop: Hop, inbound: Inbound, question: Question | None
+    ) -> tuple[Call, Inbound]:
+        """What goes to one place of the route (`Flight.depart`); at another one it is looked at anew.
+
+        It is compared while the upstream works, so that its answer need not wait.
+        """
+        going = partial(self.flight.depart, received, hop, inbound, question)
         if self._small:
-            return  # its look and its comparison are the loop's (`observe.arrivals`)
-        loop = asyncio.get_running_loop()
+            return going()  # its look and its comparison are the loop's (`observe.arrivals`)
         self._forget_comparison()
+        gone = await asyncio.to_thread(self._depart, going)
+        loop = asyncio.get_running_loop()
         self._due = loop.call_later(_MOMENT_S, loop.run_in_executor, None, self._compare)
+        return gone
 
     async def preview(self) -> dict[str, Any]:
         """The summary before the first byte of the answer."""
@@ -101,6 +114,12 @@ class Threads:
     def _forget_comparison(self) -> None:
         if self._due is not None:
             self._due.cancel()
+
+    def _depart(self, going: Callable[[], T]) -> T:
+        with self._one_at_a_time:
+            if self._ending is not None:  # it was given up meanwhile, and nobody waits for this
+                raise asyncio.CancelledError
+            return going()
 
     def _compare(self) -> None:
         with self._one_at_a_time:

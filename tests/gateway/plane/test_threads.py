@@ -8,19 +8,24 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from promptcache_gateway.observe import observation
+from promptcache_gateway.observe.lookout import Lookout
 from promptcache_gateway.plane.hangup import HangUps
 from promptcache_gateway.plane.threads import Threads
-from promptcache_gateway.upstreams.base import WholeReply
-from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream, Wire, call, wait_until
+from promptcache_gateway.settings import Settings, UpstreamSettings
+from promptcache_gateway.upstream_settings import ModelSettings, Target
+from promptcache_gateway.upstreams.base import Inbound, WholeReply
+from promptcache_gateway.upstreams.switchboard import Hop
+from tests.gateway.mock_upstream import CHAT_BYTES, MockUpstream, Wire, call, mock_upstream, wait_until
 from tests.gateway.mutations.stage import Stage
 from tests.gateway.observe.scenes import Provider, chat, rules_text
-from tests.gateway.serving import call_soon
+from tests.gateway.serving import call_soon, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
+    from pathlib import Path
 
     from promptcache_gateway.observe import RequestRecord
     from tests.gateway.serving import Served
@@ -102,6 +107,54 @@ def test_it_is_compared_while_the_upstream_works(
     for question in ("One?", "Two?"):
         compared.clear()
         assert proxied.post(chat(RULES, question)).status_code == 200
+
+
+async def _thread() -> int:
+    return threading.get_ident()
+
+
+def test_a_large_one_that_moves_to_a_fallback_is_looked_at_in_a_thread(
+    mock: MockUpstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    look = Lookout.look
+
+    def noted(self: Lookout, seen: Any) -> Any:
+        looked.append(threading.get_ident())
+        return look(self, seen)
+
+    async def down(wire: Wire) -> None:
+        await wire.respond(b"{}", status="503 Down")
+
+    monkeypatch.setattr(Lookout, "look", noted)
+    with mock_upstream(down) as first:
+        upstreams = (
+            UpstreamSettings(name="first", url=first.url, retries=0),
+            UpstreamSettings(name="second", url=mock.url),
+        )
+        models = (ModelSettings("alias", (Target("first", "m"), Target("second", "n"))),)
+        with serve(Settings(upstreams=upstreams, models=models, data_dir=tmp_path)) as served:
+            answer = served.post({**chat(RULES, "One?"), "model": "alias"})
+            assert served.record(answer)["upstream"] == "second"
+            assert len(looked) == 2
+            assert served.loop is not None
+            assert call(served.loop, _thread()) not in looked
+
+
+def test_one_that_was_given_up_moves_nowhere() -> None:
+    stage = Stage()
+    flight = stage.send(json.dumps(chat(RULES, "One?")).encode(), dialect="openai.chat").flight
+    seen = flight.call
+
+    async def play() -> None:
+        threads = Threads(flight)
+        await threads.end(499, "caller_gone")
+        with pytest.raises(asyncio.CancelledError):
+            await threads.depart(seen, Hop(stage.line, model="another"), Inbound("POST", [], b""), None)
+        await threads.over()
+
+    asyncio.run(play())
+    assert flight.call is seen
 
 
 def test_an_end_that_has_begun_is_waited_for_when_the_gateway_stops(

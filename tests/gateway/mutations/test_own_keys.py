@@ -1,0 +1,82 @@
+"""A cache's name that the gateway puts in changes: nobody blames the caller for it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from promptcache_gateway.mutations import read_mutations
+from promptcache_gateway.settings import Settings, UpstreamSettings
+from promptcache_gateway.upstream_settings import ModelSettings, Target
+from tests.gateway.mock_upstream import CHAT, MockUpstream, Wire, mock_upstream
+from tests.gateway.serving import Served, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SYSTEM = {"role": "system", "content": "You answer questions about orders. " * 400}
+
+
+async def reads_nothing(wire: Wire) -> None:
+    usage = {"prompt_tokens": 3_000, "completion_tokens": 3, "total_tokens": 3_003}
+    usage |= {"prompt_tokens_details": {"cached_tokens": 0}}
+    await wire.respond(json.dumps({**CHAT, "usage": usage}).encode())
+
+
+async def down(wire: Wire) -> None:
+    await wire.respond(b"{}", status="503 Down")
+
+
+@pytest.fixture
+def second() -> Iterator[MockUpstream]:
+    with mock_upstream(reads_nothing) as server:
+        yield server
+
+
+def house(first: MockUpstream, second: MockUpstream, folder: Path, mutations: dict[str, Any]) -> Settings:
+    first.script = reads_nothing
+    upstreams = (
+        UpstreamSettings(name="first", url=first.url, retries=0),
+        UpstreamSettings(name="second", url=second.url, retries=0),
+    )
+    models = (ModelSettings("m", (Target("first", "gpt-4.1"), Target("second", "gpt-4.1"))),)
+    return Settings(upstreams=upstreams, models=models, data_dir=folder, mutations=read_mutations(mutations))
+
+
+def diagnosis(served: Served, *texts: str, **more: Any) -> dict[str, Any]:
+    said = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)]
+    answer = served.post({"model": "m", "messages": [SYSTEM, *said], **more})
+    found: dict[str, Any] = served.record(answer)["diagnosis"]
+    return found
+
+
+def test_a_key_for_each_conversation_is_the_operators(
+    mock: MockUpstream, second: MockUpstream, tmp_path: Path
+) -> None:
+    with serve(house(mock, second, tmp_path, {"prompt_cache_key": "conversation"})) as served:
+        diagnosis(served, "What about the first order?")
+        found = diagnosis(served, "And then what of another?")
+        assert (found["cause"], found["attribution"]) == ("PC607", "expected")
+        assert found["summary"].startswith("The gateway's own prompt_cache_key is another than before")
+
+
+@pytest.mark.parametrize("policy", ["off", "template"])
+def test_a_fallback_is_another_cache_whatever_its_key(
+    mock: MockUpstream, second: MockUpstream, tmp_path: Path, policy: str
+) -> None:
+    mutations = {"prompt_cache_key": "tenant", "upstreams": {"second": {"prompt_cache_key": policy}}}
+    with serve(house(mock, second, tmp_path, mutations)) as served:
+        diagnosis(served, "One?")
+        mock.script = down
+        found = diagnosis(served, "One?", "An answer.", "Two?")
+        assert found["causes"] == ["PC804"]
+
+
+def test_the_callers_own_key_stays_its_own(mock: MockUpstream, second: MockUpstream, tmp_path: Path) -> None:
+    with serve(house(mock, second, tmp_path, {"cache_salt": "tenant"})) as served:
+        diagnosis(served, "One?", prompt_cache_key="a")
+        found = diagnosis(served, "One?", "An answer.", "Two?", prompt_cache_key="b")
+        assert (found["cause"], found["attribution"]) == ("PC607", "caller")
