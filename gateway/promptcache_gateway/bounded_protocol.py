@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from promptcache_gateway.answer_cycle import AnswerCycle
 from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import header_too_large, invalid_request, too_slow
+from promptcache_gateway.gone import has_hung_up
 from promptcache_gateway.known_headers import LastHeaders
 from promptcache_gateway.plane.routes import shape_of
 from promptcache_gateway.unsent import unsent_bytes
@@ -230,13 +231,15 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def lose_patience(self, now: float) -> None:
-        """Refuse a request that takes too long to come, and hang up on who takes nothing of an answer, or has
-        not asked for long.
+        """Refuse a request that takes too long to come, and hang up on who takes nothing of an answer, is gone
+        behind what is not read yet, or has not asked for long.
 
         ``now`` is the loop's time in seconds.
         """
         if self._takes_nothing(now):
             self.stalled = True
+            self.drop()
+        elif self.flow.read_paused and has_hung_up(self.transport):
             self.drop()
         elif self._idle_since is not None and now - self._idle_since > self.timeout_keep_alive:
             self.transport.close()

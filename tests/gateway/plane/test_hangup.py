@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -148,3 +149,31 @@ def test_who_leaves_is_missed_whatever_came_last(
     rows = proxied.get("/promptcache/v1/requests").json()["data"]
     assert [(row["status"], row["error"]) for row in rows] == [(499, "caller_gone")]
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize("abruptly", [False, True], ids=["closes", "resets"])
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+def test_who_hangs_up_behind_a_request_that_waits_is_noticed(
+    proxied: Served, mock: MockUpstream, large: bool, abruptly: bool
+) -> None:
+    """The later request has paused reading, behind which the end of the connection is not read."""
+
+    async def hangs(wire: Wire) -> None:
+        await wire.gone()
+        mock.closed.set()
+
+    mock.script = hangs
+    text = b"x" * (900_000 if large else 3)
+    body = b'{"model":"m","messages":[{"role":"user","content":"' + text + b'"}]}'
+    asked = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body)
+    with socket.create_connection(("127.0.0.1", int(proxied.url.rpartition(":")[2]))) as caller:
+        caller.setblocking(True)
+        caller.sendall(asked + body + asked + body[:2_000])
+        wait_until(lambda: mock.seen, 20)
+        if abruptly:
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert mock.closed.wait(10), "the upstream's call goes on, and nobody waits for it"
+    wait_until(lambda: proxied.get("/promptcache/v1/requests").json()["data"], 10)
+    found = proxied.get("/promptcache/v1/requests").json()["data"]
+    assert [(row["status"], row["error"]) for row in found] == [(499, "caller_gone")]
+    assert len(mock.seen) == 1
