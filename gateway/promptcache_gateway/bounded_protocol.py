@@ -231,8 +231,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def lose_patience(self, now: float) -> None:
-        """Refuse a request that takes too long to come, and hang up on who takes nothing of an answer, is gone
-        behind what is not read yet, or has not asked for long.
+        """Refuse a request that takes too long to come. Hang up on who takes nothing of an answer, is gone
+        where nothing is read, or has not asked for long.
 
         ``now`` is the loop's time in seconds.
         """

@@ -28,6 +28,7 @@ from promptcache_gateway.admin.asking import (
 from promptcache_gateway.admin.cache import engine_stats, engine_view, reset_caches, warm_cache
 from promptcache_gateway.admin.charts import add_charts
 from promptcache_gateway.admin.costs import add_costs
+from promptcache_gateway.admin.failure_words import failure_words
 from promptcache_gateway.admin.feed import feed
 from promptcache_gateway.admin.own import create_own
 from promptcache_gateway.admin.prefixes import PrefixHolder, prefix_tree
@@ -129,7 +130,8 @@ def _add_requests(router: APIRouter, observer: Observer, journal: Journal, sourc
             raise ApiError(404, f"There is no request {request_id[:64]!r} here.", code="not_found")
         causes = found["diagnosis"]["causes"]
         source = await asyncio.to_thread(sources.about, found["template"], causes)
-        return JSONResponse({**found, "source": source})
+        failure = failure_words(found["status"], found["error"])
+        return JSONResponse({**found, "source": source, "failure": failure})
 
 
 def _add_events(router: APIRouter, journal: Journal) -> None:

@@ -165,7 +165,7 @@ def test_a_request_has_its_excerpts_from_memory_only(tmp_path: Path) -> None:
         sent = admin.stage.send(chat("Time: 12:00:02\n" + RULES, "One"))
 
         fresh = await admin.get(f"/requests/{sent.id}")
-        assert fresh == {**json.loads(json.dumps(sent.to_dict())), "source": None}
+        assert fresh == {**json.loads(json.dumps(sent.to_dict())), "source": None, "failure": None}
         assert "12:00:02" in fresh["diagnosis"]["after"]
         listed = await admin.get("/requests?cause=pc101")
         assert listed["data"][0]["id"] == sent.id

@@ -184,6 +184,16 @@ def test_a_request_s_segments_and_raw_usage(visitor: Visitor, past: Served) -> N
     assert f'"cached_tokens": {shown.cached_tokens}' in page.get_by_label("raw usage").inner_text()
 
 
+def test_a_request_that_failed_says_so_in_words(visitor: Visitor, past: Served) -> None:
+    answer = past.post({"model": "m", "messages": [{"role": "user", "content": "Hi"}]})
+    page = visitor.open(past, f"#/requests/{answer.headers['x-promptcache-request-id']}")
+    said = page.get_by_role("region", name="failure").inner_text()
+    assert "No connection to the upstream could be made. The upstream's doing." in said
+    assert "What to do: See whether it runs" in said
+    page = visitor.open(past, f"#/requests/{made(past)[0].id}")
+    assert not page.get_by_role("region", name="failure").count()
+
+
 def test_the_provider_s_verdict_and_the_linter_s_line_stand_beside_ours(
     visitor: Visitor, past: Served
 ) -> None:

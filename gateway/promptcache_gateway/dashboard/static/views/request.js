@@ -17,6 +17,7 @@ export function RequestView({ data: request, causes }) {
     <p class="crumbs"><a href="#/">Templates</a> / <a href=${toTemplate(request.template)}>${request.template}</a></p>
     <h1><code>${request.id}</code></h1>
     <p class="soft">${moment(request.time)} · ${request.model} at ${request.upstream} · ${request.dialect} · HTTP ${request.status}${request.error ? `, ${request.error}` : ""}</p>
+    ${request.failure ? html`<${Failure} failure=${request.failure} />` : null}
     <${Facts} label="totals">
       <${Fact} label="from the cache" value=${percent(rate)} note=${`${count(usage.cached_tokens)} of ${count(usage.prompt_tokens)} tokens`} tone="good" />
       <${Fact} label="lost" value=${about(short(diagnosis.lost_tokens), diagnosis.estimated)} note=${`tokens, ${money(diagnosis.lost_usd)}`} tone=${diagnosis.lost_tokens ? "bad" : ""} />
@@ -30,6 +31,14 @@ export function RequestView({ data: request, causes }) {
     ${request.changes?.length ? html`<section aria-label="changes"><h2>Changed on the way</h2><${Changes} changes=${request.changes} /></section>` : null}
     <section aria-label="usage"><h2>Usage</h2><${Usage} request=${request} /></section>`;
 }
+
+const WHOSE = { caller: "The caller's doing.", upstream: "The upstream's doing.", gateway: "The gateway's doing." };
+
+// How it failed, in words.
+const Failure = ({ failure }) => html`
+  <section aria-label="failure"><h2>It failed</h2>
+    <p><${Prose} text=${failure.what} /> ${WHOSE[failure.whose] ?? "Whose doing it is cannot be told from here."}</p>
+    <p><b>What to do:</b> <${Prose} text=${failure.remedy} /></p></section>`;
 
 function Diagnosis({ diagnosis, causes }) {
   const cause = causes[diagnosis.cause];
