@@ -69,5 +69,7 @@ class Heartbeat:
         self._timer = self._loop.call_later(self._sent_at + self._interval_s - now, self._when_due)
 
     async def _comment(self) -> None:
+        if not self.between_events:  # any more
+            return
         with contextlib.suppress(Exception):  # the caller is gone, which the stream itself finds out
             await self._raw({"type": "http.response.body", "body": COMMENT, "more_body": True})

@@ -63,7 +63,7 @@ def test_an_error_behind_a_torn_event_is_an_event_of_its_own(
     mock: MockUpstream, tmp_path: Path, kind: str, path: str, opening: bytes, whole: bytes, way: str
 ) -> None:
     mock.script = script_of(way, opening + whole)
-    upstream = UpstreamSettings(url=mock.url, kind=kind, read_timeout_s=0.5)
+    upstream = UpstreamSettings(url=mock.url, kind=kind, read_timeout_s=3.0)
     with serve(Settings(upstream=upstream, data_dir=tmp_path, keep_alive_s=0.2)) as served:
         answer = served.post(ASK, path=path)
         record = served.record(answer)
@@ -104,7 +104,7 @@ def test_a_translated_stream_says_it_in_the_caller_s_dialect(
     way: str,
 ) -> None:
     mock.script = script_of(way, opening + whole)
-    upstream = UpstreamSettings(url=mock.url, kind=kind, read_timeout_s=0.5)
+    upstream = UpstreamSettings(url=mock.url, kind=kind, read_timeout_s=3.0)
     settings = Settings(upstream=upstream, data_dir=tmp_path, keep_alive_s=0.2)
     with serve(settings) as served:
         answer = served.post(asked, path=path)
