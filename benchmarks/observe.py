@@ -1,11 +1,15 @@
 """What observing costs: ``python benchmarks/observe.py``.
 
-For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history, where all was read
-but the question (hit) or nothing (miss): the median CPU time of `Observer.open` (before the request is
-forwarded) and of `Observer.conclude` (before its answer is sent), and their sum beside what it may be; then
-of what nobody waits for: the look and the comparison (while the upstream works, with the event loop's own
-turns) and `Observer.finish` (once the answer has been sent). ``--log 10`` measures instead how much CPU time
-``promptcache diagnose`` takes for a MB of a made-up log of so many.
+For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history: the CPU time that a
+request's diagnosis takes on its path, beside what it may take. That is `Flight` opened, before the request is
+forwarded (open), its `preview`, where the built-in engine streams (head), and its `end` (answer), before the
+answer or its last byte is sent; and of all that together the median (sum) and the 95th percentile (p95). Of
+what nobody waits for: the look and the comparison, while the upstream works, with the event loop's own turns
+(look), and `Flight.finish`, once the answer is out (end). A request reads all but its question (hit), or
+nothing (miss); or nothing after three that read all (first). Between the steps of a request the loop sleeps,
+so that the processor's caches are other programs' meanwhile. ``--only WORD`` measures the rows with that word
+in their name. ``--log 10`` measures instead how much CPU time ``promptcache diagnose`` takes for a MB of a
+made-up log of so many.
 """
 
 from __future__ import annotations
@@ -16,130 +20,225 @@ import contextlib
 import io
 import itertools
 import json
+import math
 import statistics
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import observe_traffic as traffic
 
 from promptcache.usage import Usage
 from promptcache_gateway.diagnose import main as diagnose
-from promptcache_gateway.exchange import Call, Outcome
+from promptcache_gateway.exchange import Call, EngineFacts, Question
+from promptcache_gateway.mutations import Mutator
 from promptcache_gateway.observe import Observer
+from promptcache_gateway.plane.flight import Flight
+from promptcache_gateway.upstreams.base import WholeReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_WORDS = [
-    *("the", "order", "was", "shipped", "from", "our", "depot", "and", "will", "arrive"),
-    *("within", "three", "working", "days", "unless", "customs", "ask"),
-]
+    from promptcache_gateway.observe.observation import Observation
+
 _IDS = itertools.count()
 _BOUNDS_MS = {10_000: 0.1, 200_000: 1.0}
 """What a prompt of so many bytes may cost on the request's path."""
+_ROUNDS = 40
+_HITS = 3  # before a first miss
+_QUESTION_TOKENS = 40
+_MOMENT_S = 0.002
+_UNCHANGED = Mutator()
+_LINE: Any = SimpleNamespace(
+    upstream=SimpleNamespace(dialects=()), settings=SimpleNamespace(diagnoses=False, diagnostics="off")
+)
+"""An upstream that answers no question about its cache, so that the gateway does."""
 
 
-def text(size: int, seed: int) -> str:
-    """Lines of ordinary words, ``size`` characters, without volatile values."""
-    lines: list[str] = []
-    length = 0
-    while length < size:
-        start = (seed * 7 + len(lines) * 3) % len(_WORDS)
-        line = " ".join(_WORDS[start:] + _WORDS[:start]) + f", case {seed} rule {len(lines)}."
-        lines.append(line)
-        length += len(line) + 1
-    return "\n".join(lines)[:size]
+@dataclass(frozen=True)
+class Case:
+    """One way to meet history.
+
+    Attributes:
+        name: as it is shown.
+        bodies: makes the requests of one caller, of a size and with a seed.
+        reads: what is read: ``hit``, ``miss`` or ``first``.
+        kind: of the upstream.
+        dialect: which API is spoken.
+        metered: what is used is estimated: the upstream counts nothing.
+        asked: the provider's own diagnostics are asked for.
+        callers: so many at the same time, each with requests of its own.
+        gap_s: seconds between the requests of a caller, by their own clock.
+    """
+
+    name: str
+    bodies: Callable[..., Iterator[traffic.Body]]
+    reads: tuple[str, ...] = ("hit", "miss")
+    kind: str = "unknown"
+    dialect: str = "openai.chat"
+    metered: bool = False
+    asked: bool = False
+    callers: int = 1
+    gap_s: float = 5.0
 
 
-def body(system: str, *messages: str) -> dict[str, object]:
-    """A chat request."""
-    roles = itertools.cycle(("user", "assistant"))
-    turns = [{"role": role, "content": content} for role, content in zip(roles, messages, strict=False)]
-    return {"model": "m", "messages": [{"role": "system", "content": system}, *turns]}
+_EACH = ("hit", "miss", "first")
+_MESSAGES: dict[str, Any] = {"kind": "anthropic", "dialect": "anthropic.messages"}
+CASES = (
+    Case("repeated", traffic.repeated, _EACH),
+    Case("clocked", traffic.clocked),
+    Case("one line", traffic.one_line),
+    Case("long question", traffic.lengthy, _EACH),
+    Case("conversation", traffic.conversation, _EACH),
+    Case("cold", traffic.cold),
+    Case("300 messages", traffic.many, _EACH),
+    Case("trimmed", traffic.trimmed),
+    Case("edited", traffic.edited),
+    Case("tools shuffled", traffic.shuffled),
+    Case("several causes", traffic.several),
+    Case("expired", traffic.conversation, ("miss",), kind="openai", gap_s=7_200.0),
+    Case("picture", traffic.pictured, _EACH, kind="openai"),
+    Case("stored response", traffic.referring, _EACH, kind="openai", dialect="openai.responses"),
+    Case("marks", traffic.marked, _EACH, **_MESSAGES),
+    Case("mark unmoved", traffic.unmoved, _EACH, **_MESSAGES),
+    Case("marks, asked", traffic.marked, _EACH, asked=True, **_MESSAGES),
+    Case("response, asked", traffic.referring, _EACH, kind="openai", dialect="openai.responses", asked=True),
+    Case("metered", traffic.conversation, ("unsaid",), metered=True),
+    Case("engine", traffic.repeated, _EACH, kind="engine"),
+    Case("engine, clocked", traffic.clocked, ("miss",), kind="engine"),
+    Case("engine, talk", traffic.conversation, _EACH, kind="engine"),
+    Case("engine, 300", traffic.many, _EACH, kind="engine"),
+    Case("16 talk", traffic.conversation, _EACH, callers=16),
+    Case("16 clocked", traffic.clocked, ("miss",), callers=16),
+    Case("16 marks", traffic.marked, _EACH, callers=16, **_MESSAGES),
+    Case("16 engine", traffic.conversation, _EACH, kind="engine", callers=16),
+)
 
 
-def repeated(size: int) -> Iterator[dict[str, object]]:
-    """One system prompt, another question each time."""
-    system = text(size, 1)
-    return (body(system, f"Question number {n}?") for n in itertools.count())
+class Watched(Observer):
+    """An observer that tells what it opened last."""
+
+    last: Observation
+
+    def open(self, call: Call) -> Observation:
+        """As the observer's own."""
+        self.last = super().open(call)
+        return self.last
 
 
-def clocked(size: int) -> Iterator[dict[str, object]]:
-    """The time at the start of the system prompt."""
-    system = text(size, 2)
-    stamps = (f"2026-11-29T12:{n // 60 % 60:02}:{n % 60:02}Z" for n in itertools.count())
-    return (body(f"Now: {stamp}\n{system}", "What is the time?") for stamp in stamps)
+@dataclass
+class Times:
+    """Seconds of each step, a value for each request."""
+
+    opened: list[float] = field(default_factory=list)
+    head: list[float] = field(default_factory=list)
+    told: list[float] = field(default_factory=list)
+    looked: list[float] = field(default_factory=list)
+    ended: list[float] = field(default_factory=list)
+
+    def path(self) -> list[float]:
+        """On the path, all steps together."""
+        return [sum(steps) for steps in zip(self.opened, self.head, self.told, strict=True)]
 
 
-def one_line(size: int) -> Iterator[dict[str, object]]:
-    """The same, with no line break in the prompt."""
-    system = text(size, 3).replace("\n", " ")
-    stamps = (f"2026-11-29T12:{n // 60 % 60:02}:{n % 60:02}Z" for n in itertools.count())
-    return (body(f"Now: {stamp} {system}", "What is the time?") for stamp in stamps)
+async def measure(case: Case, size: int, read: str) -> Times:
+    """The times of one row."""
+    observer, times = Watched([_upstream(case.kind)]), Times()
+    rounds = -(-_ROUNDS // case.callers)
+    callers = [
+        _call_repeatedly(case, size, read, observer=observer, times=times, seed=n, rounds=rounds)
+        for n in range(case.callers)
+    ]
+    await asyncio.gather(*callers)
+    return times
 
 
-def conversation(size: int) -> Iterator[dict[str, object]]:
-    """A conversation of 100 messages that grows by two."""
-    piece = size // 102
-    system = text(piece, 4)
-    messages = [text(piece, n) for n in range(101)]
-    for n in itertools.count():
-        yield body(system, *messages)
-        messages += [text(60, 1000 + n), text(60, 2000 + n)]
+async def _call_repeatedly(
+    case: Case, size: int, read: str, *, observer: Watched, times: Times, seed: int, rounds: int
+) -> None:
+    """One caller's requests, one after the other."""
+    bodies = case.bodies(size) if not seed else case.bodies(size, 100_000 + seed * 1_000)
+    every = _HITS + 1 if read == "first" else 1
+    warm, before = max(every, 2), None
+    for number, payload in enumerate(itertools.islice(bodies, warm + rounds * every)):
+        hit = read == "hit" or (read == "first" and number % every != every - 1)
+        call = _call(case, payload, size, time.time() + number * case.gap_s)
+        question = Question(call.dialect, before) if case.asked else None
+        reply = _reply(case, size, hit=hit)
+        steps = await _fly(case, call, observer, reply, question)
+        before = reply.response_id
+        if number >= warm and (number + 1) % every == 0:
+            for kept, took in zip(vars(times).values(), steps, strict=True):
+                kept.append(took)
 
 
-def cold(size: int) -> Iterator[dict[str, object]]:
-    """Another prompt each time."""
-    return (body(text(size, 10_000 + n), "Hello?") for n in itertools.count())
+async def _fly(
+    case: Case, call: Call, observer: Watched, reply: WholeReply, question: Question | None
+) -> list[float]:
+    """Seconds that one request takes in each step."""
+    begun = time.thread_time()
+    flight = Flight(call, observer, _UNCHANGED, metered=case.metered)
+    opened = time.thread_time()
+    observation = observer.last
+    for _ in range(1_000):
+        await asyncio.sleep(_MOMENT_S)
+        if observation.seen:
+            break
+    flight.reply = reply
+    looked = previewed = time.thread_time()
+    if reply.engine is not None:
+        flight.preview()
+        previewed = time.thread_time()
+        await asyncio.sleep(_MOMENT_S)
+    telling = time.thread_time()
+    if question is not None:
+        flight.expect(question, _LINE).whole(reply.body, reply.usage)
+    flight.end(200)
+    told = time.thread_time()
+    await asyncio.sleep(0)  # its answer is being sent
+    ending = time.thread_time()
+    flight.finish()
+    done = time.thread_time()
+    # The thread's time is everyone's: what others did while this one slept is no look of its own.
+    look = looked - opened if case.callers == 1 else math.nan
+    return [opened - begun, previewed - looked, told - telling, look, done - ending]
 
 
-async def measure(
-    bodies: Iterator[dict[str, object]], rounds: int, size: int, *, hit: bool
-) -> tuple[float, float, float, float]:
-    """Median milliseconds of `open` and `conclude`, on the path, of the look, and of `finish`."""
-    outcome = Outcome(200, _usage(size, hit=hit), None, 10.0, None, None, None)
-    observer = Observer()
-    opens, answers, looks, ends = [], [], [], []
-    for payload in itertools.islice(bodies, rounds + 2):
-        call = _call(payload)
-        begun = time.thread_time()
-        observation = observer.open(call)
-        opened = time.thread_time()
-        for _ in range(1_000):
-            await asyncio.sleep(0.002)
-            if observation.seen:
-                break
-        before = time.thread_time()
-        ended = observer.conclude(observation, outcome)
-        told = time.thread_time()
-        observer.finish(ended)
-        done = time.thread_time()
-        opens.append(opened - begun)
-        looks.append(before - opened)
-        answers.append(told - before)
-        ends.append(done - told)
-        del observation, ended  # or what they hold would be let go in the next one's time
-    return tuple(statistics.median(times[2:]) * 1000 for times in (opens, answers, looks, ends))  # type: ignore[return-value]
-
-
-def _usage(size: int, *, hit: bool) -> Usage:
-    """What an upstream reports of a prompt of so many bytes."""
+def _reply(case: Case, size: int, *, hit: bool) -> WholeReply:
+    """What an upstream answers to a prompt of so many bytes."""
     tokens = size // 4
-    read = {"cached_tokens": tokens - 40 if hit else 0}
-    return Usage.from_response(
-        {"prompt_tokens": tokens, "completion_tokens": 3, "prompt_tokens_details": read}
-    )
+    read = tokens - _QUESTION_TOKENS
+    cached = read if hit else 0
+    name = f"resp_{next(_IDS)}"
+    body = json.dumps({"id": name, "choices": [{"message": {"content": traffic.text(2_000, 9)}}]}).encode()
+    engine = None
+    if case.kind == "engine":
+        engine = EngineFacts(tokens, cached, cached, 0 if hit else read, 0, 0, 0, read)
+    usage: dict[str, object] = {"prompt_tokens": tokens, "completion_tokens": 3}
+    usage["prompt_tokens_details"] = {"cached_tokens": cached}
+    if case.kind == "anthropic":
+        usage = {"input_tokens": 10, "output_tokens": 3, "cache_read_input_tokens": cached}
+        usage["cache_creation_input_tokens"] = tokens - 10 - cached
+    said = Usage.unreported() if case.metered else Usage.from_response(usage)
+    return WholeReply(200, [], body, said, engine, None, None, name)
 
 
-def _call(payload: dict[str, object]) -> Call:
+def _upstream(kind: str) -> Any:
+    return SimpleNamespace(name="u", kind=kind, granularity=1 if kind == "engine" else None)
+
+
+def _call(case: Case, payload: traffic.Body, size: int, received_at: float) -> Call:
     return Call(
         id=f"pcr_{next(_IDS):024x}",
-        received_at=time.time(),
-        dialect="openai.chat",
+        received_at=received_at,
+        dialect=case.dialect,  # type: ignore[arg-type]
         path="/v1/chat/completions",
-        body=b"",
+        body=b" " * size,
         payload=payload,
-        model="m",
+        model=str(payload["model"]),
         stream=False,
         tenant="default",
         template=None,
@@ -162,7 +261,7 @@ def counted() -> Iterator[dict[str, object]]:
 
 def kept() -> Iterator[dict[str, object]]:
     """Lines of a log that keeps the requests: the time at the start of a prompt of 4 KB."""
-    for n, (request, counts) in enumerate(zip(clocked(4_000), counted(), strict=False)):
+    for n, (request, counts) in enumerate(zip(traffic.clocked(4_000), counted(), strict=False)):
         yield {"time": 1_795_953_600 + n, "request": {**request, "model": "gpt-4o"}, "usage": counts["usage"]}
 
 
@@ -180,33 +279,39 @@ def measure_log(lines: Iterator[dict[str, object]], megabytes: float) -> float:
         return (time.process_time() - begun) * 1000 / (size / 1e6)
 
 
+def show_row(case: Case, size: int, read: str) -> bool:
+    """Measure and print one row; whether it is above its bound."""
+    times, bound = asyncio.run(measure(case, size, read)), _BOUNDS_MS[size]
+    path = sorted(times.path())
+    late = path[min(int(len(path) * 0.95), len(path) - 1)] * 1000
+    steps = [statistics.median(took) * 1000 for took in (times.opened, times.head, times.told, path)]
+    off = [statistics.median(took) * 1000 for took in (times.looked, times.ended)]
+    above = max(steps[-1], late) > bound
+    told = "".join(f"{step:>8.3f}" for step in (*steps, late))
+    mark = " above" if above else ""
+    print(
+        f"{case.name:<17}{size:>8}{read:>7}{told}{bound:>7.1f}{off[0]:>9.3f}{off[1]:>8.3f}{mark}", flush=True
+    )
+    return above
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log", metavar="MB", type=float, help="measure logs of so many MB instead")
-    megabytes = parser.parse_args().log
-    if megabytes is not None:
+    parser.add_argument("--only", metavar="WORD", default="", help="rows whose name has this word in it")
+    asked = parser.parse_args()
+    if asked.log is not None:
         for made in (counted, kept):
-            each = sorted(measure_log(made(), megabytes) for _ in range(3))
+            each = sorted(measure_log(made(), asked.log) for _ in range(3))
             print(f"log, {made.__name__:<10}{each[1]:>8.0f} ms of CPU a MB ({each[0]:.0f} to {each[2]:.0f})")
         return
-    cases: tuple[Callable[[int], Iterator[dict[str, object]]], ...] = (
-        repeated,
-        clocked,
-        one_line,
-        conversation,
-        cold,
-    )
-    print(f"{'':<30}{'on the path, ms':^32}{'off it, ms':^16}")
-    heads = f"{'open':>8}{'answer':>8}{'sum':>8}{'bound':>8}{'look':>8}{'end':>8}"
-    print(f"{'case':<14}{'bytes':>9}{'read':>7}{heads}")
-    for case in cases:
-        for size, bound in _BOUNDS_MS.items():
-            for hit in (True, False):
-                opened, told, looked, ended = asyncio.run(measure(case(size), 40, size, hit=hit))
-                path = f"{opened:>8.3f}{told:>8.3f}{opened + told:>8.3f}{bound:>8.1f}"
-                name = f"{case.__name__:<14}{size:>9}{'hit' if hit else 'miss':>7}"
-                print(f"{name}{path}{looked:>8.3f}{ended:>8.3f}")
+    cases = [case for case in CASES if asked.only in case.name]
+    print(f"{'':<32}{'on the path, ms':^47}{'off it, ms':^17}")
+    heads = f"{'open':>8}{'head':>8}{'answer':>8}{'sum':>8}{'p95':>8}{'bound':>7}{'look':>9}{'end':>8}"
+    print(f"{'case':<17}{'bytes':>8}{'read':>7}{heads}")
+    above = [show_row(case, size, read) for case in cases for size in _BOUNDS_MS for read in case.reads]
+    print(f"{sum(above)} of {len(above)} rows are above their bound, by their median or 95th percentile.")
 
 
 if __name__ == "__main__":
