@@ -21,6 +21,8 @@ from promptcache_gateway.exchange import Change
 from promptcache_gateway.mutations.sightings import with_alike_keys
 from promptcache_gateway.upstreams.splice import value_spans
 
+from promptcache_gateway.observe.prompt import marked_segments
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -89,7 +91,7 @@ def _with_marks(prompt: Prompt, places: Mapping[int, _Place], ttl: str) -> Promp
     segments = list(prompt.segments)
     for depth in places:
         segments[depth - 1] = replace(segments[depth - 1], breakpoint=_mark_of(ttl))
-    return replace(prompt, segments=tuple(segments))
+    return replace(prompt, segments=tuple(segments), marks=marked_segments(segments))
 
 
 def _mark_of(ttl: str) -> dict[str, str]:

@@ -8,10 +8,11 @@ here, once for each place, so that with the upstream's count little more than ar
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort_left
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.extents import ANY, OPENING_TOKENS, Extent, exactly
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
 from promptcache_gateway.observe.prompt import pieces_of
@@ -97,7 +98,7 @@ class Bearings:
 
     def __init__(self, evidence: Evidence, known: tuple[int, int] | None = None) -> None:
         assert evidence.prompt is not None
-        self.counts = _counts(evidence)
+        self.counts = counts_of(evidence)
         self._prompt = evidence.prompt
         self._tapes: dict[int, Tape] = evidence.found.setdefault(Tape, {})
         self._tape = self._tape_of(evidence.prompt)
@@ -108,12 +109,10 @@ class Bearings:
         self._comparison = evidence.comparison
         self._places: dict[int, Bearing] = {}
         self._stretches: dict[tuple[int, int, int], tuple[float, float, float]] = {}
-        self._marks = [] if known is None else [(known[0], exactly(known[1]))]
-        if evidence.match is not None and self._whole:
-            offsets = evidence.prompt.offsets
-            self._marks += [(offsets[depth], extent) for depth, extent in evidence.match.lengths if depth]
-            if known is not None:  # those of history come in order
-                self._marks.sort(key=_place_of)
+        self._marks = _known_lengths(evidence)
+        if known is not None:
+            self._marks = self._marks.copy()
+            insort_left(self._marks, (known[0], exactly(known[1])), key=_place_of)
 
     def of(self, place: int) -> Bearing:
         """The bearing of a place, which is given in bytes."""
@@ -133,6 +132,8 @@ class Bearings:
 
     def stretch(self, start: int, end: int, place: int) -> tuple[float, float, float]:
         """Of what lies between two places, and of a third: as a `Bearing` has ``usual, share, trust``."""
+        if start == end:
+            return 0.0, 0.0, 0.0
         found = self._stretches.get((start, end, place))
         if found is None:
             usual = self._usual(end) - self._usual(start)
@@ -270,9 +271,18 @@ def bearings_of(evidence: Evidence, known: tuple[int, int] | None = None) -> Bea
     """The bearings of a request, taken anew where an earlier one has been counted since."""
     kept = Bearings, known is None
     found: tuple[Bearings, tuple[int, int] | None] | None = evidence.found.get(kept)
-    if found is None or found[1] != known or found[0].counts != _counts(evidence):
+    if found is None or found[1] != known or found[0].counts != counts_of(evidence):
         found = evidence.found[kept] = Bearings(evidence, known), known
     return found[0]
+
+
+@found_once
+def _known_lengths(evidence: Evidence) -> list[tuple[int, Extent]]:
+    """The places whose length history knows, in order."""
+    if evidence.prompt is None or evidence.match is None or not is_whole(evidence.prompt):
+        return []
+    offsets = evidence.prompt.offsets
+    return [(offsets[depth], extent) for depth, extent in evidence.match.lengths if depth]
 
 
 def charge(usual: float, share: float, trust: float, left: float) -> float:
@@ -285,7 +295,7 @@ def charge(usual: float, share: float, trust: float, left: float) -> float:
     return min(shared, trust * shared + (1.0 - trust) * usual)
 
 
-def _counts(evidence: Evidence) -> tuple[int | None, int | None]:
+def counts_of(evidence: Evidence) -> tuple[int | None, int | None]:
     """Tokens of the predecessor and of what is known to be alive, as far as they have been counted."""
     match = evidence.match
     if match is None:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from promptcache.divergence import Divergence, compare_segments
+from promptcache.divergence.parameters import parameter_findings
 from promptcache.divergence.same_message import result_shape
 from promptcache.quick_values import quick
 from promptcache_gateway.observe.edits import (
@@ -98,6 +99,14 @@ class Comparison:
         return compare_segments(
             earlier.segments, later.segments, earlier_body=earlier.parameters, later_body=later.parameters
         )
+
+    @cached_property
+    def changed_settings(self) -> tuple[str, ...]:
+        """Those of the divergence's causes that stand in settings and cache keys; mostly there are none."""
+        before, after = self.earlier.parameters, self.later.parameters
+        if before == after or not before or not after:
+            return ()
+        return tuple(dict.fromkeys(found.code for found in parameter_findings(before, after)))
 
     @cached_property
     def kept_bytes(self) -> int:

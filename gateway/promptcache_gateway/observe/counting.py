@@ -84,25 +84,23 @@ class _Counting:
     def tokens(self, written: int | None) -> Tokens:
         """All counts together."""
         stops, cached, counted, prompt = self._stops, self._cached, self._engine_expected, self._prompt
-        shared, promised = self._ruler.at(stops.shared), self._promised()
-        expected = min(self._figure(promised), prompt) if counted is None else counted
-        reusable, known, guessed = self._reusable(promised, expected)
+        expected = min(self._figure(self._promised()), prompt) if counted is None else counted
+        reusable, known, guessed = self._reusable(expected)
         offset = self._engine_offset
-        floor = self._floor(shared)
         return Tokens(
             prompt,
             cached,
             written,
             max(expected, 0),
             max(reusable, expected, cached or 0),
-            offset if offset is not None else round(shared.guess),
+            offset if offset is not None else round(self._ruler.at(stops.shared).guess),
             stops.tolerance,
             not known or counted is None or offset is None,  # estimated
             counted is None
             and cached == 0
             and guessed > max(reusable, expected) + self._rules.granularity,  # uncertain
-            self._is_contradicted(shared),
-            floor,
+            self._is_contradicted(),
+            self._floor(),
             self._ruler,
         )
 
@@ -117,32 +115,48 @@ class _Counting:
         Less than the least it can be is too little whatever it is, and the guess is named. Between the two
         what was read is taken for all there was.
         """
-        cached, stops, guess = self._cached, self._stops, self._rules.promised(length.guess)
-        if cached is None:
-            return guess
-        least = self._rules.promised(length.least)
+        cached, least = self._cached, self._rules.promised(length.least)
+        if cached is None or self._falls_below(length, least):
+            return self._rules.promised(length.guess)
+        return cached if cached <= least else min(self._rules.promised(length.guess), cached)
+
+    def _figures(self, length: Length) -> tuple[int, int]:
+        """What `_figure` says, at least and at most, whatever the guess."""
+        least, most = self._rules.promised(length.least), self._rules.promised(length.most)
+        if self._cached is None or self._falls_below(length, least):
+            return least, most
+        return min(least, self._cached), min(most, self._cached)
+
+    def _falls_below(self, length: Length, least: int) -> bool:
+        """Whether less was read than a prefix has at least; ``least`` of that is promised."""
         slack = 0.0 if length.least == length.most else least * _ESTIMATE_SLACK
-        return guess if cached < least - max(stops.tolerance, slack) else min(guess, cached)
+        return (self._cached or 0) < least - max(self._stops.tolerance, slack)
 
     def _promised(self) -> Length:
         """What the bytes as sent allow."""
         length = self._ruler.at(self._stops.promised)
         return length.unassured() if self._stops.unassured else length
 
-    def _reusable(self, promised: Length, expected: int) -> tuple[int, bool, int]:
+    def _reusable(self, expected: int) -> tuple[int, bool, int]:
         """What would have matched had the differing spans been equal, whether that is exact, and a guess."""
         if self._stops.broken:
             reusable, known = self._had_it_matched()
             return reusable, known, 0
         length = self._unbroken()
         if length is None:
-            return expected, self._engine_expected is not None, self._rules.promised(promised.likely)
-        reusable = min(self._figure(length), self._prompt)
-        if self._engine_expected is not None and abs(reusable - expected) <= max(
-            self._rules.granularity, expected * _ESTIMATE_SLACK
-        ):
+            known = self._engine_expected is not None
+            return expected, known, 0 if known else self._rules.promised(self._promised().likely)
+        if self._engine_expected is not None and self._agrees(length, expected):
             return expected, True, 0  # nothing differs, so both are one number, and the engine counted it
+        reusable = min(self._figure(length), self._prompt)
         return reusable, length.exact, self._rules.promised(length.likely)
+
+    def _agrees(self, length: Length, counted: int) -> bool:
+        """Whether a measured length is what the engine counted; most often it is whatever is guessed."""
+        slack, prompt = max(self._rules.granularity, counted * _ESTIMATE_SLACK), self._prompt
+        if all(abs(min(figure, prompt) - counted) <= slack for figure in self._figures(length)):
+            return True
+        return abs(min(self._figure(length), prompt) - counted) <= slack
 
     def _unbroken(self) -> Length | None:
         """What of the prefix could be read where time, marks and the upstream allow it; None: as expected."""
@@ -179,7 +193,7 @@ class _Counting:
         stops, ruler = self._stops, self._ruler
         start, end, turn = stops.shared, stops.matching, stops.turn
         before = ruler.at(start)
-        known = max(before.guess, 0 if self._floor(before) == 0 else self._cached or 0)
+        known = max(before.guess, 0 if self._floor() == 0 else self._cached or 0)
         size = ruler.stretch(start, end, start, known)
         whole = ruler.at(turn)
         if end >= turn:
@@ -187,12 +201,14 @@ class _Counting:
         other = max(start, turn - max(end - start, 0))
         return known + min(size, ruler.stretch(other, turn, start, known))
 
-    def _floor(self, shared: Length) -> int | None:
+    def _floor(self) -> int | None:
         """0 where more was read than the predecessor can have left."""
-        read = self._cached or 0
-        return None if not self._stops.broken or read <= shared.most + self._rules.granularity else 0
+        if not self._stops.broken:
+            return None
+        most = self._ruler.at(self._stops.shared).most
+        return None if (self._cached or 0) <= most + self._rules.granularity else 0
 
-    def _is_contradicted(self, shared: Length) -> bool:
+    def _is_contradicted(self) -> bool:
         """Whether the counters refute the break: another request, that is forgotten, had more of this.
 
         Where some are known to be forgotten, the guess at what is shared need not be far off.
@@ -201,7 +217,7 @@ class _Counting:
         if not cached or not stops.broken or rules.reports_exactly:  # 0 refutes nothing
             return False
         match = self._evidence.match
-        for length in (shared, self._ruler.at(stops.living)):
+        for length in (self._ruler.at(stops.shared), self._ruler.at(stops.living)):
             near = length.likely * _GUESS_SLACK if match is not None and match.gaps else length.most
             if cached <= min(near, length.most) + rules.granularity:
                 return False

@@ -40,7 +40,7 @@ class Lookout:
         """
         prompt = self._reader.read(call.payload, call.tenant)
         name = self._templates.name(call.tenant, call.template, prompt)
-        rules = with_marks(self._upstreams.rules(call), prompt.segments, prompt.parameters)
+        rules = with_marks(self._upstreams.rules(call), prompt.marked, prompt.parameters)
         emptied, route = self._upstreams.emptied_at(call.upstream), (call.upstream, call.model)
         since = _FOREVER if rules.lifetime_s is None else call.received_at - rules.lifetime_s
         since = since if emptied is None else max(since, emptied)

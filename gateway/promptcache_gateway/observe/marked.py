@@ -88,11 +88,11 @@ def _readable_of(evidence: Evidence, entry: Entry, depth: int, idle_s: float) ->
         return 0
     limit = min(depth, kept_thoughts(evidence))
     earlier = entry.prompt.segments
-    written = [at for at in marks_of(entry.prompt) if at < limit]
+    written = [at for at in entry.prompt.marks if at < limit]
     alive = [
         at for at in written if (ttl_of(earlier[at].breakpoint) or rules.mark_lifetime_s or 0.0) >= idle_s
     ]
-    sought = marks_of(later)
+    sought = later.marks
     found = [at for at in alive if any(0 <= mark - at < rules.lookback for mark in sought)]
     return max(found, default=-1) + 1
 
@@ -100,7 +100,7 @@ def _readable_of(evidence: Evidence, entry: Entry, depth: int, idle_s: float) ->
 @found_once
 def has_no_marks(evidence: Evidence) -> bool:
     """Whether a request marks nothing where only what is marked is kept."""
-    return evidence.rules.marked_only and evidence.prompt is not None and not marks_of(evidence.prompt)
+    return evidence.rules.marked_only and evidence.prompt is not None and not evidence.prompt.marks
 
 
 @found_once
@@ -112,12 +112,12 @@ def breaks_behind_marks(evidence: Evidence) -> bool:
     comparison = evidence.comparison
     if comparison is None or not evidence.rules.marked_only:
         return False
-    return bool(marks_of(comparison.earlier)) and not is_marked_behind(comparison)
+    return bool(comparison.earlier.marks) and not is_marked_behind(comparison)
 
 
 def is_marked_behind(comparison: Comparison) -> bool:
     """Whether the predecessor marked anything behind where they part that the request could have read."""
-    marks = marks_of(comparison.earlier)
+    marks = comparison.earlier.marks
     return any(at >= comparison.depth and _recurs(comparison, at) for at in marks)
 
 
@@ -159,11 +159,6 @@ def kept_thoughts(evidence: Evidence) -> int:
     start = _last_question(before.prompt.segments)
     thoughts = (at for at in range(start, later.turn) if _is_thought(later.segments[at]))
     return next(thoughts, len(later.segments))
-
-
-def marks_of(prompt: Prompt) -> list[int]:
-    """The segments that carry a breakpoint."""
-    return [at for at, segment in enumerate(prompt.segments) if segment.breakpoint is not None]
 
 
 def _last_question(segments: Sequence[Segment]) -> int:

@@ -99,7 +99,7 @@ class Observation:
         """
         sight = self.sight
         with self._lock:
-            rules = with_marks(sight.rules, prompt.segments, prompt.parameters)
+            rules = with_marks(sight.rules, prompt.marked, prompt.parameters)
             if sight.entry is not None:
                 sight.entry.prompt, sight.entry.lifetime_s = prompt, rules.kept_s
             self._sight = replace(sight, prompt=prompt, rules=rules)

@@ -43,6 +43,7 @@ class Prompt:
         offsets: bytes before each segment, markup included; ``offsets[-1]`` is all segments'.
         head: how many leading segments are tools and instructions.
         turn: index of the first segment of the newest user turn (``len(segments)`` if there is none).
+        marks: indices of the segments that carry a breakpoint.
         parameters: what a comparison asks for of what the body says beside its contents: model, tool_choice,
             cache keys.
         own: which of these are the gateway's own, put in on the way (`mutations`).
@@ -57,6 +58,7 @@ class Prompt:
     offsets: tuple[int, ...]
     head: int
     turn: int
+    marks: tuple[int, ...]
     parameters: Mapping[str, Any]
     own: frozenset[str] = frozenset()
     pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
@@ -65,6 +67,11 @@ class Prompt:
     def total_bytes(self) -> int:
         """Bytes of all segments in UTF-8, with the markup around messages and of the answer's opening."""
         return self.offsets[-1] + MARKUP_BYTES
+
+    @property
+    def marked(self) -> list[Segment]:
+        """The segments that carry a breakpoint."""
+        return [self.segments[at] for at in self.marks]
 
 
 def read_prompt(body: Mapping[str, Any], masker: Masker) -> Prompt:
@@ -100,6 +107,7 @@ def put_together(
         tuple(offsets),
         head,
         turn,
+        marked_segments(segments),
         parameters_of(body),
         pieces=pieces,
     )
@@ -129,10 +137,16 @@ def share_texts(prompt: Prompt, known: Prompt) -> Prompt:
         prompt.offsets,
         prompt.head,
         prompt.turn,
+        prompt.marks,
         prompt.parameters,
         prompt.own,
         pieces_of(known)[:depth] + pieces_of(prompt)[depth:],
     )
+
+
+def marked_segments(segments: Sequence[Segment]) -> tuple[int, ...]:
+    """Indices of those that carry a breakpoint."""
+    return tuple([at for at, segment in enumerate(segments) if segment.breakpoint is not None])
 
 
 def pieces_of(prompt: Prompt) -> tuple[Piece, ...]:

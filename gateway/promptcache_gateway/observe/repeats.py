@@ -167,6 +167,7 @@ class Repeats:
             (*before.offsets, before.offsets[-1] + piece.weight),
             before.head,
             before.turn,
+            before.marks,
             parameters_of(body),
             pieces=(*before.pieces, piece),
         )

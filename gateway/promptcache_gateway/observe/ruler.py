@@ -52,7 +52,11 @@ class Length:
         """Either guess, as long as nobody has asked for one."""
         if name not in _GUESSES:
             raise AttributeError(name)
-        (usual, share), least, most = self._guesses(), self.least, self.most
+        least, most = self.least, self.most
+        if least == most:  # it was counted
+            self.likely = self.guess = least
+            return least
+        usual, share = self._guesses()
         self.likely = likely = min(max(share, least), most)
         self.guess = min(max(usual, least), most, likely)
         return likely if name == "likely" else self.guess

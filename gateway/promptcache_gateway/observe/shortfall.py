@@ -171,9 +171,9 @@ def begins_a_setting(evidence: Evidence) -> bool:
     No conversation changed it, and it does not change with every request.
     """
     match, comparison = evidence.match, evidence.comparison
-    if match is None or comparison is None or match.unsteady or _is_one_conversation(evidence):
+    if match is None or comparison is None or match.unsteady or SETTING not in comparison.changed_settings:
         return False
-    return SETTING in comparison.divergence.causes
+    return not _is_one_conversation(evidence)
 
 
 @found_once

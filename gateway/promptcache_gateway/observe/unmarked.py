@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.evidence import found_once
-from promptcache_gateway.observe.marked import kept_thoughts, marks_of
+from promptcache_gateway.observe.marked import kept_thoughts
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.evidence import Evidence
@@ -50,12 +50,12 @@ def unmarked_history(evidence: Evidence) -> UnmarkedHistory | None:
     if comparison is None or comparison.broken or not rules.marked_only or rules.on_request:
         return None
     earlier, later = comparison.earlier, comparison.later
-    marks = marks_of(later)
+    marks = later.marks
     end = min(comparison.depth, later.turn, kept_thoughts(evidence))
     if not marks or not max(marks[-1] + 1, later.head) < end:
         return None
     mark = marks[-1]
-    if earlier.segments[mark].breakpoint is None or any(mark < at < end for at in marks_of(earlier)):
+    if earlier.segments[mark].breakpoint is None or any(mark < at < end for at in earlier.marks):
         return None  # it has moved on, or one behind it was left out
     code = "PC610" if later.segments[mark].kind == "message" else "PC602"
     return UnmarkedHistory(mark, end, later.segments[mark].path, code)
@@ -75,10 +75,16 @@ def worth_marking(evidence: Evidence, ruler: Ruler, cached: int | None) -> Unmar
 
 @found_once
 def codes_beside_text(evidence: Evidence) -> tuple[str, ...]:
-    """The SDK's causes but for unmarked history: it goes by characters, and `worth_marking` by tokens."""
+    """The SDK's causes beside the text, others among them, where nothing in the text breaks the prefix.
+
+    Not unmarked history: it goes by characters, and `worth_marking` by tokens. Where nothing is marked, only
+    settings can have changed, and the texts need not be compared again.
+    """
     comparison, rules = evidence.comparison, evidence.rules
     if comparison is None:
         return ()
+    if not (comparison.earlier.marks or comparison.later.marks) and len(comparison.changed_settings) <= 1:
+        return comparison.changed_settings  # several come in an order that hangs on the text
     found = comparison.divergence
     if "unmarked_chars" not in found.details or not rules.marked_only or rules.on_request:
         return found.causes
@@ -92,7 +98,7 @@ def what_is_unmarked(evidence: Evidence, ruler: Ruler | None, cached: int | None
         return f"The breakpoints end at {found.path}; the {lost} tokens of history behind it are paid anew."
     comparison = evidence.comparison
     gone = None if comparison is None else comparison.divergence.details.get("lost_mark")
-    marks = [] if comparison is None else marks_of(comparison.later)
+    marks = [] if comparison is None else comparison.later.marks
     if comparison is None or gone is None or not marks:
         return ""
     last = comparison.later.segments[marks[-1]].path
