@@ -83,6 +83,14 @@ class Evidence:
         return max(0.0, self.received_at - self.match.predecessor.last_used)
 
     @property
+    def is_stale(self) -> bool:
+        """Whether the predecessor went to its upstream as another request than the one compared with."""
+        match, comparison = self.match, self.comparison
+        if match is None or match.predecessor is None or comparison is None:
+            return False
+        return match.predecessor.prompt is not comparison.earlier
+
+    @property
     def kept_s(self) -> float:
         """Seconds that the predecessor's prefix is kept for: no longer than both requests asked for."""
         own = self.rules.kept_s

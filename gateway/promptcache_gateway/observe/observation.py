@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from promptcache_gateway.exchange import Call
+    from promptcache_gateway.observe.forecast import Forecast
     from promptcache_gateway.observe.history import Entry, Match
     from promptcache_gateway.observe.masking import Masker
     from promptcache_gateway.observe.prompt import Prompt
@@ -57,14 +58,16 @@ class Observation:
     Attributes:
         call: the request.
         over: its answer has been found out; nothing more is made ready for it.
+        forecast: what the head of its answer said, where the built-in engine serves it.
     """
 
-    __slots__ = ("_evidence", "_lock", "_look_at", "_sight", "call", "over")
+    __slots__ = ("_evidence", "_lock", "_look_at", "_sight", "call", "forecast", "over")
 
     def __init__(self, call: Call, look_at: Callable[[Observation], None]) -> None:
         """``look_at`` has the request looked at."""
         self.call = call
         self.over = False
+        self.forecast: Forecast | None = None
         self._look_at = look_at
         self._sight: Sight | None = None
         self._evidence: Evidence | None = None
@@ -111,10 +114,13 @@ class Observation:
         return self.sight.name.name
 
     def evidence(self, masker: Masker) -> Evidence:
-        """Everything a diagnosis may rest on; the comparison is made once."""
+        """Everything a diagnosis may rest on; the comparison is made once, and anew where it is another's now.
+
+        That is where marks or keys were put into the predecessor meanwhile.
+        """
         sight = self.sight
         with self._lock:
-            if self._evidence is None:
+            if self._evidence is None or self._evidence.is_stale:
                 self._evidence = self._gather(sight, masker)
             return self._evidence
 

@@ -17,6 +17,7 @@ from promptcache_gateway.observe.answered import Answered
 from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.ending import Ended, settle, was_computed
+from promptcache_gateway.observe.forecast import by_engine
 from promptcache_gateway.observe.history import History
 from promptcache_gateway.observe.known_upstreams import KnownUpstreams
 from promptcache_gateway.observe.lookout import Lookout
@@ -269,9 +270,10 @@ class Observer:
         try:
             usage = outcome.usage if outcome is not None else None
             placement = outcome.placement if outcome is not None else None
-            diagnosis = draft(observation.evidence(self._masker), usage, engine, placement)
-            if observation.sight.rules.reports_exactly:
-                return diagnosis  # the built-in engine has no prices
+            evidence = observation.evidence(self._masker)
+            if engine is not None and evidence.rules.reports_exactly:
+                return by_engine(observation, evidence, engine)  # which has no prices
+            diagnosis = draft(evidence, usage, engine, placement)
             return self._money.price_loss(diagnosis, observation.call.model, usage)
         except Exception as error:  # noqa: BLE001 - as above
             _report("diagnose", observation.call, error)

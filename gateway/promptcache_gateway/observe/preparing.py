@@ -1,8 +1,9 @@
 """What a diagnosis will ask for, made while the upstream works: its answer need not wait for it then.
 
-Only where less will be read than could be, as far as that can be told: the prefix is broken or has outlived
-its time, or nothing was read last time. Of any other request, a hit as a rule, nothing of this is asked, and
-only a large one is prepared nevertheless: its answer would wait too long if it were no hit.
+All of it where less will be read than could be, as far as that can be told: the prefix is broken or has
+outlived its time, it was sent elsewhere before, or nothing was read last time. Of any other request, a hit as
+a rule, only what a hit is asked, so that nothing is made that is not used; a large one is prepared
+nevertheless: its answer would wait too long if it were no hit.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import EngineFacts
+from promptcache_gateway.observe.counting import all_was_read
 from promptcache_gateway.observe.verdict import weigh
 
 if TYPE_CHECKING:
@@ -33,21 +35,28 @@ def prepare(evidence: Evidence, *, whatever_is_read: bool = False) -> None:
     comparison = evidence.comparison
     if comparison is None or comparison.shares_nothing:
         return
-    if not (whatever_is_read or _will_be_asked(evidence)):
-        return
     usual = max(comparison.later.total_bytes // _USUAL_BYTES_A_TOKEN, 1)
-    engine = _usual_facts(comparison, usual) if evidence.rules.reports_exactly else None
-    weigh(evidence, Usage(total_input=usual, cache_read=0), engine).whole()
+    exactly = evidence.rules.reports_exactly
+    if whatever_is_read or _will_be_asked(evidence):
+        engine = _usual_facts(comparison, usual, read=False) if exactly else None
+        weigh(evidence, Usage(total_input=usual, cache_read=0), engine).whole()
+    elif exactly:
+        weigh(evidence, None, _usual_facts(comparison, usual, read=True))
+    elif evidence.use_cache:
+        all_was_read(evidence, usual, comparison.living_bytes // _USUAL_BYTES_A_TOKEN)
 
 
-def _usual_facts(comparison: Comparison, tokens: int) -> EngineFacts:
+def _usual_facts(comparison: Comparison, tokens: int, *, read: bool) -> EngineFacts:
     """What the built-in engine will tell, as far as it can be told: where, and nothing that was removed."""
-    shared = max(comparison.shared_bytes // _USUAL_BYTES_A_TOKEN, 1)
-    return EngineFacts(tokens, 0, 0, 0, 0, 0, 0, min(shared, tokens))
+    shared = min(max(comparison.shared_bytes // _USUAL_BYTES_A_TOKEN, 1), tokens)
+    cached = shared if read else 0
+    return EngineFacts(tokens, cached, cached, 0, 0, 0, 0, shared)
 
 
 def _will_be_asked(evidence: Evidence) -> bool:
     comparison, match = evidence.comparison, evidence.match
     if comparison is None or match is None or match.predecessor is None:
         return False
-    return comparison.broken or not match.alive or match.predecessor.cached_tokens == 0
+    if comparison.broken or not match.alive or match.predecessor.cached_tokens == 0:
+        return True
+    return match.living_segments < comparison.depth and match.predecessor.route != evidence.route
