@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort_left
-from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.evidence import found_once
@@ -31,6 +31,8 @@ _MOST_SHARE = 0.9  # and from which it says nearly all
 _ALIKE = 0.9  # of another model's count, where the two count such text alike
 _LEAST_ALIKE = 0.5  # of its tokens to a byte: a model with fewer counts otherwise
 _LONG_BYTES = 65_536  # of a stretch of this length it is not worth the time to look at it
+
+_place_of = itemgetter(0)
 
 Bounds = tuple[float, float]
 """At least and at most so many tokens."""
@@ -109,6 +111,8 @@ class Bearings:
         self._comparison = evidence.comparison
         self._places: dict[int, Bearing] = {}
         self._stretches: dict[tuple[int, int, int], tuple[float, float, float]] = {}
+        self._peers = self._find_peers()
+        self._counted_otherwise = self._find_otherwise()
         self._marks = _known_lengths(evidence)
         if known is not None:
             self._marks = self._marks.copy()
@@ -178,12 +182,12 @@ class Bearings:
         return bearing
 
     def _weigh(self, bearing: Bearing, place: int) -> float:
-        at, tokens = 0, 0.0
-        for mark, extent in self._marks:
-            if mark > place:
-                break
+        at, tokens, marks = 0, 0.0, self._marks
+        for index in range(bisect_right(marks, place, key=_place_of) - 1, -1, -1):
+            mark, extent = marks[index]
             if extent.agrees:
                 at, tokens = mark, (extent.least + extent.most) / 2
+                break
         bearing.known = tokens
         usual, bearing.share, bearing.trust = self.stretch(at, place, at)
         bearing.usual = usual
@@ -197,17 +201,23 @@ class Bearings:
                 continue
             return exactly(tokens)
         marks = self._marks
-        start, end = (find(marks, place, key=_place_of) for find in (bisect_left, bisect_right))
-        return next((extent for _, extent in marks[start:end] if extent.least == extent.most), None)
+        for index in range(bisect_left(marks, place, key=_place_of), len(marks)):
+            at, extent = marks[index]
+            if at != place:
+                break
+            if extent.least == extent.most:
+                return extent
+        return None
 
     def _nearest(self, place: int) -> Iterator[Extent]:
         """What the nearest known places say."""
-        behind = bisect_right(self._marks, place, key=_place_of)
+        marks = self._marks
+        behind = bisect_right(marks, place, key=_place_of)
         if behind:
-            at, extent = self._marks[behind - 1]
-            yield extent + self._between(at, place)
-        if behind < len(self._marks):
-            at, extent = self._marks[behind]
+            at, extent = marks[behind - 1]
+            yield extent if at == place else extent + self._between(at, place)
+        if behind < len(marks):
+            at, extent = marks[behind]
             yield extent - self._between(place, at)
 
     def _others(self, place: int, behind: int) -> Iterator[Bounds]:
@@ -231,8 +241,7 @@ class Bearings:
     def _between(self, start: int, end: int) -> Extent:
         return self._tape.between(start, end) if end - start <= _LONG_BYTES else ANY
 
-    @cached_property
-    def _counted_otherwise(self) -> tuple[int, int]:
+    def _find_otherwise(self) -> tuple[int, int]:
         """Where an earlier request to another model ended that all of this one goes on from, and its tokens;
         0 where there is none, or most of this request is new."""
         best = None if self._match is None else self._match.predecessor
@@ -243,8 +252,7 @@ class Bearings:
         whole = self._whole and is_whole(best.prompt) and end <= self._comparison.shared_bytes
         return (end, tokens) if whole and 2 * end >= self._prompt.total_bytes and not self._edited else (0, 0)
 
-    @cached_property
-    def _peers(self) -> tuple[tuple[Entry, int, int | None], ...]:
+    def _find_peers(self) -> tuple[tuple[Entry, int, int | None], ...]:
         """Requests of the same model with the bytes that they share with this one at its beginning, and their
         counts."""
         if self._match is None or self._comparison is None:
@@ -317,7 +325,3 @@ def _within(least: float, most: float, few: float, many: float) -> Bounds:
 
 def _trust(share: float) -> float:
     return min(max((share - _SOME_SHARE) / (_MOST_SHARE - _SOME_SHARE), 0.0), 1.0)
-
-
-def _place_of(mark: tuple[int, Extent]) -> int:
-    return mark[0]
