@@ -12,14 +12,13 @@ from bisect import bisect_left, bisect_right, insort_left
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.extents import ANY, OPENING_TOKENS, Extent, exactly
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
 from promptcache_gateway.observe.prompt import pieces_of
 from promptcache_gateway.observe.tape import Tape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.prompt import Prompt
@@ -113,10 +112,13 @@ class Bearings:
         self._stretches: dict[tuple[int, int, int], tuple[float, float, float]] = {}
         self._peers = self._find_peers()
         self._counted_otherwise = self._find_otherwise()
-        self._marks = _known_lengths(evidence)
+        self._marks: Sequence[tuple[int, Extent]] = ()
+        if evidence.match is not None and self._whole:
+            self._marks = evidence.match.lengths
         if known is not None:
-            self._marks = self._marks.copy()
-            insort_left(self._marks, (known[0], exactly(known[1])), key=_place_of)
+            marks = list(self._marks)
+            insort_left(marks, (known[0], exactly(known[1])), key=_place_of)
+            self._marks = marks
 
     def of(self, place: int) -> Bearing:
         """The bearing of a place, which is given in bytes."""
@@ -282,15 +284,6 @@ def bearings_of(evidence: Evidence, known: tuple[int, int] | None = None) -> Bea
     if found is None or found[1] != known or found[0].counts != counts_of(evidence):
         found = evidence.found[kept] = Bearings(evidence, known), known
     return found[0]
-
-
-@found_once
-def _known_lengths(evidence: Evidence) -> list[tuple[int, Extent]]:
-    """The places whose length history knows, in order."""
-    if evidence.prompt is None or evidence.match is None or not is_whole(evidence.prompt):
-        return []
-    offsets = evidence.prompt.offsets
-    return [(offsets[depth], extent) for depth, extent in evidence.match.lengths if depth]
 
 
 def charge(usual: float, share: float, trust: float, left: float) -> float:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.observe.evidence import Evidence
 
-_ESTIMATE_SLACK = 0.02  # share of an estimate that it may be wrong by and still be the engine's own count
+ESTIMATE_SLACK = 0.02  # share of an estimate that it may be wrong by and still be the engine's own count
 
 _GUESS_SLACK = 1.1  # how far off a guess may ordinarily be
 
@@ -129,7 +129,7 @@ class _Counting:
 
     def _falls_below(self, length: Length, least: int) -> bool:
         """Whether less was read than a prefix has at least; ``least`` of that is promised."""
-        slack = 0.0 if length.least == length.most else least * _ESTIMATE_SLACK
+        slack = 0.0 if length.least == length.most else least * ESTIMATE_SLACK
         return (self._cached or 0) < least - max(self._stops.tolerance, slack)
 
     def _promised(self) -> Length:
@@ -153,7 +153,7 @@ class _Counting:
 
     def _agrees(self, length: Length, counted: int) -> bool:
         """Whether a measured length is what the engine counted; most often it is whatever is guessed."""
-        slack, prompt = max(self._rules.granularity, counted * _ESTIMATE_SLACK), self._prompt
+        slack, prompt = max(self._rules.granularity, counted * ESTIMATE_SLACK), self._prompt
         if all(abs(min(figure, prompt) - counted) <= slack for figure in self._figures(length)):
             return True
         return abs(min(self._figure(length), prompt) - counted) <= slack

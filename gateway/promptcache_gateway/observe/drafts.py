@@ -15,7 +15,8 @@ from promptcache.quick_values import changed
 from promptcache_gateway.observe.breaks import Break, explain_break, find_break
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.shares import losses_by_cause
-from promptcache_gateway.observe.shortfall import explain_shortfall
+from promptcache_gateway.observe.shortfall import UNEXPLAINED, explain_shortfall, unexplained
+from promptcache_gateway.observe.tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.shortfall import Reason
-    from promptcache_gateway.observe.tokens import Tokens
 
 
 def counted(tokens: Tokens, **known: Any) -> Diagnosis:
@@ -91,6 +91,17 @@ def draft_shortfall(
         first.attribution,
         partial(_write_shortfall, evidence, tokens, reasons),
     )
+
+
+def draft_unexplained(evidence: Evidence, prompt: int, lost: int) -> Draft:
+    """A miss of a prefix that should be there: of ``prompt`` tokens none was read, and so many were lost."""
+    tokens = Tokens(prompt, 0, expected=lost, reusable=lost, estimated=True)
+    remedy, rest = get_cause(UNEXPLAINED).remedy, partial(_write_unexplained, evidence, tokens)
+    return Draft(UNEXPLAINED, None, None, lost, remedy, "upstream", rest)
+
+
+def _write_unexplained(evidence: Evidence, tokens: Tokens) -> Diagnosis:
+    return _write_shortfall(evidence, tokens, [unexplained(evidence, tokens)])
 
 
 def _write_shortfall(evidence: Evidence, tokens: Tokens, reasons: Sequence[Reason]) -> Diagnosis:

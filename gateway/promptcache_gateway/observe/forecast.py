@@ -39,9 +39,7 @@ class Forecast:
 
     def holds(self, evidence: Evidence, engine: EngineFacts) -> bool:
         """Whether the same would be found again."""
-        return (
-            self.evidence is evidence and self.engine == engine and self.counts == counts_of(evidence)
-        )
+        return self.evidence is evidence and self.engine == engine and self.counts == counts_of(evidence)
 
 
 def by_engine(observation: Observation, evidence: Evidence, engine: EngineFacts) -> Diagnosis | Draft:

@@ -26,7 +26,7 @@ class Match:
         alive: the predecessor itself is inside its lifetime.
         pending: nothing that shares this prefix has begun to be answered yet.
         first: True when nothing was ever seen here, so that there is nothing to compare with.
-        lengths: which of its prefixes are known in tokens: their number of segments, and how many tokens.
+        lengths: which of its prefixes are known in tokens: where they end in bytes, and how many tokens.
         gaps: some earlier request has been forgotten, or is another tenant's on the same route, and may have
             more in common with this one.
         shuffled: it has the examples of those before it, in another order each time.

@@ -114,9 +114,9 @@ class Observation:
         return self.sight.name.name
 
     def evidence(self, masker: Masker) -> Evidence:
-        """Everything a diagnosis may rest on; the comparison is made once, and anew where it is another's now.
+        """Everything a diagnosis may rest on; the comparison is made once.
 
-        That is where marks or keys were put into the predecessor meanwhile.
+        Where marks or keys were put into the predecessor meanwhile, it is made anew.
         """
         sight = self.sight
         with self._lock:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from promptcache.divergence.parameters import telling_parameters
@@ -225,8 +226,8 @@ def learn_lengths(row: Row, entry: Entry, found: Iterable[tuple[int, Extent]]) -
 
 
 def known_lengths(row: Row, prompt: Prompt, model: str) -> tuple[tuple[int, Extent], ...]:
-    """Which of a new request's prefixes are known in tokens, the shortest first."""
+    """Which of a new request's prefixes are known in tokens: where they end in bytes, the shortest first."""
     known = row.lengths
-    return tuple(
-        [(depth, known[at]) for depth, key in enumerate(prompt.exact) if (at := (model, key)) in known]
-    )
+    keys = zip(repeat(model), islice(prompt.exact, 1, None), strict=False)
+    places = zip(islice(prompt.offsets, 1, None), keys, strict=True)
+    return tuple([(place, known[key]) for place, key in places if key in known])

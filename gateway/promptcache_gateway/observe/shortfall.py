@@ -34,7 +34,8 @@ _CALLERS_OWN = frozenset(
     {"PC503", "PC504", "PC601", "PC602", "PC603", "PC605", "PC606", "PC607", "PC608", "PC610"}
 )
 _UPSTREAMS = frozenset({"PC803", "PC804", "PC809", "PC811"})
-
+UNEXPLAINED = "PC809"
+"""Said of what should have been read and was not, for no reason that can be seen."""
 
 # What routing knows by estimate it knows to a piece of the prompt, and to a share of its tokens.
 _LEAST_ELSEWHERE = 128
@@ -92,7 +93,7 @@ def explain_shortfall(
 ) -> list[Reason]:
     """The reasons, the costliest first; never empty."""
     reasons = [] if engine is None else _from_engine(engine, on_demand=bool(_emptied(evidence)))
-    return reasons or _from_request(evidence, tokens, placement) or [_unexplained(evidence, tokens)]
+    return reasons or _from_request(evidence, tokens, placement) or [unexplained(evidence, tokens)]
 
 
 def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
@@ -304,11 +305,12 @@ def _unanswered_leader(evidence: Evidence) -> list[Reason]:
     return [Reason("PC608", None, "The first request with this prefix had not begun to be answered.")]
 
 
-def _unexplained(evidence: Evidence, tokens: Tokens) -> Reason:
+def unexplained(evidence: Evidence, tokens: Tokens) -> Reason:
+    """What is said where nothing that can be seen is the reason."""
     idle = evidence.idle_s
     since = "" if idle is None else f" {idle:.0f} s ago"
     return Reason(
-        "PC809",
+        UNEXPLAINED,
         tokens.lost,
         f"The same prefix was sent{since} and should have been cached; {evidence.route[0]} did not read it.",
     )

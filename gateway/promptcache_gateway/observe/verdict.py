@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
 from promptcache_gateway.observe.breaks import was_read_past
-from promptcache_gateway.observe.compaction import goes_on_from_summary
-from promptcache_gateway.observe.counting import all_was_read, count_tokens
+from promptcache_gateway.observe.counting import count_tokens
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.drafts import counted, draft_break, draft_shortfall
 from promptcache_gateway.observe.marked import breaks_behind_marks
-from promptcache_gateway.observe.unmarked import unmarked_history
+from promptcache_gateway.observe.plain import plain_hit, plain_miss, what_was_read
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -53,30 +52,13 @@ def draft(
     placement: Placement | None = None,
 ) -> Diagnosis | Draft:
     """What an answer says of the diagnosis; its ``whole()`` is the same for all."""
-    hit = _plain_hit(evidence, usage) if engine is None and usage is not None else None
-    return hit if hit is not None else weigh(evidence, usage, engine, placement)
-
-
-def _plain_hit(evidence: Evidence, usage: Usage) -> Diagnosis | None:
-    """What `weigh` says of a request that continues another and was read as far as anyone promises."""
-    comparison, match = evidence.comparison, evidence.match
-    prompt, cached = usage.total_input, usage.cache_read
-    if comparison is None or comparison.broken or comparison.shares_nothing or not evidence.use_cache:
-        return None
-    if match is None or match.predecessor is None or prompt is None or not cached:
-        return None
-    if not all_was_read(evidence, prompt, cached):
-        return None
-    return Diagnosis(
-        hit=True,
-        expected_cached_tokens=cached,
-        reusable_tokens=cached,
-        lost_tokens=0,
-        estimated=True,
-        compared_with=match.predecessor.id,
-        summary=_what_was_read(evidence),
-        attribution="expected",
-    )
+    if engine is not None or usage is None:
+        return weigh(evidence, usage, engine, placement)
+    hit = plain_hit(evidence, usage)
+    if hit is not None:
+        return hit
+    miss = plain_miss(evidence, usage) if placement is None else None
+    return miss if miss is not None else weigh(evidence, usage, engine, placement)
 
 
 def weigh(
@@ -247,20 +229,10 @@ def _hit(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
         tokens.settled(),
         hit=True,
         lost_tokens=0 if tokens.cached is not None else None,
-        summary=_what_was_read(evidence),
+        summary=what_was_read(evidence),
         attribution="expected",
         **place,
     )
-
-
-def _what_was_read(evidence: Evidence) -> str:
-    comparison = evidence.comparison
-    if comparison is not None and goes_on_from_summary(comparison.earlier, comparison.later):
-        return "The conversation goes on from a summary of it; all that stands before that was read."
-    unmarked = unmarked_history(evidence)
-    if unmarked is not None:
-        return unmarked.summary
-    return "Everything that could be read from the cache was."
 
 
 def _expected(code: str, tokens: Tokens, summary: str, **place: Any) -> Diagnosis:

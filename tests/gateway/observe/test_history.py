@@ -284,7 +284,10 @@ def test_the_bytes_told_are_those_of_what_is_remembered(steps: list[tuple[str, s
 
 
 def known(history: History, body: dict[str, Any], *, model: str = "model-a") -> dict[int, Extent]:
-    return dict(history.find("t", "f", prompt(body), route=("u", model), not_before=0.0).lengths)
+    """By the number of segments."""
+    asked = prompt(body)
+    found = history.find("t", "f", asked, route=("u", model), not_before=0.0)
+    return {asked.offsets.index(place): extent for place, extent in found.lengths}
 
 
 def test_lengths_of_prefixes_are_known_by_model_narrowed_down_and_kept_when_the_request_is_not() -> None:

@@ -1,0 +1,98 @@
+"""Requests of which little has to be asked: nothing breaks what they continue, and it was read, or was not.
+
+Most requests are hits, and say so by their counts alone. Of the misses those are plain that are nobody's
+fault: the same prefix was sent a moment ago, with the same settings to the same model, and was not read. What
+is said of either is what `verdict` weighs it to be, at a fraction of the time that an answer would wait for
+that; of any other request nothing is said here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from promptcache_gateway.observe.compaction import goes_on_from_summary
+from promptcache_gateway.observe.counting import ESTIMATE_SLACK, all_was_read
+from promptcache_gateway.observe.diagnosis import Diagnosis
+from promptcache_gateway.observe.drafts import draft_unexplained
+from promptcache_gateway.observe.ruler import Ruler
+from promptcache_gateway.observe.stops import promised_place, tolerance_of
+from promptcache_gateway.observe.unmarked import unmarked_history
+
+if TYPE_CHECKING:
+    from promptcache.usage import Usage
+    from promptcache_gateway.observe.diagnosis import Draft
+    from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.row import Entry
+
+
+def plain_hit(evidence: Evidence, usage: Usage) -> Diagnosis | None:
+    """A request that continues another and was read as far as anyone promises; None where it is none."""
+    comparison, match = evidence.comparison, evidence.match
+    prompt, cached = usage.total_input, usage.cache_read
+    if comparison is None or comparison.broken or comparison.shares_nothing or not evidence.use_cache:
+        return None
+    if match is None or match.predecessor is None or prompt is None or not cached:
+        return None
+    if not all_was_read(evidence, prompt, cached):
+        return None
+    return Diagnosis(
+        hit=True,
+        expected_cached_tokens=cached,
+        reusable_tokens=cached,
+        lost_tokens=0,
+        estimated=True,
+        compared_with=match.predecessor.id,
+        summary=what_was_read(evidence),
+        attribution="expected",
+    )
+
+
+def what_was_read(evidence: Evidence) -> str:
+    """A sentence on a hit."""
+    comparison = evidence.comparison
+    if comparison is not None and goes_on_from_summary(comparison.earlier, comparison.later):
+        return "The conversation goes on from a summary of it; all that stands before that was read."
+    unmarked = unmarked_history(evidence)
+    if unmarked is not None:
+        return unmarked.summary
+    return "Everything that could be read from the cache was."
+
+
+def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
+    """A request whose prefix was not read though it should be there; None where it is none.
+
+    No fleet took it: that knows more.
+    """
+    prompt, match = usage.total_input, evidence.match
+    if prompt is None or usage.cache_read != 0 or match is None or match.predecessor is None:
+        return None
+    if not (_is_unbroken(evidence) and _is_held(evidence, match.predecessor)):
+        return None
+    rules, length = evidence.rules, Ruler(evidence, prompt).at(promised_place(evidence))
+    least = rules.promised(length.least)
+    if least <= max(tolerance_of(rules), 0.0 if length.exact else least * ESTIMATE_SLACK):
+        return None
+    return draft_unexplained(evidence, prompt, min(rules.promised(length.guess), prompt))
+
+
+def _is_unbroken(evidence: Evidence) -> bool:
+    """Whether nothing was changed of what it continues, beside the text neither."""
+    comparison = evidence.comparison
+    if comparison is None or comparison.broken or comparison.shares_nothing or not evidence.use_cache:
+        return False
+    return not (comparison.earlier.marks or comparison.later.marks or comparison.changed_settings)
+
+
+def _is_held(evidence: Evidence, predecessor: Entry) -> bool:
+    """Whether its upstream keeps all that it is sent, and should still hold what is the same."""
+    rules, match, comparison = evidence.rules, evidence.match, evidence.comparison
+    assert match is not None
+    assert comparison is not None
+    if rules.marked_only or rules.whole_units or rules.reports_exactly or not rules.enabled:
+        return False
+    if predecessor.route != evidence.route or match.pending or match.living is None:
+        return False
+    if evidence.emptied_at is not None and predecessor.last_used <= evidence.emptied_at:
+        return False
+    idle = evidence.idle_s
+    return match.living_segments >= comparison.depth and idle is not None and idle <= evidence.kept_s
