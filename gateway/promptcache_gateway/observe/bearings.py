@@ -44,7 +44,7 @@ class Bearing:
         settled: its bounds, where no count changes them; else None.
         near: what the nearest places in front of it and behind say, which are known.
         rest: bounds of what stands behind it, to be taken from the whole; None: nothing can be.
-        others: what other requests and the text itself say.
+        others: what other requests and the text itself say; None: nobody has asked yet.
         missing: tokens up to where an earlier request to another model ended, at most.
         known: tokens before the nearest place in front of it of which they are known.
         usual: tokens from there on, by what such text has as a rule; None: nobody has asked yet.
@@ -58,32 +58,10 @@ class Bearing:
         self.settled: Bounds | None = None
         self.near: Bounds = (0.0, math.inf)
         self.rest: Bounds | None = None
-        self.others: tuple[Bounds, ...] = ()
+        self.others: tuple[Bounds, ...] | None = None
         self.missing = 0.0
         self.known, self.share, self.trust = 0.0, 0.0, 0.0
         self.usual: float | None = None
-
-    def bounds(self, total: int, least_otherwise: float) -> Bounds:
-        """Tokens before it, of a whole of so many; `Bearings.least_otherwise` is what another model says."""
-        if self.settled is not None:
-            return self.settled
-        least, most = self.near
-        if self.rest is not None:
-            few, many = self.rest
-            few, many = max(0.0, total - many), max(0.0, total - few)
-            if least <= few <= many <= most:
-                least, most = few, many
-            else:
-                least, most = _within(least, most, few, many)
-            if most - least <= OPENING_TOKENS:
-                return least, most
-        for few, many in self.others:
-            least, most = _within(least, most, few, many)
-            if most - least <= OPENING_TOKENS:
-                return least, most
-        if least_otherwise:  # 0 where no other model says anything
-            return _within(least, most, max(0.0, least_otherwise - self.missing), math.inf)
-        return least, most
 
 
 class Bearings:
@@ -127,8 +105,34 @@ class Bearings:
             found = self._places[place] = self._take(place)
         return found
 
-    def guesses(self, bearing: Bearing, place: int, total: int) -> tuple[float, float]:
+    def bounds(self, place: int, total: int, least_otherwise: float) -> Bounds:
+        """Tokens before a place, of a whole of so many; `least_otherwise` is what another model says."""
+        bearing = self.of(place)
+        if bearing.settled is not None:
+            return bearing.settled
+        least, most = bearing.near
+        if bearing.rest is not None:
+            few, many = bearing.rest
+            few, many = max(0.0, total - many), max(0.0, total - few)
+            if least <= few <= many <= most:
+                least, most = few, many
+            else:
+                least, most = _within(least, most, few, many)
+            if most - least <= OPENING_TOKENS:
+                return least, most
+        if bearing.others is None:
+            bearing.others = tuple(self._others(place))
+        for few, many in bearing.others:
+            least, most = _within(least, most, few, many)
+            if most - least <= OPENING_TOKENS:
+                return least, most
+        if least_otherwise:  # 0 where no other model says anything
+            return _within(least, most, max(0.0, least_otherwise - bearing.missing), math.inf)
+        return least, most
+
+    def guesses(self, place: int, total: int) -> tuple[float, float]:
         """What may be charged up to a place, and its share of the whole."""
+        bearing = self.of(place)
         usual = bearing.usual
         if usual is None:
             usual = self._weigh(bearing, place)
@@ -177,7 +181,6 @@ class Bearings:
         if self._whole and behind <= _LONG_BYTES:
             rest = self._tape.between(place)
             bearing.rest = (rest.least, rest.most)
-        bearing.others = tuple(self._others(place, behind))
         end = self._counted_otherwise[0]
         if end:
             bearing.missing = self._between(place, end).most if place < end else 0.0
@@ -222,8 +225,9 @@ class Bearings:
             at, extent = marks[behind]
             yield extent - self._between(place, at)
 
-    def _others(self, place: int, behind: int) -> Iterator[Bounds]:
+    def _others(self, place: int) -> Iterator[Bounds]:
         """What others that begin alike say, and the text itself."""
+        behind = self._prompt.total_bytes - place
         for peer, shared, tokens in self._peers:
             # A long rest says little.
             shorter = peer.prompt.total_bytes - place <= min(behind // 2, _LONG_BYTES)

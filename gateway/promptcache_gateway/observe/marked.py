@@ -153,12 +153,14 @@ def kept_thoughts(evidence: Evidence) -> int:
     match, later = evidence.match, evidence.prompt
     if later is None or match is None:
         return 0
-    before = match.living or match.predecessor
-    if before is None or not any(_is_question(segment) for segment in later.segments[later.turn :]):
-        return len(later.segments)
-    start = _last_question(before.prompt.segments)
-    thoughts = (at for at in range(start, later.turn) if _is_thought(later.segments[at]))
-    return next(thoughts, len(later.segments))
+    before, segments = match.living or match.predecessor, later.segments
+    if before is None:
+        return len(segments)
+    for at in range(_last_question(before.prompt.segments), later.turn):
+        if _is_thought(segments[at]):
+            asked = any(_is_question(segment) for segment in segments[later.turn :])
+            return at if asked else len(segments)
+    return len(segments)
 
 
 def _last_question(segments: Sequence[Segment]) -> int:
@@ -167,12 +169,15 @@ def _last_question(segments: Sequence[Segment]) -> int:
 
 
 def _is_question(segment: Segment) -> bool:
-    return segment.role == "user" and not (segment.body.startswith("{") and _RESULT in segment.body)
+    if segment.role != "user":
+        return False
+    return not (segment.text.startswith("{", segment.head) and _RESULT in segment.body)
 
 
 def _is_thought(segment: Segment) -> bool:
     if segment.role != "assistant":
         return False
     return (
-        bool(segment.body.startswith("{") and _THOUGHTS.search(segment.body)) or "reasoning" in segment.extra
+        bool(segment.text.startswith("{", segment.head) and _THOUGHTS.search(segment.body))
+        or "reasoning" in segment.extra
     )

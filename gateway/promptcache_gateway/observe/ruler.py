@@ -93,14 +93,12 @@ class Ruler:
         known = self._known.get(place)
         if known is not None:
             return known
-        bearing, total = self._bearings.of(place), self._total
-        least, most = bearing.bounds(total, self._otherwise)
+        total = self._total
+        least, most = self._bearings.bounds(place, total, self._otherwise)
         least = min(least, total)
         most = max(most, least)
         most = min(most, total)
-        found = self._known[place] = Length(
-            least, most, partial(self._bearings.guesses, bearing, place, total)
-        )
+        found = self._known[place] = Length(least, most, partial(self._bearings.guesses, place, total))
         return found
 
     def stretch(self, start: int, end: int, place: int, known: float) -> float:

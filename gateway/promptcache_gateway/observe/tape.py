@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ class Tape:
         self._prompt = prompt
         self._pieces = pieces_of(prompt)
         self._measured: dict[tuple[int, int | None], Extent] = {}
+        self._usuals: tuple[float, ...] | None = None
 
     def between(self, start: int, end: int | None = None) -> Extent:
         """Tokens between two places; ``end`` None: with all that closes the prompt."""
@@ -32,10 +32,12 @@ class Tape:
             found = self._measured[start, end] = self._add_up(start, end)
         return found
 
-    @cached_property
+    @property
     def usuals(self) -> tuple[float, ...]:
         """Tokens before each segment, by what such texts have as a rule."""
-        return (0.0, *accumulate([piece.usual for piece in self._pieces]))
+        if self._usuals is None:
+            self._usuals = (0.0, *accumulate([piece.usual for piece in self._pieces]))
+        return self._usuals
 
     def _add_up(self, start: int, end: int | None) -> Extent:
         offsets = self._prompt.offsets
@@ -44,16 +46,16 @@ class Tape:
         for index in range(max(bisect_right(offsets, start) - 1, 0), len(offsets) - 1):
             if offsets[index] >= stop:
                 break
-            part = self._part(index, start - offsets[index], stop - offsets[index])
-            least, most = least + part.least, most + part.most
+            few, many = self._part(index, start - offsets[index], stop - offsets[index])
+            least, most = least + few, most + many
         return Extent(least, most)
 
-    def _part(self, index: int, start: int, end: int) -> Extent:
-        """Tokens of a segment between two of its bytes."""
+    def _part(self, index: int, start: int, end: int) -> tuple[float, float]:
+        """Tokens of a segment between two of its bytes, at least and at most."""
         size = self._prompt.offsets[index + 1] - self._prompt.offsets[index]
         if start > 0 or end < size:
-            return Extent(*self._pieces[index].part_bounds(max(start, 0), end if end < size else None))
-        return Extent(*self._pieces[index].bounds)
+            return self._pieces[index].part_bounds(max(start, 0), end if end < size else None)
+        return self._pieces[index].bounds
 
 
 def bounds_behind(prompt: Prompt, depth: int) -> tuple[float, float]:
