@@ -162,12 +162,14 @@ async def _call_repeatedly(
     """One caller's requests, one after the other."""
     bodies = case.bodies(size) if not seed else case.bodies(size, 100_000 + seed * 1_000)
     every = _HITS + 1 if read == "first" else 1
-    warm, before = max(every, 2), None
+    warm, before, known = max(every, 2), None, 0
     for number, payload in enumerate(itertools.islice(bodies, warm + rounds * every)):
         hit = read == "hit" or (read == "first" and number % every != every - 1)
         call = _call(case, payload, size, time.time() + number * case.gap_s)
         question = Question(call.dialect, before) if case.asked else None
-        reply = _reply(case, size, hit=hit)
+        tokens = len(json.dumps(payload)) // 4
+        cached = min(known, tokens - _QUESTION_TOKENS) if hit else 0
+        reply, known = _reply(case, tokens, cached), tokens
         steps = await _fly(case, call, observer, reply, question)
         before = reply.response_id
         if number >= warm and (number + 1) % every == 0:
@@ -207,16 +209,15 @@ async def _fly(
     return [opened - begun, previewed - looked, told - telling, look, done - ending]
 
 
-def _reply(case: Case, size: int, *, hit: bool) -> WholeReply:
-    """What an upstream answers to a prompt of so many bytes."""
-    tokens = size // 4
-    read = tokens - _QUESTION_TOKENS
-    cached = read if hit else 0
+def _reply(case: Case, tokens: int, cached: int) -> WholeReply:
+    """What an upstream answers to a prompt of so many tokens, of which it has read some from its cache."""
+    left = tokens - _QUESTION_TOKENS - cached
     name = f"resp_{next(_IDS)}"
     body = json.dumps({"id": name, "choices": [{"message": {"content": traffic.text(2_000, 9)}}]}).encode()
     engine = None
     if case.kind == "engine":
-        engine = EngineFacts(tokens, cached, cached, 0 if hit else read, 0, 0, 0, read)
+        evicted = 0 if cached else left
+        engine = EngineFacts(tokens, cached, cached, evicted, 0, 0, 0, cached + evicted)
     usage: dict[str, object] = {"prompt_tokens": tokens, "completion_tokens": 3}
     usage["prompt_tokens_details"] = {"cached_tokens": cached}
     if case.kind == "anthropic":

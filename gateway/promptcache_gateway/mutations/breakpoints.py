@@ -19,9 +19,8 @@ from promptcache.breakpoints import breakpoints_in
 from promptcache.providers import LOOKBACK_BLOCKS, MARK_TTL_S, MAX_BREAKPOINTS, find_model
 from promptcache_gateway.exchange import Change
 from promptcache_gateway.mutations.sightings import with_alike_keys
-from promptcache_gateway.upstreams.splice import value_spans
-
 from promptcache_gateway.observe.prompt import marked_segments
+from promptcache_gateway.upstreams.splice import value_spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

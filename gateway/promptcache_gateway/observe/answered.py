@@ -15,7 +15,8 @@ from promptcache_gateway.observe.provider_verdict import ProviderVerdict, our_an
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
-    from promptcache_gateway.exchange import Outcome, Question
+    from promptcache_gateway.exchange import Question
+    from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.observe.observation import Observation
     from promptcache_gateway.observe.row import Entry
 
@@ -61,10 +62,13 @@ class Answered:
 
     def answer(self, observation: Observation, question: Question, usage: Usage) -> dict[str, Any] | None:
         """The provider's diagnostics object as the gateway has it; ``usage`` as far as it is known."""
-        named = question.response_id
-        earlier = self.find(observation.call.tenant, named) if named is not None else None
-        sight = observation.sight
-        return our_answer(question, earlier, sight.prompt, usage.cache_read, sight.rules.kind)
+        return _answer(observation, question, self.named(observation, question), usage)
+
+    def named(self, observation: Observation, question: Question | None) -> Entry | None:
+        """The request of the earlier answer that a question names; None where it is not known."""
+        if question is None or question.response_id is None:
+            return None
+        return self.find(observation.call.tenant, question.response_id)
 
     def asks_about(self, observation: Observation) -> str | None:
         """The earlier answer that a request should be compared with at its upstream, None without one."""
@@ -74,23 +78,32 @@ class Answered:
         entry = match.predecessor
         return entry.response_id if entry.upstream == observation.call.upstream else None
 
-    def verdict(self, observation: Observation, outcome: Outcome) -> ProviderVerdict | None:
-        """The provider's answer beside ours, None where nobody asked or the request failed."""
-        question = outcome.question
-        if question is None or outcome.status >= 400:
-            return None
-        return ProviderVerdict(
-            question.dialect,
-            question.response_id,
-            question.by_caller,
-            self.answer(observation, question, outcome.usage),
-            outcome.answer,
-            question.to_provider,
-        )
-
     def __len__(self) -> int:
         with self._lock:
             return sum(known() is not None for known in self._entries.values())
+
+
+def verdict_of(ended: Ended) -> ProviderVerdict | None:
+    """The provider's answer beside ours, None where nobody asked or the request failed."""
+    outcome = ended.outcome
+    question = outcome.question
+    if question is None or outcome.status >= 400:
+        return None
+    return ProviderVerdict(
+        question.dialect,
+        question.response_id,
+        question.by_caller,
+        _answer(ended.observation, question, ended.named, outcome.usage),
+        outcome.answer,
+        question.to_provider,
+    )
+
+
+def _answer(
+    observation: Observation, question: Question, named: Entry | None, usage: Usage
+) -> dict[str, Any] | None:
+    sight = observation.sight
+    return our_answer(question, named, sight.prompt, usage.cache_read, sight.rules.kind)
 
 
 def _tail(name: str) -> str:

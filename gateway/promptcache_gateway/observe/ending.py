@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
     from promptcache_gateway.observe.history import History
     from promptcache_gateway.observe.observation import Observation
-    from promptcache_gateway.observe.provider_verdict import ProviderVerdict
+    from promptcache_gateway.observe.row import Entry
 
 
 @quick
@@ -32,14 +32,14 @@ class Ended:
         outcome: how it ended, with the counts that are believed.
         diagnosis: why what was not read was not, as far as the answer says it.
         template: the name that its template is shown under.
-        verdict: the provider's own diagnostics beside ours, None where nobody asked.
+        named: the request of the earlier answer that it was asked to be compared with, None without one.
     """
 
     observation: Observation
     outcome: Outcome
     diagnosis: Diagnosis | Draft
     template: str
-    verdict: ProviderVerdict | None = None
+    named: Entry | None = None
 
     @property
     def id(self) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.errors import PromptCacheError
 from promptcache.price_list import load_price_list
-from promptcache_gateway.observe.answered import Answered
+from promptcache_gateway.observe.answered import Answered, verdict_of
 from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.ending import Ended, settle, was_computed
@@ -193,8 +193,8 @@ class Observer:
         outcome = self._upstreams.placed(call, outcome)
         diagnosis = self._diagnose(observation, outcome, outcome.engine)
         shown = self.renames.shown(call.tenant, sight.name.name)
-        verdict = self.answered.verdict(observation, outcome)
-        ended = Ended(observation, outcome, diagnosis, shown, verdict)
+        named = self.answered.named(observation, outcome.question)
+        ended = Ended(observation, outcome, diagnosis, shown, named)
         self._arrivals.end(ended)
         return ended
 
@@ -207,7 +207,7 @@ class Observer:
         call = ended.observation.call
         try:
             shown = self.renames.shown(call.tenant, ended.observation.template)  # it may be another by now
-            record = make_record(ended, self._write(ended), self._money, template=shown)
+            record = make_record(ended, self._write(ended), verdict_of(ended), self._money, template=shown)
             for listener in self._listeners:
                 try:
                     listener(record)

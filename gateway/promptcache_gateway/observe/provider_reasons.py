@@ -77,9 +77,14 @@ def gap_between(earlier: Entry, later: Prompt) -> Gap:
         section = min(_section(prompt, depth), _section(later, depth), key=_ORDER.index)
     elif depth < len(prompt.segments) and _section(prompt, depth) != "messages":
         section = _section(prompt, depth)
-    total = earlier.prompt_tokens or round(prompt.total_bytes / _BYTES_A_TOKEN)
+    total = _tokens_of(earlier)
     reusable = total if section is None else round(total * shared / prompt.total_bytes)
     return Gap(section, depth >= later.turn, reusable, max(0, total - reusable))
+
+
+def _tokens_of(earlier: Entry) -> int:
+    """Tokens of an earlier prompt: both parts of its `Gap` together."""
+    return earlier.prompt_tokens or round(earlier.prompt.total_bytes / _BYTES_A_TOKEN)
 
 
 def anthropic_reason(
@@ -93,13 +98,12 @@ def anthropic_reason(
         return {"type": "unavailable"}
     if earlier is None:
         return {"type": "previous_message_not_found"}
-    gap = gap_between(earlier, later)
-    before, after = earlier.prompt.parameters, later.parameters
+    total, before, after = _tokens_of(earlier), earlier.prompt.parameters, later.parameters
     if any(before.get(name) != after.get(name) for name in ("model", "speed")):
-        total = gap.reusable_tokens + gap.missed_tokens
         return {"type": "model_changed", "cache_missed_input_tokens": total}
-    if cached and cached >= (gap.reusable_tokens + gap.missed_tokens) * (1 - _SLACK):
+    if cached and cached >= total * (1 - _SLACK):
         return None
+    gap = gap_between(earlier, later)
     if gap.section in {"tools", "system"}:
         return {"type": f"{gap.section}_changed", "cache_missed_input_tokens": gap.missed_tokens}
     if any(finding.code == "PC504" for finding in parameter_findings(before, after)):
@@ -120,10 +124,10 @@ def openai_verdict(
         return {"type": "unavailable"}
     if earlier is None:
         return {"type": "comparison_response_not_found"}
-    gap = gap_between(earlier, later)
-    total = gap.reusable_tokens + gap.missed_tokens
+    total = _tokens_of(earlier)
     if cached and cached >= total * (1 - _SLACK) - _STEP:
         return {"type": "cache_hit"}
+    gap = gap_between(earlier, later)
     passed_over = _OPENAIS_OWN if kind in _FOREIGN_KINDS else frozenset()
     reason, reusable = _changed_setting(earlier.prompt.parameters, later.parameters, passed_over), 0
     found = _changed_input(earlier.prompt, later, gap)
@@ -171,7 +175,9 @@ def _changed_input(earlier: Prompt, later: Prompt, gap: Gap) -> str | None:
 def _compactions(prompt: Prompt) -> int:
     """Items that stand for a part of the conversation which was summed up."""
     return sum(
-        segment.kind == "message" and segment.body.startswith('{"') and '"type":"compaction"' in segment.body
+        segment.kind == "message"
+        and segment.text.startswith('{"', segment.head)
+        and '"type":"compaction"' in segment.body
         for segment in prompt.segments
     )
 

@@ -11,10 +11,21 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.diagnosis import Diagnosis
     from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.observe.money import Money
+    from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 
 
-def make_record(ended: Ended, diagnosis: Diagnosis, money: Money, *, template: str) -> RequestRecord:
-    """The record of a request; ``diagnosis`` is the whole, ``template`` is the name it is shown under."""
+def make_record(
+    ended: Ended, diagnosis: Diagnosis, verdict: ProviderVerdict | None, money: Money, *, template: str
+) -> RequestRecord:
+    """The record of a request.
+
+    Args:
+        ended: the request.
+        diagnosis: the whole.
+        verdict: the provider's own diagnostics beside ours, None where nobody asked.
+        money: prices.
+        template: the name that its template is shown under.
+    """
     observation, outcome = ended.observation, ended.outcome
     call, usage, cached = observation.call, outcome.usage, ended.cached_tokens
     sight = observation.sight
@@ -56,7 +67,7 @@ def make_record(ended: Ended, diagnosis: Diagnosis, money: Money, *, template: s
         call.trace,
         () if sight.prompt is None else outline(sight.prompt),
         usage.raw,
-        ended.verdict,
+        verdict,
         outcome.placement,
         None if estimate is None else (estimate.total_input or 0) + (estimate.output or 0),
         charged,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from promptcache.quick_values import changed
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import Outcome
 from promptcache_gateway.failures import log_failure
@@ -175,6 +176,10 @@ class Flight:
 
     def _finish(self, ended: Ended) -> None:
         try:
+            if self.meter is not None:
+                outcome = ended.outcome
+                estimate = self._estimate(self.meter, outcome.error)
+                ended = changed(ended, outcome=changed(outcome, estimate=estimate))
             record = self._observer.finish(ended)
         except Exception as error:  # noqa: BLE001 - the answer is out, and the next one's turn has come
             log_failure(f"request {self.call.id}", error)
@@ -207,7 +212,6 @@ class Flight:
             self.answer.question if self.answer is not None else None,
             self.answer.theirs if self.answer is not None else None,
             self.changes,
-            estimate=None if self.meter is None else self._estimate(self.meter, error),
         )
 
     def _estimate(self, meter: OutputMeter, error: str | None) -> Usage | None:
