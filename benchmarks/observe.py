@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import observe_traffic as traffic
 
 from promptcache.usage import Usage
+from promptcache_gateway.cli import run_loop
 from promptcache_gateway.diagnose import main as diagnose
 from promptcache_gateway.exchange import Call, EngineFacts, Question
 from promptcache_gateway.mutations import Mutator
@@ -144,16 +145,15 @@ class Times:
         return [sum(steps) for steps in zip(self.opened, self.head, self.told, strict=True)]
 
 
-async def measure(case: Case, size: int, read: str) -> Times:
-    """The times of one row."""
-    observer, times = Watched([_upstream(case.kind)]), Times()
+async def measure(case: Case, size: int, read: str, times: Times) -> None:
+    """Take the times of one row."""
+    observer = Watched([_upstream(case.kind)])
     rounds = -(-_ROUNDS // case.callers)
     callers = [
         _call_repeatedly(case, size, read, observer=observer, times=times, seed=n, rounds=rounds)
         for n in range(case.callers)
     ]
     await asyncio.gather(*callers)
-    return times
 
 
 async def _call_repeatedly(
@@ -197,7 +197,8 @@ async def _fly(
         await asyncio.sleep(_MOMENT_S)
     telling = time.thread_time()
     if question is not None:
-        flight.expect(question, _LINE).whole(reply.body, reply.usage)
+        flight.expect(question, _LINE)
+        observer.answered.answer(observation, question, reply.usage)
     flight.end(200)
     told = time.thread_time()
     await asyncio.sleep(0)  # its answer is being sent
@@ -282,7 +283,8 @@ def measure_log(lines: Iterator[dict[str, object]], megabytes: float) -> float:
 
 def show_row(case: Case, size: int, read: str) -> bool:
     """Measure and print one row; whether it is above its bound."""
-    times, bound = asyncio.run(measure(case, size, read)), _BOUNDS_MS[size]
+    times, bound = Times(), _BOUNDS_MS[size]
+    run_loop(measure(case, size, read, times))  # in the server's loop, with its settings of the collector
     path = sorted(times.path())
     late = path[min(int(len(path) * 0.95), len(path) - 1)] * 1000
     steps = [statistics.median(took) * 1000 for took in (times.opened, times.head, times.told, path)]

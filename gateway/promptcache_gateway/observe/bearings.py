@@ -12,15 +12,16 @@ from bisect import bisect_left, bisect_right, insort_left
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.extents import ANY, OPENING_TOKENS, Extent, exactly
+from promptcache_gateway.observe.extents import OPENING_TOKENS, exactly
 from promptcache_gateway.observe.plausible import is_edited_by_provider, is_whole
 from promptcache_gateway.observe.prompt import pieces_of
 from promptcache_gateway.observe.tape import Tape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.extents import Extent
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.row import Entry
 
@@ -58,7 +59,7 @@ class Bearing:
         self.settled: Bounds | None = None
         self.near: Bounds = (0.0, math.inf)
         self.rest: Bounds | None = None
-        self.others: tuple[Bounds, ...] | None = None
+        self.others: list[Bounds] | None = None
         self.missing = 0.0
         self.known, self.share, self.trust = 0.0, 0.0, 0.0
         self.usual: float | None = None
@@ -121,7 +122,7 @@ class Bearings:
             if most - least <= OPENING_TOKENS:
                 return least, most
         if bearing.others is None:
-            bearing.others = tuple(self._others(place))
+            bearing.others = self._others(place)
         for few, many in bearing.others:
             least, most = _within(least, most, few, many)
             if most - least <= OPENING_TOKENS:
@@ -146,14 +147,16 @@ class Bearings:
             return 0.0, 0.0, 0.0
         found = self._stretches.get((start, end, place))
         if found is None:
-            usual = self._usual(end) - self._usual(start)
-            share = usual / max(self._tape.usuals[-1] + _CLOSING_TOKENS - self._usual(place), 1.0)
+            before = self._usual(start)
+            usual = self._usual(end) - before
+            passed = before if place == start else self._usual(place)
+            share = usual / max(self._tape.usuals[-1] + _CLOSING_TOKENS - passed, 1.0)
             found = self._stretches[start, end, place] = (usual, share, _trust(share))
         return found
 
     def least_behind(self, place: int) -> float:
         """Tokens behind a place, at least."""
-        return self._tape.between(place).least
+        return self._tape.between(place)[0]
 
     def least_otherwise(self, total: int) -> float:
         """Tokens up to where an earlier request to another model ended that all of this one goes on from, at
@@ -168,22 +171,28 @@ class Bearings:
         bearing = Bearing()
         counted = self._counted(place)
         if counted is not None:
-            bearing.settled = (counted.least, counted.most)
+            bearing.settled = (counted, counted)
             return bearing
-        least, most = 0.0, math.inf
-        for extent in self._nearest(place):
-            least, most = _within(least, most, extent.least, extent.most)
-            if most - least <= OPENING_TOKENS:
-                bearing.settled = (least, most)
-                return bearing
+        marks = self._marks
+        behind, least, most = bisect_right(marks, place, key=_place_of), 0.0, math.inf
+        if behind:
+            at, extent = marks[behind - 1]
+            few, many = self._between(at, place) if at < place else (0.0, 0.0)
+            least, most = extent.least + few, extent.most + many
+        if behind < len(marks) and most - least > OPENING_TOKENS:
+            at, extent = marks[behind]
+            few, many = self._between(place, at)
+            few, many = max(0.0, extent.least - many), max(0.0, extent.most - few)
+            least, most = _within(least, most, few, many)
+        if most - least <= OPENING_TOKENS:
+            bearing.settled = (least, most)
+            return bearing
         bearing.near = (least, most)
-        behind = self._prompt.total_bytes - place
-        if self._whole and behind <= _LONG_BYTES:
-            rest = self._tape.between(place)
-            bearing.rest = (rest.least, rest.most)
+        if self._whole and self._prompt.total_bytes - place <= _LONG_BYTES:
+            bearing.rest = self._tape.between(place)
         end = self._counted_otherwise[0]
         if end:
-            bearing.missing = self._between(place, end).most if place < end else 0.0
+            bearing.missing = self._between(place, end)[1] if place < end else 0.0
         return bearing
 
     def _weigh(self, bearing: Bearing, place: int) -> float:
@@ -198,44 +207,34 @@ class Bearings:
         bearing.usual = usual
         return usual
 
-    def _counted(self, place: int) -> Extent | None:
+    def _counted(self, place: int) -> float | None:
         """The count of an earlier request that ended at this very place."""
         for peer, shared, tokens in self._peers:
             prompt = peer.prompt
             if tokens is None or place != prompt.offsets[-1] or place > shared or not is_whole(prompt):
                 continue
-            return exactly(tokens)
+            return tokens
         marks = self._marks
         for index in range(bisect_left(marks, place, key=_place_of), len(marks)):
             at, extent = marks[index]
             if at != place:
                 break
             if extent.least == extent.most:
-                return extent
+                return extent.least
         return None
 
-    def _nearest(self, place: int) -> Iterator[Extent]:
-        """What the nearest known places say."""
-        marks = self._marks
-        behind = bisect_right(marks, place, key=_place_of)
-        if behind:
-            at, extent = marks[behind - 1]
-            yield extent if at == place else extent + self._between(at, place)
-        if behind < len(marks):
-            at, extent = marks[behind]
-            yield extent - self._between(place, at)
-
-    def _others(self, place: int) -> Iterator[Bounds]:
+    def _others(self, place: int) -> list[Bounds]:
         """What others that begin alike say, and the text itself."""
-        behind = self._prompt.total_bytes - place
+        behind, found = self._prompt.total_bytes - place, []
         for peer, shared, tokens in self._peers:
             # A long rest says little.
             shorter = peer.prompt.total_bytes - place <= min(behind // 2, _LONG_BYTES)
             if tokens is not None and place <= shared and shorter and is_whole(peer.prompt):
-                found = exactly(tokens) - self._tape_of(peer.prompt).between(place)
-                yield found.least, found.most
+                few, many = self._tape_of(peer.prompt).between(place)
+                found.append((max(0.0, tokens - many), max(0.0, tokens - few)))
         if not self._edited:
-            yield self._between(0, place).least, ANY.most
+            found.append((self._between(0, place)[0], math.inf))
+        return found
 
     def _tape_of(self, prompt: Prompt) -> Tape:
         """The tape of this or an earlier prompt: the same for all bearings that are taken of this one."""
@@ -244,8 +243,8 @@ class Bearings:
             found = self._tapes[id(prompt)] = Tape(prompt)  # which keeps the prompt, so its id is no other's
         return found
 
-    def _between(self, start: int, end: int) -> Extent:
-        return self._tape.between(start, end) if end - start <= _LONG_BYTES else ANY
+    def _between(self, start: int, end: int) -> Bounds:
+        return self._tape.between(start, end) if end - start <= _LONG_BYTES else (0.0, math.inf)
 
     def _find_otherwise(self) -> tuple[int, int]:
         """Where an earlier request to another model ended that all of this one goes on from, and its tokens;
@@ -271,6 +270,8 @@ class Bearings:
         return tuple(found)
 
     def _usual(self, place: int) -> float:
+        if not place:
+            return 0.0
         index = bisect_right(self._prompt.offsets, place) - 1
         if index >= len(self._prompt.segments):
             return self._tape.usuals[-1]

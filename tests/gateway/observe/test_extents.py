@@ -93,27 +93,27 @@ def test_a_tape_measures_from_place_to_place() -> None:
     prompt = read({"role": "system", "content": rules_text(20)}, {"role": "user", "content": "Who pays?"})
     tape = Tape(prompt)
     middle = prompt.offsets[1] // 2
-    halves = tape.between(0, middle) + tape.between(middle, prompt.offsets[1])
-    whole = tape.between(0, prompt.offsets[1])
+    halves = Extent(*tape.between(0, middle)) + Extent(*tape.between(middle, prompt.offsets[1]))
+    whole = Extent(*tape.between(0, prompt.offsets[1]))
 
     assert whole.least - 2 <= halves.least <= whole.least
     assert whole.most <= halves.most <= whole.most + 2
-    assert tape.between(0).most > tape.between(0, prompt.offsets[-1]).most
-    assert tape.between(middle, middle) == Extent(0.0, 0.0)
+    assert tape.between(0)[1] > tape.between(0, prompt.offsets[-1])[1]
+    assert tape.between(middle, middle) == (0.0, 0.0)
 
 
 def test_a_picture_and_a_thought_have_any_number_of_tokens() -> None:
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
     for part in (PICTURE, thought):
         prompt = read({"role": "assistant", "content": [part]}, {"role": "user", "content": "And?"})
-        assert Tape(prompt).between(0, prompt.offsets[1]) == Extent(0.0, math.inf)
+        assert Tape(prompt).between(0, prompt.offsets[1]) == (0.0, math.inf)
         assert usual_tokens(prompt.segments[0]) == 1_000
 
 
 def test_a_text_that_only_mentions_a_picture_is_a_text() -> None:
     prompt = read({"role": "user", "content": 'Write {"type":"image"} and nothing else, would you?'})
 
-    assert Tape(prompt).between(0).most < 100
+    assert Tape(prompt).between(0)[1] < 100
 
 
 def test_what_contradicts_itself_is_left_open() -> None:
