@@ -73,6 +73,7 @@ class Case:
         asked: the provider's own diagnostics are asked for.
         callers: so many at the same time, each with requests of its own.
         gap_s: seconds between the requests of a caller, by their own clock.
+        kept: the share of a prompt that its cache keeps; None: all of it.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Case:
     asked: bool = False
     callers: int = 1
     gap_s: float = 5.0
+    kept: float | None = None
 
 
 _EACH = ("hit", "miss", "first")
@@ -104,7 +106,7 @@ CASES = (
     Case("picture", traffic.pictured, _EACH, kind="openai"),
     Case("stored response", traffic.referring, _EACH, kind="openai", dialect="openai.responses"),
     Case("marks", traffic.marked, _EACH, **_MESSAGES),
-    Case("mark unmoved", traffic.unmoved, _EACH, **_MESSAGES),
+    Case("mark unmoved", traffic.unmoved, ("hit", "miss"), kept=0.25, **_MESSAGES),
     Case("marks, asked", traffic.marked, _EACH, asked=True, **_MESSAGES),
     Case("response, asked", traffic.referring, _EACH, kind="openai", dialect="openai.responses", asked=True),
     Case("metered", traffic.conversation, ("unsaid",), metered=True),
@@ -168,7 +170,8 @@ async def _call_repeatedly(
         call = _call(case, payload, size, time.time() + number * case.gap_s)
         question = Question(call.dialect, before) if case.asked else None
         tokens = len(json.dumps(payload)) // 4
-        cached = min(known, tokens - _QUESTION_TOKENS) if hit else 0
+        kept = int(size / 4 * case.kept) if case.kept is not None else known
+        cached = min(kept, tokens - _QUESTION_TOKENS) if hit else 0
         reply, known = _reply(case, tokens, cached), tokens
         steps = await _fly(case, call, observer, reply, question)
         before = reply.response_id

@@ -106,7 +106,7 @@ def usual_tokens(segment: Segment, end: int | None = None) -> float:
 def usual_of_text(data: bytes) -> float:
     """The tokens that a text in UTF-8 has as a rule."""
     size, spaces = len(data), data.count(b" ")
-    letters, digits = (size - len(data.translate(None, known)) for known in (_LETTERS, _DIGITS))
+    letters, digits = size - len(data.translate(None, _LETTERS)), size - len(data.translate(None, _DIGITS))
     words = max(spaces - 2 * data.count(b"  "), 0)
     foreign = b"" if data.isascii() else data.translate(None, _PLAIN)
     wide = len(foreign.translate(None, _NARROW))

@@ -154,7 +154,7 @@ def kept_thoughts(evidence: Evidence) -> int:
     if later is None or match is None:
         return 0
     before, segments = match.living or match.predecessor, later.segments
-    if before is None:
+    if before is None or later.turn <= later.head:  # there is no history
         return len(segments)
     for at in range(_last_question(before.prompt.segments), later.turn):
         if _is_thought(segments[at]):

@@ -14,15 +14,16 @@ from promptcache_gateway.observe.compaction import goes_on_from_summary
 from promptcache_gateway.observe.counting import ESTIMATE_SLACK, all_was_read
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.drafts import draft_unexplained
+from promptcache_gateway.observe.marked import kept_thoughts
 from promptcache_gateway.observe.ruler import Ruler
-from promptcache_gateway.observe.stops import promised_place, tolerance_of
+from promptcache_gateway.observe.stops import tolerance_of
 from promptcache_gateway.observe.unmarked import unmarked_history
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
+    from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.diagnosis import Draft
     from promptcache_gateway.observe.evidence import Evidence
-    from promptcache_gateway.observe.row import Entry
 
 
 def plain_hit(evidence: Evidence, usage: Usage) -> Diagnosis | None:
@@ -63,36 +64,36 @@ def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
 
     No fleet took it: that knows more.
     """
-    prompt, match = usage.total_input, evidence.match
-    if prompt is None or usage.cache_read != 0 or match is None or match.predecessor is None:
+    total, prompt, comparison = usage.total_input, evidence.prompt, evidence.comparison
+    if total is None or usage.cache_read != 0 or prompt is None or comparison is None:
         return None
-    if not (_is_unbroken(evidence) and _is_held(evidence, match.predecessor)):
+    if not (_is_unchanged(comparison) and _is_held(evidence, comparison.depth)):
         return None
-    rules, length = evidence.rules, Ruler(evidence, prompt).at(promised_place(evidence))
+    rules, whole = evidence.rules, comparison.living_full
+    place = comparison.living_bytes if whole is None else prompt.offsets[len(whole.prompt.segments)]
+    length = Ruler(evidence, total).at(min(place, prompt.offsets[kept_thoughts(evidence)]))
     least = rules.promised(length.least)
     if least <= max(tolerance_of(rules), 0.0 if length.exact else least * ESTIMATE_SLACK):
         return None
-    return draft_unexplained(evidence, prompt, min(rules.promised(length.guess), prompt))
+    return draft_unexplained(evidence, total, min(rules.promised(length.guess), total))
 
 
-def _is_unbroken(evidence: Evidence) -> bool:
-    """Whether nothing was changed of what it continues, beside the text neither."""
-    comparison = evidence.comparison
-    if comparison is None or comparison.broken or comparison.shares_nothing or not evidence.use_cache:
+def _is_unchanged(comparison: Comparison) -> bool:
+    """Whether it goes on from another, and nothing that stands beside the texts is amiss."""
+    if comparison.broken or comparison.shares_nothing:
         return False
-    return not (comparison.earlier.marks or comparison.later.marks or comparison.changed_settings)
+    earlier, later = comparison.earlier, comparison.later
+    return not earlier.marks and not later.marks and earlier.parameters == later.parameters
 
 
-def _is_held(evidence: Evidence, predecessor: Entry) -> bool:
+def _is_held(evidence: Evidence, depth: int) -> bool:
     """Whether its upstream keeps all that it is sent, and should still hold what is the same."""
-    rules, match, comparison = evidence.rules, evidence.match, evidence.comparison
-    assert match is not None
-    assert comparison is not None
+    rules, match, (upstream, model) = evidence.rules, evidence.match, evidence.route
+    if match is None or not match.alive or match.pending or match.living is None or match.predecessor is None:
+        return False
     if rules.marked_only or rules.whole_units or rules.reports_exactly or not rules.enabled:
         return False
-    if predecessor.route != evidence.route or match.pending or match.living is None:
+    last = match.predecessor
+    if last.upstream != upstream or last.model != model or evidence.emptied_at is not None:
         return False
-    if evidence.emptied_at is not None and predecessor.last_used <= evidence.emptied_at:
-        return False
-    idle = evidence.idle_s
-    return match.living_segments >= comparison.depth and idle is not None and idle <= evidence.kept_s
+    return match.living_segments >= depth and evidence.use_cache

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from promptcache.usage import Usage
 from promptcache_gateway.exchange import EngineFacts
 from promptcache_gateway.observe.counting import all_was_read
-from promptcache_gateway.observe.verdict import weigh
+from promptcache_gateway.observe.stops import stops_of
+from promptcache_gateway.observe.verdict import draft, weigh
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.comparison import Comparison
@@ -42,7 +43,12 @@ def prepare(evidence: Evidence, *, whatever_is_read: bool = False) -> None:
         weigh(evidence, Usage(total_input=usual, cache_read=0), engine).whole()
     elif exactly:
         weigh(evidence, None, _usual_facts(comparison, usual, read=True))
-    elif evidence.use_cache:
+    elif not evidence.use_cache:
+        return
+    elif evidence.rules.marked_only:
+        read = stops_of(evidence).promised // _USUAL_BYTES_A_TOKEN
+        draft(evidence, Usage(total_input=usual, cache_read=read), None)
+    else:
         all_was_read(evidence, usual, comparison.living_bytes // _USUAL_BYTES_A_TOKEN)
 
 

@@ -106,12 +106,6 @@ def tolerance_of(rules: CacheRules) -> int:
     return rules.granularity if rules.reports_exactly else max(rules.granularity, _OPENING_TOKENS)
 
 
-def promised_place(evidence: Evidence) -> int:
-    """The place up to which what was sent allows to read."""
-    assert evidence.prompt is not None
-    return _promised(evidence, evidence.prompt.offsets[kept_thoughts(evidence)])[0]
-
-
 def _promised(evidence: Evidence, kept: int) -> tuple[int, bool]:
     """What the bytes as sent allow."""
     comparison, prompt = evidence.comparison, evidence.prompt
