@@ -8,9 +8,10 @@ from unittest.mock import patch
 import pytest
 
 from promptcache.usage import Usage
-from promptcache_gateway.observe import pieces
+from promptcache_gateway.observe import comparison, pieces
 from promptcache_gateway.observe.preparing import prepare
 from promptcache_gateway.observe.verdict import diagnose, draft
+from tests.gateway.observe.marked_traffic import MARK, MarkedProvider, marked, message
 from tests.gateway.observe.scenes import Provider, Stage, chat, outcome, rules_text
 from tests.gateway.observe.traffic import FAULTS, SCENES, Author
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.observe.evidence import Evidence
     from tests.gateway.observe.traffic import Pair
+
+
+AGENT = {"model": "claude-sonnet-4-5", "max_tokens": 100}
 
 
 def evidence_of(pair: Pair) -> Evidence:
@@ -67,3 +71,48 @@ def test_what_was_measured_is_not_measured_again() -> None:
     usage = Usage(total_input=3_000, cache_read=0, reported=True)
     with patch.object(pieces, "segment_bounds", side_effect=AssertionError("measured again")):
         assert diagnose(evidence, usage, None).cause is not None
+
+
+def agent(turns: int, *, mark: bool = True) -> dict[str, object]:
+    """An agent's conversation with a mark on its instructions and on its last question."""
+    said = [message(("user", "assistant")[n % 2], rules_text(12, f"turn {n}")) for n in range(turns)]
+    system = [{"type": "text", "text": rules_text(), **(MARK if mark else {})}]
+    body = {**AGENT, "system": system, "messages": said}
+    return marked(body) if mark else body
+
+
+def test_what_a_hit_is_asked_is_found_out_before_its_answer() -> None:
+    stage = Stage(MarkedProvider())
+    for turns in (1, 3):
+        stage.send(agent(turns), dialect="anthropic.messages")
+    stage.clock.now += 5.0
+    observation = stage.observer.open(stage.call(agent(5), dialect="anthropic.messages"))
+    stage.observer.prepare(observation)
+    usage = stage.provider.serve(agent(5), stage.clock.now)
+    with patch.object(comparison, "compare_segments", side_effect=AssertionError("compared again")):
+        record = stage.observer.close(observation, outcome(usage))
+
+    assert record.diagnosis.hit is True
+    assert record.cached_tokens
+
+
+def test_a_predecessor_that_goes_out_as_another_request_is_compared_with_again() -> None:
+    """Marks may be put into a request on its way, after its successor was made ready for."""
+    found = []
+    for early in (False, True):
+        stage = Stage(MarkedProvider())
+        stage.send(agent(1, mark=False), dialect="anthropic.messages")
+        first = stage.observer.open(stage.call(agent(3, mark=False), dialect="anthropic.messages"))
+        second = stage.observer.open(stage.call(agent(5), dialect="anthropic.messages"))
+        if early:
+            stage.observer.prepare(second)
+        other = Stage(MarkedProvider())
+        sent = other.observer.open(other.call(agent(3), dialect="anthropic.messages")).sight.prompt
+        assert sent is not None
+        first.revise(sent)
+        stage.observer.close(first, outcome(stage.provider.serve(agent(3), stage.clock.now)))
+        stage.provider.forget()  # type: ignore[attr-defined]
+        usage = stage.provider.serve(agent(5), stage.clock.now)
+        found.append(stage.observer.close(second, outcome(usage)).diagnosis)
+
+    assert found[0] == found[1]
