@@ -2,9 +2,9 @@
 
 For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history: the CPU time that a
 request's diagnosis takes on its path, beside what it may take. That is `Flight` opened, before the request is
-forwarded (open), its `preview`, where the built-in engine streams (head), and its `end` (answer), before the
-answer or its last byte is sent; and of all that together the median (sum) and the 95th percentile (p95). Of
-what nobody waits for: the look and the comparison, while the upstream works, with the event loop's own turns
+forwarded (open), its `preview`, where the answer is a stream (head), and its `end`, before the answer or its
+last byte is sent (answer); and of all that together the median (sum) and the 95th percentile (p95). Of what
+nobody waits for: the look and the comparison, while the upstream works, with the event loop's own turns
 (look), and `Flight.finish`, once the answer is out (end). A request reads all but its question (hit), or
 nothing (miss); or nothing after three that read all (first). Between the steps of a request the loop sleeps,
 so that the processor's caches are other programs' meanwhile. ``--only WORD`` measures the rows with that word
@@ -71,6 +71,7 @@ class Case:
         dialect: which API is spoken.
         metered: what is used is estimated: the upstream counts nothing.
         asked: the provider's own diagnostics are asked for.
+        streamed: the answer is a stream, whose head is told before it comes; the engine's always is.
         callers: so many at the same time, each with requests of its own.
         gap_s: seconds between the requests of a caller, by their own clock.
         kept: the share of a prompt that its cache keeps; None: all of it.
@@ -83,6 +84,7 @@ class Case:
     dialect: str = "openai.chat"
     metered: bool = False
     asked: bool = False
+    streamed: bool = False
     callers: int = 1
     gap_s: float = 5.0
     kept: float | None = None
@@ -109,6 +111,9 @@ CASES = (
     Case("mark unmoved", traffic.unmoved, ("hit", "miss"), kept=0.25, **_MESSAGES),
     Case("marks, asked", traffic.marked, _EACH, asked=True, **_MESSAGES),
     Case("response, asked", traffic.referring, _EACH, kind="openai", dialect="openai.responses", asked=True),
+    Case("streamed", traffic.conversation, _EACH, streamed=True),
+    Case("streamed, clock", traffic.clocked, ("miss",), streamed=True),
+    Case("streamed, marks", traffic.marked, ("hit", "miss"), streamed=True, **_MESSAGES),
     Case("metered", traffic.conversation, ("unsaid",), metered=True),
     Case("engine", traffic.repeated, _EACH, kind="engine"),
     Case("engine, clocked", traffic.clocked, ("miss",), kind="engine"),
@@ -194,7 +199,7 @@ async def _fly(
             break
     flight.reply = reply
     looked = previewed = time.thread_time()
-    if reply.engine is not None:
+    if case.streamed or reply.engine is not None:
         flight.preview()
         previewed = time.thread_time()
         await asyncio.sleep(_MOMENT_S)
@@ -253,23 +258,6 @@ def _call(case: Case, payload: traffic.Body, size: int, received_at: float) -> C
     )
 
 
-def counted() -> Iterator[dict[str, object]]:
-    """Lines of a log that keeps counts and no prompt: two hundred conversations in turn."""
-    for n in itertools.count():
-        prompt = 1_000 + n // 200 % 300 * 150 + n % 200
-        read = (prompt - 150) // 128 * 128
-        usage = {"prompt_tokens": prompt, "completion_tokens": 120, "total_tokens": prompt + 120}
-        details = {"cached_tokens": read, "audio_tokens": 0}
-        at = 1_795_953_600 + n * 0.25
-        yield {"time": at, "model": "gpt-4o", "usage": {**usage, "prompt_tokens_details": details}}
-
-
-def kept() -> Iterator[dict[str, object]]:
-    """Lines of a log that keeps the requests: the time at the start of a prompt of 4 KB."""
-    for n, (request, counts) in enumerate(zip(traffic.clocked(4_000), counted(), strict=False)):
-        yield {"time": 1_795_953_600 + n, "request": {**request, "model": "gpt-4o"}, "usage": counts["usage"]}
-
-
 def measure_log(lines: Iterator[dict[str, object]], megabytes: float) -> float:
     """Milliseconds of CPU time for a MB."""
     with tempfile.TemporaryDirectory() as folder:
@@ -308,7 +296,7 @@ def main() -> None:
     parser.add_argument("--only", metavar="WORD", default="", help="rows whose name has this word in it")
     asked = parser.parse_args()
     if asked.log is not None:
-        for made in (counted, kept):
+        for made in (traffic.counted, traffic.kept):
             each = sorted(measure_log(made(), asked.log) for _ in range(3))
             print(f"log, {made.__name__:<10}{each[1]:>8.0f} ms of CPU a MB ({each[0]:.0f} to {each[2]:.0f})")
         return

@@ -1,6 +1,7 @@
 """The requests that `observe.py` measures: prompts of a given size, and the ways in which one meets another.
 
-Every maker yields the bodies of one caller's requests in turn, for ever; a seed gives another caller's.
+Every maker yields the bodies of one caller's requests in turn, for ever; a seed gives another caller's. The
+last two make the lines of a log.
 """
 
 from __future__ import annotations
@@ -194,3 +195,20 @@ def referring(size: int, seed: int = 91) -> Iterator[Body]:
             "input": [asked],
             "previous_response_id": f"resp_{n}",
         }
+
+
+def counted() -> Iterator[Body]:
+    """Lines of a log that keeps counts and no prompt: two hundred conversations in turn."""
+    for n in itertools.count():
+        prompt = 1_000 + n // 200 % 300 * 150 + n % 200
+        read = (prompt - 150) // 128 * 128
+        usage = {"prompt_tokens": prompt, "completion_tokens": 120, "total_tokens": prompt + 120}
+        details = {"cached_tokens": read, "audio_tokens": 0}
+        at = 1_795_953_600 + n * 0.25
+        yield {"time": at, "model": "gpt-4o", "usage": {**usage, "prompt_tokens_details": details}}
+
+
+def kept() -> Iterator[Body]:
+    """Lines of a log that keeps the requests: the time at the start of a prompt of 4 KB."""
+    for n, (request, counts) in enumerate(zip(clocked(4_000), counted(), strict=False)):
+        yield {"time": 1_795_953_600 + n, "request": {**request, "model": "gpt-4o"}, "usage": counts["usage"]}
