@@ -67,33 +67,29 @@ def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
     total, prompt, comparison = usage.total_input, evidence.prompt, evidence.comparison
     if total is None or usage.cache_read != 0 or prompt is None or comparison is None:
         return None
-    if not (_is_unchanged(comparison) and _is_held(evidence, comparison.depth)):
+    if not _should_be_there(evidence, comparison):
         return None
-    rules, whole = evidence.rules, comparison.living_full
-    place = comparison.living_bytes if whole is None else prompt.offsets[len(whole.prompt.segments)]
-    length = Ruler(evidence, total).at(min(place, prompt.offsets[kept_thoughts(evidence)]))
+    rules, whole, offsets = evidence.rules, comparison.living_full, prompt.offsets
+    place = comparison.living_bytes if whole is None else offsets[len(whole.prompt.segments)]
+    if prompt.turn > prompt.head:  # there is a history
+        place = min(place, offsets[kept_thoughts(evidence)])
+    length = Ruler(evidence, total).at(place)
     least = rules.promised(length.least)
-    if least <= max(tolerance_of(rules), 0.0 if length.exact else least * ESTIMATE_SLACK):
+    slack = 0.0 if length.least == length.most else least * ESTIMATE_SLACK
+    if least <= max(tolerance_of(rules), slack):
         return None
     return draft_unexplained(evidence, total, min(rules.promised(length.guess), total))
 
 
-def _is_unchanged(comparison: Comparison) -> bool:
-    """Whether it goes on from another, and nothing that stands beside the texts is amiss."""
-    if comparison.broken or comparison.shares_nothing:
-        return False
-    earlier, later = comparison.earlier, comparison.later
-    return not earlier.marks and not later.marks and earlier.parameters == later.parameters
-
-
-def _is_held(evidence: Evidence, depth: int) -> bool:
-    """Whether its upstream keeps all that it is sent, and should still hold what is the same."""
-    rules, match, (upstream, model) = evidence.rules, evidence.match, evidence.route
+def _should_be_there(evidence: Evidence, comparison: Comparison) -> bool:
+    """Whether it goes on from another, nothing was changed, and its upstream should still hold all of that."""
+    rules, match, earlier, later = evidence.rules, evidence.match, comparison.earlier, comparison.later
     if match is None or not match.alive or match.pending or match.living is None or match.predecessor is None:
+        return False
+    if comparison.broken or comparison.shares_nothing or match.living_segments < comparison.depth:
+        return False
+    if earlier.marks or later.marks or earlier.parameters != later.parameters or not evidence.use_cache:
         return False
     if rules.marked_only or rules.whole_units or rules.reports_exactly or not rules.enabled:
         return False
-    last = match.predecessor
-    if last.upstream != upstream or last.model != model or evidence.emptied_at is not None:
-        return False
-    return match.living_segments >= depth and evidence.use_cache
+    return match.predecessor.route == evidence.route and evidence.emptied_at is None
