@@ -82,7 +82,7 @@ def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
 
 
 def _should_be_there(evidence: Evidence, comparison: Comparison) -> bool:
-    """Whether it goes on from another, nothing was changed, and its upstream should still hold all of that."""
+    """Whether it goes on from another, unchanged, and its upstream should still hold all of that."""
     rules, match, earlier, later = evidence.rules, evidence.match, comparison.earlier, comparison.later
     if match is None or not match.alive or match.pending or match.living is None or match.predecessor is None:
         return False
