@@ -117,7 +117,8 @@ class _Counting:
         """
         cached, least = self._cached, self._rules.promised(length.least)
         if cached is None or self._falls_below(length, least):
-            return self._rules.promised(length.guess)
+            known = least == self._rules.promised(length.most)  # in whole steps
+            return least if known else self._rules.promised(length.guess)
         return cached if cached <= least else min(self._rules.promised(length.guess), cached)
 
     def _figures(self, length: Length) -> tuple[int, int]:

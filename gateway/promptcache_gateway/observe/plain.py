@@ -74,11 +74,12 @@ def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
     if prompt.turn > prompt.head:  # there is a history
         place = min(place, offsets[kept_thoughts(evidence)])
     length = Ruler(evidence, total).at(place)
-    least = rules.promised(length.least)
+    least, most = rules.promised(length.least), rules.promised(length.most)
     slack = 0.0 if length.least == length.most else least * ESTIMATE_SLACK
     if least <= max(tolerance_of(rules), slack):
         return None
-    return draft_unexplained(evidence, total, min(rules.promised(length.guess), total))
+    lost = least if least == most else rules.promised(length.guess)  # in whole steps most often it is
+    return draft_unexplained(evidence, total, min(lost, total))
 
 
 def _should_be_there(evidence: Evidence, comparison: Comparison) -> bool:
@@ -88,7 +89,7 @@ def _should_be_there(evidence: Evidence, comparison: Comparison) -> bool:
         return False
     if comparison.broken or comparison.shares_nothing or match.living_segments < comparison.depth:
         return False
-    if earlier.marks or later.marks or earlier.parameters != later.parameters or not evidence.use_cache:
+    if earlier.marks or later.marks or comparison.changed_settings or not evidence.use_cache:
         return False
     if rules.marked_only or rules.whole_units or rules.reports_exactly or not rules.enabled:
         return False

@@ -36,6 +36,8 @@ def prepare(evidence: Evidence, *, whatever_is_read: bool = False) -> None:
     comparison = evidence.comparison
     if comparison is None or comparison.shares_nothing:
         return
+    if comparison.earlier.parameters != comparison.later.parameters:
+        _ = comparison.changed_settings  # which is kept
     usual = max(comparison.later.total_bytes // _USUAL_BYTES_A_TOKEN, 1)
     exactly = evidence.rules.reports_exactly
     if whatever_is_read or _will_be_asked(evidence):
