@@ -14,6 +14,7 @@ from promptcache_gateway.observe.bearings import counts_of
 from promptcache_gateway.observe.verdict import draft
 
 if TYPE_CHECKING:
+    from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
     from promptcache_gateway.observe.evidence import Evidence
@@ -42,8 +43,15 @@ class Forecast:
         return self.evidence is evidence and self.engine == engine and self.counts == counts_of(evidence)
 
 
-def by_engine(observation: Observation, evidence: Evidence, engine: EngineFacts) -> Diagnosis | Draft:
-    """What the built-in engine's facts say, as they were found before where that still holds."""
+def by_engine(
+    observation: Observation, evidence: Evidence, usage: Usage | None, engine: EngineFacts | None
+) -> Diagnosis | Draft:
+    """What the built-in engine's facts say, as they were found before where that still holds.
+
+    None: it had no time to tell them, and ``usage`` is all there is.
+    """
+    if engine is None:
+        return draft(evidence, usage, None)
     known = observation.forecast
     if known is not None and known.holds(evidence, engine):
         return known.found

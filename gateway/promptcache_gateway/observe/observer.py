@@ -271,8 +271,8 @@ class Observer:
             usage = outcome.usage if outcome is not None else None
             placement = outcome.placement if outcome is not None else None
             evidence = observation.evidence(self._masker)
-            if engine is not None and evidence.rules.reports_exactly:
-                return by_engine(observation, evidence, engine)  # which has no prices
+            if evidence.rules.reports_exactly:  # the built-in engine has no prices
+                return by_engine(observation, evidence, usage, engine)
             diagnosis = draft(evidence, usage, engine, placement)
             return self._money.price_loss(diagnosis, observation.call.model, usage)
         except Exception as error:  # noqa: BLE001 - as above
