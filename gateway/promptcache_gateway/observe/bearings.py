@@ -78,7 +78,7 @@ class Bearings:
 
     def __init__(self, evidence: Evidence, known: tuple[int, int] | None = None) -> None:
         assert evidence.prompt is not None
-        self.counts = counts_of(evidence)
+        self.counts = evidence.counts
         self._prompt = evidence.prompt
         self._tapes: dict[int, Tape] = evidence.found.setdefault(Tape, {})
         self._tape = self._tape_of(evidence.prompt)
@@ -286,7 +286,7 @@ def bearings_of(evidence: Evidence, known: tuple[int, int] | None = None) -> Bea
     """The bearings of a request, taken anew where an earlier one has been counted since."""
     kept = Bearings, known is None
     found: tuple[Bearings, tuple[int, int] | None] | None = evidence.found.get(kept)
-    if found is None or found[1] != known or found[0].counts != counts_of(evidence):
+    if found is None or found[1] != known or found[0].counts != evidence.counts:
         found = evidence.found[kept] = Bearings(evidence, known), known
     return found[0]
 
@@ -299,18 +299,6 @@ def charge(usual: float, share: float, trust: float, left: float) -> float:
     """
     shared = min(share, 1.0) * max(left, 0.0)
     return min(shared, trust * shared + (1.0 - trust) * usual)
-
-
-def counts_of(evidence: Evidence) -> tuple[int | None, int | None]:
-    """Tokens of the predecessor and of what is known to be alive, as far as they have been counted."""
-    match = evidence.match
-    if match is None:
-        return None, None
-    best, living = match.predecessor, match.living
-    return (
-        None if best is None else best.prompt_tokens,
-        None if living is None else living.prompt_tokens,
-    )
 
 
 def _within(least: float, most: float, few: float, many: float) -> Bounds:

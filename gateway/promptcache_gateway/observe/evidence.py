@@ -83,6 +83,18 @@ class Evidence:
         return max(0.0, self.received_at - self.match.predecessor.last_used)
 
     @property
+    def counts(self) -> tuple[int | None, int | None]:
+        """Tokens of the predecessor and of what is known to be alive, as far as they have been counted."""
+        match = self.match
+        if match is None:
+            return None, None
+        best, living = match.predecessor, match.living
+        return (
+            None if best is None else best.prompt_tokens,
+            None if living is None else living.prompt_tokens,
+        )
+
+    @property
     def is_stale(self) -> bool:
         """Whether the predecessor went to its upstream as another request than the one compared with."""
         match, comparison = self.match, self.comparison

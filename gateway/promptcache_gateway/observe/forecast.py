@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache.quick_values import quick
-from promptcache_gateway.observe.bearings import counts_of
 from promptcache_gateway.observe.verdict import draft
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Forecast:
 
     def holds(self, evidence: Evidence, engine: EngineFacts) -> bool:
         """Whether the same would be found again."""
-        return self.evidence is evidence and self.engine == engine and self.counts == counts_of(evidence)
+        return self.evidence is evidence and self.engine == engine and self.counts == evidence.counts
 
 
 def by_engine(
@@ -56,5 +55,5 @@ def by_engine(
     if known is not None and known.holds(evidence, engine):
         return known.found
     found = draft(evidence, None, engine)
-    observation.forecast = Forecast(found, evidence, engine, counts_of(evidence))
+    observation.forecast = Forecast(found, evidence, engine, evidence.counts)
     return found
