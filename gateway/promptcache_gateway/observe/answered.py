@@ -11,12 +11,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from promptcache_gateway.observe.provider_verdict import ProviderVerdict, our_answer
+from promptcache_gateway.observe.provider_verdict import our_answer
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import Question
-    from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.observe.observation import Observation
     from promptcache_gateway.observe.row import Entry
 
@@ -62,7 +61,8 @@ class Answered:
 
     def answer(self, observation: Observation, question: Question, usage: Usage) -> dict[str, Any] | None:
         """The provider's diagnostics object as the gateway has it; ``usage`` as far as it is known."""
-        return _answer(observation, question, self.named(observation, question), usage)
+        named, sight = self.named(observation, question), observation.sight
+        return our_answer(question, named, sight.prompt, usage.cache_read, sight.rules.kind)
 
     def named(self, observation: Observation, question: Question | None) -> Entry | None:
         """The request of the earlier answer that a question names; None where it is not known."""
@@ -81,29 +81,6 @@ class Answered:
     def __len__(self) -> int:
         with self._lock:
             return sum(known() is not None for known in self._entries.values())
-
-
-def verdict_of(ended: Ended) -> ProviderVerdict | None:
-    """The provider's answer beside ours, None where nobody asked or the request failed."""
-    outcome = ended.outcome
-    question = outcome.question
-    if question is None or outcome.status >= 400:
-        return None
-    return ProviderVerdict(
-        question.dialect,
-        question.response_id,
-        question.by_caller,
-        _answer(ended.observation, question, ended.named, outcome.usage),
-        outcome.answer,
-        question.to_provider,
-    )
-
-
-def _answer(
-    observation: Observation, question: Question, named: Entry | None, usage: Usage
-) -> dict[str, Any] | None:
-    sight = observation.sight
-    return our_answer(question, named, sight.prompt, usage.cache_read, sight.rules.kind)
 
 
 def _tail(name: str) -> str:

@@ -13,11 +13,9 @@ from promptcache.quick_values import quick
 from promptcache_gateway.observe.verdict import draft
 
 if TYPE_CHECKING:
-    from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
     from promptcache_gateway.observe.evidence import Evidence
-    from promptcache_gateway.observe.observation import Observation
 
 
 @quick
@@ -42,18 +40,8 @@ class Forecast:
         return self.evidence is evidence and self.engine == engine and self.counts == evidence.counts
 
 
-def by_engine(
-    observation: Observation, evidence: Evidence, usage: Usage | None, engine: EngineFacts | None
-) -> Diagnosis | Draft:
-    """What the built-in engine's facts say, as they were found before where that still holds.
-
-    None: it had no time to tell them, and ``usage`` is all there is.
-    """
-    if engine is None:
-        return draft(evidence, usage, None)
-    known = observation.forecast
+def foretell(known: Forecast | None, evidence: Evidence, engine: EngineFacts) -> Forecast:
+    """What the built-in engine's facts say: what is known, where that still holds."""
     if known is not None and known.holds(evidence, engine):
-        return known.found
-    found = draft(evidence, None, engine)
-    observation.forecast = Forecast(found, evidence, engine, evidence.counts)
-    return found
+        return known
+    return Forecast(draft(evidence, None, engine), evidence, engine, evidence.counts)

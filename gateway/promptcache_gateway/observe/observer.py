@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from promptcache.errors import PromptCacheError
 from promptcache.price_list import load_price_list
-from promptcache_gateway.observe.answered import Answered, verdict_of
+from promptcache_gateway.observe.answered import Answered
 from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.ending import Ended, settle, was_computed
-from promptcache_gateway.observe.forecast import by_engine
+from promptcache_gateway.observe.forecast import foretell
 from promptcache_gateway.observe.history import History
 from promptcache_gateway.observe.known_upstreams import KnownUpstreams
 from promptcache_gateway.observe.lookout import Lookout
@@ -207,7 +207,7 @@ class Observer:
         call = ended.observation.call
         try:
             shown = self.renames.shown(call.tenant, ended.observation.template)  # it may be another by now
-            record = make_record(ended, self._write(ended), verdict_of(ended), self._money, template=shown)
+            record = make_record(ended, self._write(ended), self._money, template=shown)
             for listener in self._listeners:
                 try:
                     listener(record)
@@ -271,9 +271,13 @@ class Observer:
             usage = outcome.usage if outcome is not None else None
             placement = outcome.placement if outcome is not None else None
             evidence = observation.evidence(self._masker)
-            if evidence.rules.reports_exactly:  # the built-in engine has no prices
-                return by_engine(observation, evidence, usage, engine)
+            exactly = evidence.rules.reports_exactly
+            if exactly and engine is not None:
+                observation.forecast = foretell(observation.forecast, evidence, engine)
+                return observation.forecast.found
             diagnosis = draft(evidence, usage, engine, placement)
+            if exactly:
+                return diagnosis  # the built-in engine has no prices
             return self._money.price_loss(diagnosis, observation.call.model, usage)
         except Exception as error:  # noqa: BLE001 - as above
             _report("diagnose", observation.call, error)

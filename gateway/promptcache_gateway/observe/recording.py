@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.provider_verdict import ProviderVerdict, our_answer
 from promptcache_gateway.observe.record import RequestRecord
 from promptcache_gateway.observe.stretches import outline
 
@@ -11,21 +12,10 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.diagnosis import Diagnosis
     from promptcache_gateway.observe.ending import Ended
     from promptcache_gateway.observe.money import Money
-    from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 
 
-def make_record(
-    ended: Ended, diagnosis: Diagnosis, verdict: ProviderVerdict | None, money: Money, *, template: str
-) -> RequestRecord:
-    """The record of a request.
-
-    Args:
-        ended: the request.
-        diagnosis: the whole.
-        verdict: the provider's own diagnostics beside ours, None where nobody asked.
-        money: prices.
-        template: the name that its template is shown under.
-    """
+def make_record(ended: Ended, diagnosis: Diagnosis, money: Money, *, template: str) -> RequestRecord:
+    """The record of a request; ``diagnosis`` is the whole, ``template`` is the name it is shown under."""
     observation, outcome = ended.observation, ended.outcome
     call, usage, cached = observation.call, outcome.usage, ended.cached_tokens
     sight = observation.sight
@@ -67,8 +57,24 @@ def make_record(
         call.trace,
         () if sight.prompt is None else outline(sight.prompt),
         usage.raw,
-        verdict,
+        _verdict(ended),
         outcome.placement,
         None if estimate is None else (estimate.total_input or 0) + (estimate.output or 0),
         charged,
+    )
+
+
+def _verdict(ended: Ended) -> ProviderVerdict | None:
+    """The provider's own diagnostics beside ours, None where nobody asked or the request failed."""
+    outcome, sight = ended.outcome, ended.observation.sight
+    question = outcome.question
+    if question is None or outcome.status >= 400:
+        return None
+    return ProviderVerdict(
+        question.dialect,
+        question.response_id,
+        question.by_caller,
+        our_answer(question, ended.named, sight.prompt, outcome.usage.cache_read, sight.rules.kind),
+        outcome.answer,
+        question.to_provider,
     )
