@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import holds_input
@@ -18,7 +19,9 @@ from promptcache_lint.readers.chat_templates import (
     is_chat_template,
     judge_chat_template,
 )
+from promptcache_lint.readers.entries import is_said_to_a_model, role_of_key
 from promptcache_lint.readers.json_tree import parse_json, parse_json_lines
+from promptcache_lint.readers.labels import holds_labels, is_prompts_name
 from promptcache_lint.readers.messages import MARKS, constructed, marked, only_marks, spoken
 from promptcache_lint.readers.placeholders import has_placeholder, template_parts
 from promptcache_lint.readers.tree import Entries, Items, Node, Scalar
@@ -37,27 +40,10 @@ __all__ = ["DataReader"]
 _COMMENT = re.compile(r"(?:^|\s)#(.*)$", re.MULTILINE)
 _SLASHES = re.compile(r"(?:^|\s)//(.*)$", re.MULTILINE)
 _USER_KEYS = frozenset({"user", "human", "question", "input", "user_input", "query"})
-_TEMPLATE_KEYS = frozenset({"template", "text", "content", "value", "body", "raw"})
 _DECLARES_TEMPLATE = frozenset({"input_variables", "template_format", "_type", "prompt_template", "inputs"})
 _LISTS = ("messages", "input", "contents")
 _CREW = ("role", "goal", "backstory")
-_SAID_OF = frozenset(
-    {
-        "info",
-        "description",
-        "display_name",
-        "title",
-        "label",
-        "help",
-        "tooltip",
-        "placeholder",
-        "hint",
-        "comment",
-    }
-)
-"""What a form or a schema says of a prompt, and what is no part of it."""
 _WORDS = re.compile(r"\w+\W+\w+")
-_PATH = re.compile(r"(?:[\w-]+\.){2,}[\w-]+")
 
 
 class DataReader:
@@ -93,6 +79,7 @@ class _Finder:
         self._source = file.source
         self._path = file.path
         self._workspace = workspace
+        self._labels = holds_labels(PurePosixPath(file.source.called))
 
     def find(self, node: Node, name: str, role: Role | None) -> Iterator[Prompt]:
         """The prompts in ``node``, which stands under ``name``; ``role`` is what the names above suggest."""
@@ -111,6 +98,8 @@ class _Finder:
 
     def _in_text(self, node: Scalar, name: str, role: Role | None) -> Iterator[Prompt]:
         if role is None or not isinstance(node.value, str) or not _WORDS.search(node.value):
+            return
+        if self._is_label(name, node):
             return
         parts = self._parts(node)
         if role == "prompt" and opens_like_prompt(node.value) and not holds_input(parts):
@@ -150,8 +139,8 @@ class _Finder:
             if key == "chat_template":
                 yield from self._chat_templates(value)
                 continue
-            inner = _role_of_key(key)
-            takes = key not in _SAID_OF and (key in _TEMPLATE_KEYS or _is_prompt_text(value))
+            inner = role_of_key(key)
+            takes = is_said_to_a_model(key, value)
             if inner is None and role is not None and takes:
                 inner = role
             if inner is None and declared and key == "template":
@@ -228,8 +217,13 @@ class _Finder:
         return [
             (key, value)
             for key, value in node.pairs
-            if _role_of_key(key) == "system" and self._is_content(value) and not isinstance(value, Entries)
+            if role_of_key(key) == "system" and self._is_content(value) and not isinstance(value, Entries)
+            if not (isinstance(value, Scalar) and self._is_label(key, value))
         ]
+
+    def _is_label(self, name: str, node: Scalar) -> bool:
+        """Whether a text among labels is one of them."""
+        return self._labels and not (is_prompts_name(name) or opens_like_prompt(str(node.value)))
 
     def _is_content(self, node: Node) -> bool:
         match node:
@@ -305,15 +299,3 @@ def _asks_in_words(node: Entries) -> bool:
     """Whether a body asks one thing as plain text, as the Responses API allows, and no placeholder."""
     asked = node.text("input")
     return bool(asked) and node.text("instructions") is not None and not has_placeholder(asked or "")
-
-
-def _role_of_key(key: str) -> Role | None:
-    """The role a key suggests; a path (``form.system_prompt.info``) is the key of a translated label."""
-    return None if _PATH.fullmatch(key) else role_of_name(key)
-
-
-def _is_prompt_text(node: Node) -> bool:
-    """Whether an entry below a prompt-like name is prompt text itself, and no setting beside it."""
-    if not isinstance(node, Scalar) or not isinstance(node.value, str):
-        return isinstance(node, Entries | Items)
-    return "\n" in node.value or has_placeholder(node.value) or opens_like_prompt(node.value)
