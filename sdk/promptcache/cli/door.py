@@ -1,6 +1,7 @@
 """The step before the front door: a command that runs until it is stopped can be stopped from here on.
 
-It loads nothing before that; `front` finds the command and runs it.
+It loads nothing before that; `front` finds the command and runs it. An interrupt, whenever it comes, is exit
+status 130.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
 
-INTERRUPTED: Final = 130
+_INTERRUPTED: Final = 130
 _UNTIL_STOPPED: Final = "serve"
 
 
@@ -42,4 +43,4 @@ def _enter(arguments: list[str]) -> int:
 
         return front.main(arguments)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _INTERRUPTED

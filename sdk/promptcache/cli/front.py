@@ -1,6 +1,7 @@
 """The front door: ``promptcache COMMAND …`` finds the command, runs it, and turns failures into one sentence.
 
-Exit statuses are the commands' own; the front door adds 2 for what could not run and 130 for an interrupt.
+Exit statuses are the commands' own; the front door adds 2 for what could not run. An interrupt is left to
+whoever opened it (`door`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from promptcache._version import __version__
 from promptcache.cli.commands import Command, find_commands, missing_extra
-from promptcache.cli.door import INTERRUPTED
 from promptcache.errors import MissingExtraError, PromptCacheError
 
 if TYPE_CHECKING:
@@ -55,8 +55,6 @@ def _run(command: Command, argv: list[str]) -> int:
     except PromptCacheError as error:
         print(f"promptcache {command.name}: {error}", file=sys.stderr)
         return COULD_NOT_RUN
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except BrokenPipeError:
         # The reader (head, less) has what it wanted; keep Python from complaining again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,7 +11,7 @@ import pytest
 
 from promptcache import cli
 from promptcache._version import __version__
-from promptcache.cli import commands, front
+from promptcache.cli import commands
 from promptcache.errors import PromptCacheError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def test_failures_become_statuses(
         raise raised
 
     install(FakeEntry("other", run))
-    assert front.main(["other"]) == status
+    assert cli.main(["other"]) == status
     assert capsys.readouterr().err == text
 
 
