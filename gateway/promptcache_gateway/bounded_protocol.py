@@ -11,9 +11,7 @@ import asyncio
 import contextlib
 import socket
 import struct
-from functools import lru_cache
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
@@ -24,18 +22,18 @@ from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import header_too_large, invalid_request, too_slow
 from promptcache_gateway.gone import has_hung_up
 from promptcache_gateway.known_headers import LastHeaders
+from promptcache_gateway.other_protocol import without_upgrade
 from promptcache_gateway.plane.routes import shape_of
-from promptcache_gateway.unsent import unsent_bytes
+from promptcache_gateway.request_target import cut_target
+from promptcache_gateway.untaken import Untaken
 
 if TYPE_CHECKING:
     from promptcache_gateway.errors import ApiError
 
 _LEAST_RATE = 16 * 1024  # bytes a second
 _INVALID = "Invalid HTTP request received."
-_OTHER_PROTOCOL = frozenset({b"upgrade", b"http2-settings"})
 _AROUND = 4  # a header's colon, space and end of line
 _AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: what the kernel holds for the caller is dropped, too
-_REMEMBERED = 256  # bytes of a target that is parsed once
 _TOO_LARGE = b"431 Request Header Fields Too Large"
 
 
@@ -53,13 +51,12 @@ class BoundedProtocol(HttpToolsProtocol):
     cycle: AnswerCycle
     _answering: RequestResponseCycle | None = None  # `cycle` is the last that has come
     _last_headers: LastHeaders
+    _untaken: Untaken
     max_header_bytes = 64 * 1024
     head_timeout_s = 0.0
     body_timeout_s = 0.0
     send_timeout_s = 0.0
     stalled = False
-    _untaken = 0
-    _taken_at: float | None = None
     _packet = 0  # bytes of what is being parsed: several heads may be in it
     _head_bytes = 0
     _body_bytes = 0
@@ -75,6 +72,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Somebody has connected; a request is expected."""
         self._since = self.loop.time()
         self._last_headers = LastHeaders()
+        self._untaken = Untaken()
         super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -116,21 +114,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
         The parser would take ``rest``, the request's body, for the other protocol's bytes.
         """
-        head = [
-            b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
-        ]
-        for name, value in self.headers:
-            kept = value
-            if name == b"connection":
-                kept = b", ".join(
-                    one for one in value.split(b",") if one.strip().lower() not in _OTHER_PROTOCOL
-                )
-            if name not in _OTHER_PROTOCOL and kept:
-                head.append(b"%s: %s" % (name, kept))
+        parser = self.parser
+        head = without_upgrade(parser.get_method(), self.url, parser.get_http_version(), self.headers)
         self._declines = False
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's own
-        self._parse(b"\r\n".join(head) + b"\r\n\r\n" + rest)
+        self._parse(head + rest)
 
     def on_message_begin(self) -> None:
         """A head begins, be it in the middle of what has come."""
@@ -161,9 +150,7 @@ class BoundedProtocol(HttpToolsProtocol):
         scope["method"] = parser.get_method().decode("ascii")
         if version != "1.1":
             scope["http_version"] = version
-        url = self.url
-        places = _places(url) if len(url) <= _REMEMBERED else _places.__wrapped__(url)
-        scope["path"], scope["raw_path"], scope["query_string"] = places
+        scope["path"], scope["raw_path"], scope["query_string"] = cut_target(self.url)
         scope["headers"] = self._last_headers.of(self.headers)
         self.cycle = AnswerCycle(
             scope,
@@ -227,7 +214,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """The caller has taken most of what waited for it."""
-        self._taken_at = None
+        self._untaken.forget()
         super().resume_writing()
 
     def lose_patience(self, now: float) -> None:
@@ -247,15 +234,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_late(now)
 
     def _takes_nothing(self, now: float) -> bool:
-        """Whether the caller has taken none of what waits for it for too long, however much that is."""
-        waiting = self.transport.get_write_buffer_size()
-        if not (self.send_timeout_s and waiting and self._is_all_written()):
-            self._taken_at = None
+        """Whether the caller has taken none of what waits for it for too long."""
+        waits = self.transport.get_write_buffer_size() > 0
+        if not (self.send_timeout_s and waits and self._is_all_written()):
+            self._untaken.forget()
             return False
-        untaken = waiting + unsent_bytes(self.transport)
-        if self._taken_at is None or untaken != self._untaken:
-            self._untaken, self._taken_at = untaken, now
-        return now - self._taken_at > self.send_timeout_s
+        return self._untaken.seconds(self.transport, now) > self.send_timeout_s
 
     def _is_all_written(self) -> bool:
         """Whether nothing is added to what waits, so that it only becomes less."""
@@ -312,11 +296,3 @@ class BoundedProtocol(HttpToolsProtocol):
         head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\nconnection: close\r\n" % status
         self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
         self.transport.close()
-
-
-@lru_cache(maxsize=256)
-def _places(url: bytes) -> tuple[str, bytes, bytes]:
-    """The path of a target, as text and as it came, and its query; raises what has a head refused."""
-    parsed = httptools.parse_url(url)
-    path = parsed.path.decode("ascii")
-    return unquote(path) if "%" in path else path, parsed.path, parsed.query or b""
