@@ -42,7 +42,7 @@ class Bookkeeper(Observer):
         call = observation.call
         outcome = self._upstreams.placed(call, outcome)
         shown = self.renames.shown(call.tenant, observation.template)
-        return Ended(observation, outcome, OFF, shown, self.answered.verdict(observation, outcome))
+        return Ended(observation, outcome, OFF, shown, self.answered.named(observation, outcome.question))
 
     def _look(self, observation: Observation) -> None:
         call = observation.call
