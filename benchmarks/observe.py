@@ -34,7 +34,7 @@ import observe_traffic as traffic
 from promptcache.usage import Usage
 from promptcache_gateway.cli import run_loop
 from promptcache_gateway.diagnose import main as diagnose
-from promptcache_gateway.exchange import Call, EngineFacts, Question
+from promptcache_gateway.exchange import Call, EngineFacts
 from promptcache_gateway.mutations import Mutator
 from promptcache_gateway.observe import Observer
 from promptcache_gateway.plane.flight import Flight
@@ -172,25 +172,24 @@ async def _call_repeatedly(
     warm, before, known = max(every, 2), None, 0
     for number, payload in enumerate(itertools.islice(bodies, warm + rounds * every)):
         hit = read == "hit" or (read == "first" and number % every != every - 1)
-        call = _call(case, payload, size, time.time() + number * case.gap_s)
-        question = Question(call.dialect, before) if case.asked else None
+        asked = _asking(case, payload, before) if case.asked and before is not None else payload
+        call = _call(case, asked, size, time.time() + number * case.gap_s)
         tokens = len(json.dumps(payload)) // 4
         kept = int(size / 4 * case.kept) if case.kept is not None else known
         cached = min(kept, tokens - _QUESTION_TOKENS) if hit else 0
         reply, known = _reply(case, tokens, cached), tokens
-        steps = await _fly(case, call, observer, reply, question)
+        steps = await _fly(case, call, observer, reply)
         before = reply.response_id
         if number >= warm and (number + 1) % every == 0:
             for kept, took in zip(vars(times).values(), steps, strict=True):
                 kept.append(took)
 
 
-async def _fly(
-    case: Case, call: Call, observer: Watched, reply: WholeReply, question: Question | None
-) -> list[float]:
+async def _fly(case: Case, call: Call, observer: Watched, reply: WholeReply) -> list[float]:
     """Seconds that one request takes in each step."""
     begun = time.thread_time()
     flight = Flight(call, observer, _UNCHANGED, metered=case.metered)
+    question = flight.ask(_LINE) if case.asked else None
     opened = time.thread_time()
     observation = observer.last
     for _ in range(1_000):
@@ -234,6 +233,13 @@ def _reply(case: Case, tokens: int, cached: int) -> WholeReply:
         usage["cache_creation_input_tokens"] = tokens - 10 - cached
     said = Usage.unreported() if case.metered else Usage.from_response(usage)
     return WholeReply(200, [], body, said, engine, None, None, name)
+
+
+def _asking(case: Case, payload: traffic.Body, before: str) -> traffic.Body:
+    """The request with a question about that of an earlier answer."""
+    if case.dialect == "anthropic.messages":
+        return {**payload, "diagnostics": {"previous_message_id": before}}
+    return {**payload, "prompt_cache_options": {"comparison_response_id": before}}
 
 
 def _upstream(kind: str) -> Any:

@@ -29,7 +29,8 @@ _MILLION = 1_000_000
 _NAMES = frozenset({"input", "output", "cache_read"})
 _TTLS = ("5m", "1h", "30m", "12h")
 _LONGEST_FIRST = ("12h", "1h", "30m", "5m")
-_DEFAULT_TTLS = ("5m", "30m")  # writes a provider does not split have its default lifetime; each has one
+_WRITES_BY_DEFAULT = ("cache_write", "cache_write_5m", "cache_write_30m")
+"""Writes that a provider does not split have its default lifetime; each has one."""
 
 
 @quick
@@ -106,9 +107,14 @@ def unread_usd(usage: Usage, tokens: int, rates: Mapping[str, float]) -> float |
 
 def _written(usage: Usage, rates: Mapping[str, float]) -> list[tuple[str, int]]:
     """Return the written tokens with the name of their price, in the order in which they stand."""
-    split = [(ttl, getattr(usage, f"cache_write_{ttl}") or 0) for ttl in _LONGEST_FIRST]
-    unsplit = max(0, (usage.cache_write or 0) - sum(tokens for _, tokens in split))
-    return [*[(_write_price(ttl, rates), tokens) for ttl, tokens in split], (_unsplit_price(rates), unsplit)]
+    found, unsplit = [], usage.cache_write or 0
+    for ttl, tokens in zip(_LONGEST_FIRST, _longest_writes_first(usage), strict=True):
+        if tokens:
+            found.append((_write_price(ttl, rates), tokens))
+            unsplit -= tokens
+    if unsplit > 0:
+        found.append((_unsplit_price(rates), unsplit))
+    return found
 
 
 def effective_prices(prices: Mapping[str, Any], total_input: int) -> dict[str, float]:
@@ -150,6 +156,7 @@ def _counts(usage: Usage, rates: Mapping[str, float]) -> dict[str, int] | None:
 
 
 _split_writes = attrgetter(*(f"cache_write_{ttl}" for ttl in _TTLS))
+_longest_writes_first = attrgetter(*(f"cache_write_{ttl}" for ttl in _LONGEST_FIRST))
 
 
 def _write_price(ttl: str, rates: Mapping[str, float]) -> str:
@@ -159,10 +166,11 @@ def _write_price(ttl: str, rates: Mapping[str, float]) -> str:
 
 def _unsplit_price(rates: Mapping[str, float]) -> str:
     """Return the name of the price for writes of no stated lifetime: general, a default's, the only one."""
-    wanted = ("cache_write", *(f"cache_write_{ttl}" for ttl in _DEFAULT_TTLS))
+    for name in _WRITES_BY_DEFAULT:
+        if name in rates:
+            return name
     offered = [f"cache_write_{ttl}" for ttl in _TTLS if f"cache_write_{ttl}" in rates]
-    found = next((name for name in wanted if name in rates), None)
-    return found or (offered[0] if len(offered) == 1 else "cache_write")
+    return offered[0] if len(offered) == 1 else "cache_write"
 
 
 def _add(counts: dict[str, int], name: str, tokens: int) -> None:

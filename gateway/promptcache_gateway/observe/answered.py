@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from promptcache_gateway.observe.provider_verdict import our_answer
+from promptcache_gateway.observe.foreseen import foresee, said_to
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -59,10 +59,15 @@ class Answered:
         self._entries = {name: known for name, known in self._entries.items() if known() is not None}
         self._most = max(_LEAST_SWEPT, 2 * len(self._entries))
 
+    def foresee(self, observation: Observation) -> None:
+        """Have ready what is said to what a request is known to ask, if nothing is read."""
+        question = observation.question
+        if question is not None:
+            foresee(observation, question, self.named(observation, question))
+
     def answer(self, observation: Observation, question: Question, usage: Usage) -> dict[str, Any] | None:
         """The provider's diagnostics object as the gateway has it; ``usage`` as far as it is known."""
-        named, sight = self.named(observation, question), observation.sight
-        return our_answer(question, named, sight.prompt, usage.cache_read, sight.rules.kind)
+        return said_to(observation, question, self.named(observation, question), usage.cache_read)
 
     def named(self, observation: Observation, question: Question | None) -> Entry | None:
         """The request of the earlier answer that a question names; None where it is not known."""

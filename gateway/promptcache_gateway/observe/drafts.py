@@ -95,12 +95,12 @@ def draft_shortfall(
 
 def draft_unexplained(evidence: Evidence, prompt: int, lost: int) -> Draft:
     """A miss of a prefix that should be there: of ``prompt`` tokens none was read, and so many were lost."""
+    rest = partial(_write_unexplained, evidence, prompt, lost)
+    return Draft(UNEXPLAINED, None, None, lost, get_cause(UNEXPLAINED).remedy, "upstream", rest)
+
+
+def _write_unexplained(evidence: Evidence, prompt: int, lost: int) -> Diagnosis:
     tokens = Tokens(prompt, 0, expected=lost, reusable=lost, estimated=True)
-    remedy, rest = get_cause(UNEXPLAINED).remedy, partial(_write_unexplained, evidence, tokens)
-    return Draft(UNEXPLAINED, None, None, lost, remedy, "upstream", rest)
-
-
-def _write_unexplained(evidence: Evidence, tokens: Tokens) -> Diagnosis:
     return _write_shortfall(evidence, tokens, [unexplained(evidence, tokens)])
 
 

@@ -109,18 +109,15 @@ def usual_of_text(data: bytes) -> float:
     letters, digits = size - len(data.translate(None, _LETTERS)), size - len(data.translate(None, _DIGITS))
     words = max(spaces - 2 * data.count(b"  "), 0)
     foreign = b"" if data.isascii() else data.translate(None, _PLAIN)
-    wide = len(foreign.translate(None, _NARROW))
-    accented = len(foreign) - len(foreign.translate(None, _ACCENTED))
     marks = size - letters - digits - spaces - len(foreign)
     if size >= _RANDOM_BYTES and max((spaces + data.count(b"\n")) * 30, marks * 10, len(foreign) * 10) < size:
         return size * _RANDOM_TOKENS
-    return (
-        max(float(words), letters / _LETTERS_A_TOKEN)
-        + digits / _DIGITS_A_TOKEN
-        + marks * _MARK_TOKENS
-        + wide * _WIDE_USUAL
-        + accented * _ACCENTED_USUAL
-    )
+    usual = max(float(words), letters / _LETTERS_A_TOKEN) + digits / _DIGITS_A_TOKEN + marks * _MARK_TOKENS
+    if not foreign:
+        return usual
+    wide = len(foreign.translate(None, _NARROW))
+    accented = len(foreign) - len(foreign.translate(None, _ACCENTED))
+    return usual + wide * _WIDE_USUAL + accented * _ACCENTED_USUAL
 
 
 def is_opaque(segment: Segment) -> bool:

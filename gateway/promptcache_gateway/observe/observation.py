@@ -21,8 +21,9 @@ from promptcache_gateway.observe.rules import with_marks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.exchange import Call, Question
     from promptcache_gateway.observe.forecast import Forecast
+    from promptcache_gateway.observe.foreseen import Foreseen
     from promptcache_gateway.observe.history import Entry, Match
     from promptcache_gateway.observe.masking import Masker
     from promptcache_gateway.observe.prompt import Prompt
@@ -59,15 +60,29 @@ class Observation:
         call: the request.
         over: its answer has been found out; nothing more is made ready for it.
         forecast: what the head of its answer said, where the built-in engine serves it.
+        question: what is asked about the cache at its provider, None where that is nothing.
+        foreseen: what will be said to that if nothing was read, once it has been made ready.
     """
 
-    __slots__ = ("_evidence", "_lock", "_look_at", "_sight", "call", "forecast", "over")
+    __slots__ = (
+        "_evidence",
+        "_lock",
+        "_look_at",
+        "_sight",
+        "call",
+        "forecast",
+        "foreseen",
+        "over",
+        "question",
+    )
 
     def __init__(self, call: Call, look_at: Callable[[Observation], None]) -> None:
         """``look_at`` has the request looked at."""
         self.call = call
         self.over = False
         self.forecast: Forecast | None = None
+        self.question: Question | None = None
+        self.foreseen: Foreseen | None = None
         self._look_at = look_at
         self._sight: Sight | None = None
         self._evidence: Evidence | None = None

@@ -169,6 +169,7 @@ class Observer:
         """Compare while the upstream still works, so that its answer need not wait for it (`preparing`)."""
         try:
             prepare(observation.evidence(self._masker), whatever_is_read=whatever_is_read)
+            self.answered.foresee(observation)
         except Exception as error:  # noqa: BLE001 - as above
             _report("compare", observation.call, error)
 

@@ -89,7 +89,9 @@ def _should_be_there(evidence: Evidence, comparison: Comparison) -> bool:
         return False
     if comparison.broken or comparison.shares_nothing or match.living_segments < comparison.depth:
         return False
-    if earlier.marks or later.marks or comparison.changed_settings or not evidence.use_cache:
+    if earlier.marks or later.marks or not evidence.use_cache:
+        return False
+    if earlier.parameters != later.parameters and comparison.changed_settings:
         return False
     if rules.marked_only or rules.whole_units or rules.reports_exactly or not rules.enabled:
         return False

@@ -151,6 +151,8 @@ def _changed_setting(
     before: Mapping[str, Any], after: Mapping[str, Any], passed_over: frozenset[str]
 ) -> str | None:
     """The first setting that changed, in the order of the client's own list of reasons."""
+    if before == after:
+        return None
     changed = {
         "model_changed": before.get("model") != after.get("model"),
         "prompt_cache_key_changed": before.get("prompt_cache_key") != after.get("prompt_cache_key"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.provider_verdict import ProviderVerdict, our_answer
+from promptcache_gateway.observe.foreseen import said_to
+from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 from promptcache_gateway.observe.record import RequestRecord
 from promptcache_gateway.observe.stretches import outline
 
@@ -66,15 +67,14 @@ def make_record(ended: Ended, diagnosis: Diagnosis, money: Money, *, template: s
 
 def _verdict(ended: Ended) -> ProviderVerdict | None:
     """The provider's own diagnostics beside ours, None where nobody asked or the request failed."""
-    outcome, sight = ended.outcome, ended.observation.sight
-    question = outcome.question
+    outcome, question = ended.outcome, ended.outcome.question
     if question is None or outcome.status >= 400:
         return None
     return ProviderVerdict(
         question.dialect,
         question.response_id,
         question.by_caller,
-        our_answer(question, ended.named, sight.prompt, outcome.usage.cache_read, sight.rules.kind),
+        said_to(ended.observation, question, ended.named, outcome.usage.cache_read),
         outcome.answer,
         question.to_provider,
     )

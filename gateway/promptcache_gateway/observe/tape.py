@@ -44,14 +44,14 @@ class Tape:
         stop = offsets[-1] if end is None else end
         least, most = 0.0, 0.0 if end is not None else float(OPENING_TOKENS)
         for index in range(max(bisect_right(offsets, start) - 1, 0), len(offsets) - 1):
-            if offsets[index] >= stop:
+            first, behind = offsets[index], offsets[index + 1]
+            if first >= stop:
                 break
-            begin, close = max(start - offsets[index], 0), stop - offsets[index]
-            whole = close >= offsets[index + 1] - offsets[index]
-            if begin or not whole:
-                few, many = pieces[index].part_bounds(begin, None if whole else close)
-            else:
+            if start <= first and behind <= stop:
                 few, many = pieces[index].bounds
+            else:
+                close = None if behind <= stop else stop - first
+                few, many = pieces[index].part_bounds(max(start - first, 0), close)
             least, most = least + few, most + many
         return least, most
 

@@ -107,9 +107,11 @@ class Flight:
     def ask(self, line: Line) -> Question | None:
         """What is asked about the cache at the provider: by the caller, or by the gateway itself."""
         found = question_of(self.call)
-        if found is not None:
-            return found
-        return own_question(self.call, line, lambda: self._observer.answered.asks_about(self._observation))
+        if found is None:
+            asked = self._observer.answered.asks_about
+            found = own_question(self.call, line, lambda: asked(self._observation))
+        self._observation.question = found
+        return found
 
     def expect(self, question: Question, line: Line) -> Answer:
         """Have the question answered by whoever answers it at the upstream that took the call."""
@@ -132,6 +134,7 @@ class Flight:
         if (here.upstream, here.model) != (self.call.upstream, self.call.model):
             self.call = here
             self._observation = self._observer.move(self._observation, here)
+            self._observation.question = question
         here, inbound = self._mutator.apply(here, inbound, hop.line, self._observation)
         standing = standing_changes(received, sent, there.body, hop.line)
         self._departed = True

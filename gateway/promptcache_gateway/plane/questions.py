@@ -61,7 +61,8 @@ def own_question(call: Call, line: Line, predecessor: Callable[[], str | None]) 
 def for_line(question: Question, line: Line) -> Question:
     """The question with who answers it at this upstream."""
     asked = line.settings.diagnoses if question.by_caller else line.settings.diagnostics == "ask"
-    return replace(question, to_provider=asked and question.dialect in line.upstream.dialects)
+    there = asked and question.dialect in line.upstream.dialects
+    return Question(question.dialect, question.response_id, question.by_caller, there)
 
 
 def asking(call: Call, question: Question | None, line: Line) -> Call:
