@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.extents import Extent
+    from promptcache_gateway.observe.history import Match
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.row import Entry
 
@@ -33,6 +34,9 @@ _LEAST_ALIKE = 0.5  # of its tokens to a byte: a model with fewer counts otherwi
 _LONG_BYTES = 65_536  # of a stretch of this length it is not worth the time to look at it
 
 _place_of = itemgetter(0)
+
+_Peer = tuple["Entry", int, "int | None"]
+"""A request of the same model, the bytes that it shares with this one at its beginning, and its count."""
 
 Bounds = tuple[float, float]
 """At least and at most so many tokens."""
@@ -77,23 +81,22 @@ class Bearings:
     """
 
     def __init__(self, evidence: Evidence, known: tuple[int, int] | None = None) -> None:
-        assert evidence.prompt is not None
+        prompt, match = evidence.prompt, evidence.match
+        assert prompt is not None
         self.counts = evidence.counts
-        self._prompt = evidence.prompt
+        self._prompt = prompt
         self._tapes: dict[int, Tape] = evidence.found.setdefault(Tape, {})
-        self._tape = self._tape_of(evidence.prompt)
-        self._whole = is_whole(evidence.prompt)
-        self._edited = is_edited_by_provider(evidence.prompt)
-        self._model = evidence.route[1]
-        self._match = evidence.match
-        self._comparison = evidence.comparison
+        self._tape = self._tape_of(prompt)
+        self._whole = is_whole(prompt)
         self._places: dict[int, Bearing] = {}
         self._stretches: dict[tuple[int, int, int], tuple[float, float, float]] = {}
-        self._peers = self._find_peers()
-        self._counted_otherwise = self._find_otherwise()
+        self._peers: tuple[_Peer, ...] = ()
+        self._counted_otherwise = (0, 0)
+        if match is not None and evidence.comparison is not None:
+            self._find_others(match, evidence.comparison.shared_bytes, evidence.route[1])
         self._marks: Sequence[tuple[int, Extent]] = ()
-        if evidence.match is not None and self._whole:
-            self._marks = evidence.match.lengths
+        if match is not None and self._whole:
+            self._marks = match.lengths
         if known is not None:
             marks = list(self._marks)
             insort_left(marks, (known[0], exactly(known[1])), key=_place_of)
@@ -232,7 +235,7 @@ class Bearings:
             if tokens is not None and place <= shared and shorter and is_whole(peer.prompt):
                 few, many = self._tape_of(peer.prompt).between(place)
                 found.append((max(0.0, tokens - many), max(0.0, tokens - few)))
-        if not self._edited:
+        if not is_edited_by_provider(self._prompt):
             found.append((self._between(0, place)[0], math.inf))
         return found
 
@@ -246,28 +249,24 @@ class Bearings:
     def _between(self, start: int, end: int) -> Bounds:
         return self._tape.between(start, end) if end - start <= _LONG_BYTES else (0.0, math.inf)
 
-    def _find_otherwise(self) -> tuple[int, int]:
-        """Where an earlier request to another model ended that all of this one goes on from, and its tokens;
-        0 where there is none, or most of this request is new."""
-        best = None if self._match is None else self._match.predecessor
-        tokens = self.counts[0]
-        if best is None or self._comparison is None or best.model == self._model or not tokens:
-            return 0, 0
-        end = best.prompt.offsets[-1]
-        whole = self._whole and is_whole(best.prompt) and end <= self._comparison.shared_bytes
-        return (end, tokens) if whole and 2 * end >= self._prompt.total_bytes and not self._edited else (0, 0)
-
-    def _find_peers(self) -> tuple[tuple[Entry, int, int | None], ...]:
-        """Requests of the same model with the bytes that they share with this one at its beginning, and their
-        counts."""
-        if self._match is None or self._comparison is None:
-            return ()
-        living, best, found = self._match.living, self._match.predecessor, []
+    def _find_others(self, match: Match, shared: int, model: str) -> None:
+        """Find the requests that were counted; ``shared`` bytes are the predecessor's too."""
+        living, best, counts = match.living, match.predecessor, self.counts
         if living is not None and living is not best:
-            found.append((living, self._prompt.offsets[self._match.living_segments], self.counts[1]))
-        if best is not None and best.model == self._model:
-            found.append((best, self._comparison.shared_bytes, self.counts[0]))
-        return tuple(found)
+            self._peers = ((living, self._prompt.offsets[match.living_segments], counts[1]),)
+        if best is not None and best.model == model:
+            self._peers = (*self._peers, (best, shared, counts[0]))
+        elif best is not None and counts[0]:
+            self._counted_otherwise = self._end_of(best.prompt, shared, counts[0])
+
+    def _end_of(self, earlier: Prompt, shared: int, tokens: int) -> tuple[int, int]:
+        """Where an earlier request to another model ended that all of this one goes on from, and its tokens;
+        0 where it is none, or most of this request is new."""
+        end = earlier.offsets[-1]
+        whole = self._whole and is_whole(earlier) and end <= shared
+        if not whole or 2 * end < self._prompt.total_bytes or is_edited_by_provider(self._prompt):
+            return 0, 0
+        return end, tokens
 
     def _usual(self, place: int) -> float:
         if not place:

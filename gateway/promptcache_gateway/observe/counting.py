@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.ruler import Length, Ruler
+from promptcache_gateway.observe.ruler import Length, ruler_of
 from promptcache_gateway.observe.stops import stops_of, tolerance_of
 from promptcache_gateway.observe.tokens import Tokens
 from promptcache_gateway.observe.unmarked import worth_marking
@@ -79,7 +79,7 @@ class _Counting:
             self._engine_offset = _exact_offset(engine)
             self._engine_expected = _expected_exactly(engine, others=self._stops.theirs)
             known = None if self._engine_offset is None else (self._stops.shared, self._engine_offset)
-        self._ruler = Ruler(evidence, prompt, known)
+        self._ruler = ruler_of(evidence, prompt, known)
 
     def tokens(self, written: int | None) -> Tokens:
         """All counts together."""
@@ -106,8 +106,11 @@ class _Counting:
 
     def promises_at_most(self, tokens: int) -> bool:
         """Whether no more than so many tokens must be read of a prefix that nothing breaks."""
-        lengths = (self._promised(), self._unbroken())
-        return all(length is None or self._rules.promised(length.least) <= tokens for length in lengths)
+        promised = self._rules.promised
+        if promised(self._promised().least) > tokens:
+            return False
+        length = self._unbroken()
+        return length is None or promised(length.least) <= tokens
 
     def _figure(self, length: Length) -> int:
         """How much of a prefix must be read, given how much was.

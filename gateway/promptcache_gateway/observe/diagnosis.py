@@ -70,6 +70,10 @@ class Diagnosis:
         """Itself: there is no more to it."""
         return self
 
+    def priced(self, lost_usd: float) -> Diagnosis:
+        """The same with what the loss cost."""
+        return changed(self, lost_usd=lost_usd)
+
     def to_dict(self, *, excerpts: bool = True) -> dict[str, Any]:
         """The diagnosis as JSON; without ``excerpts`` no text of a prompt is in it."""
         return {
@@ -131,4 +135,10 @@ class Draft:
     def whole(self) -> Diagnosis:
         """The diagnosis, written out."""
         found = self.rest()
-        return found if self.lost_usd is None else changed(found, lost_usd=self.lost_usd)
+        return found if self.lost_usd is None else found.priced(self.lost_usd)
+
+    def priced(self, lost_usd: float) -> Draft:
+        """The same with what the loss cost."""
+        return Draft(
+            self.cause, self.path, self.char_offset, self.lost_tokens, self.remedy, self.attribution, self.rest, lost_usd
+        )

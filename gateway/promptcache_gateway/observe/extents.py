@@ -85,7 +85,7 @@ class Extent:
         return self.most - self.least <= OPENING_TOKENS
 
 
-ANY = Extent(0.0, math.inf)
+_ANY = (0.0, math.inf)
 
 
 def exactly(tokens: int) -> Extent:
@@ -133,14 +133,13 @@ def segment_extent(segment: Segment, start: int = 0, end: int | None = None) -> 
 def segment_bounds(segment: Segment, start: int = 0, end: int | None = None) -> tuple[float, float]:
     """The least and the most of `segment_extent`: every request's newest turn asks for them."""
     if is_opaque(segment):
-        return (ANY.least, ANY.most)
+        return _ANY
     data = segment.text.encode("utf-8", "surrogatepass")
     least, most = _text_bounds(data if not start and end is None else data[start:end])
-    if segment.kind == "tool":
-        return (least * _RETOLD, most)
-    if segment.kind != "message" or end is not None:
-        return (least, most)
-    return (least, most + _MARKUP_TOKENS + len(segment.extra))
+    kind = segment.kind
+    if kind == "message":
+        return (least, most) if end is not None else (least, most + _MARKUP_TOKENS + len(segment.extra))
+    return (least * _RETOLD, most) if kind == "tool" else (least, most)
 
 
 def text_extent(data: bytes) -> Extent:
@@ -153,12 +152,14 @@ def _text_bounds(data: bytes) -> tuple[float, float]:
         return (0.0, 0.0)
     size, spaces = len(data), data.count(b" ")
     words = spaces - 2 * data.count(b"  ")  # of a row of spaces one counts, or none
-    wide = 0 if data.isascii() else len(data.translate(None, _NARROW))
     others = len(data.translate(None, _LETTERS))
-    solid = (size - spaces) / _BYTES_A_TOKEN
-    least = max(words * _WORD_TOKENS, wide * _WIDE_TOKENS, solid) - 1
-    letters = size - others
-    # Between digits and marks, as in hexadecimal, a letter stands alone.
-    alone = min(letters, others - spaces)
+    least, worded = (size - spaces) / _BYTES_A_TOKEN, words * _WORD_TOKENS
+    if worded > least:
+        least = worded
+    if not data.isascii():
+        least = max(least, len(data.translate(None, _NARROW)) * _WIDE_TOKENS)
+    letters, alone = size - others, others - spaces
+    if letters < alone:  # between digits and marks, as in hexadecimal, a letter stands alone
+        alone = letters
     most = others + letters * _LETTER_TOKENS + alone * (1.0 - _LETTER_TOKENS) + 1
-    return (max(least, 0.0), most)
+    return (least - 1 if least > 1 else 0.0, most)

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from promptcache.prices import effective_prices, price_at, unread_usd
-from promptcache.quick_values import changed
 
 if TYPE_CHECKING:
     from promptcache.prices import Cost
@@ -49,7 +48,11 @@ class Money:
         if lost is None or usage is None or rates is None:
             return diagnosis
         usd = unread_usd(usage, lost, rates)
-        return diagnosis if usd is None else changed(diagnosis, lost_usd=usd)
+        if usd is None:
+            return diagnosis
+        priced: Any = diagnosis.priced(usd)
+        said: Said = priced
+        return said
 
     def knows(self, model: str) -> bool:
         """Whether there are prices of a model."""

@@ -190,11 +190,13 @@ class Observer:
         call, sight = observation.call, observation.sight
         if outcome.engine is None:
             usage = believed(outcome.usage, sight.prompt)
-            outcome = outcome if usage is outcome.usage else replace(outcome, usage=usage)
+            if usage is not outcome.usage:
+                outcome = replace(outcome, usage=usage)
         outcome = self._upstreams.placed(call, outcome)
         diagnosis = self._diagnose(observation, outcome, outcome.engine)
         shown = self.renames.shown(call.tenant, sight.name.name)
-        named = self.answered.named(observation, outcome.question)
+        question = outcome.question
+        named = None if question is None else self.answered.named(observation, question)
         ended = Ended(observation, outcome, diagnosis, shown, named)
         self._arrivals.end(ended)
         return ended

@@ -108,25 +108,24 @@ class Piece:
         The last ones asked for are remembered: what is measured while the upstream works, its answer need not
         wait for.
         """
-        known = self._parts.get((start, end))
+        parts = self._parts
+        known = parts.get((start, end))
         if known is None:
-            known = segment_bounds(self._segment, start, end)
-            self._remember(start, end, known)
+            known = parts[start, end] = segment_bounds(self._segment, start, end)
+            if len(parts) > _MOST_PARTS:
+                self._parts = {(start, end): known}
         return known
 
     def usual_until(self, end: int) -> float:
         """How many tokens it has as a rule up to one of its bytes."""
-        known = self._parts.get((_USUAL, end))
+        parts = self._parts
+        known = parts.get((_USUAL, end))
         if known is None:
             usual = usual_tokens(self._segment, end)
-            known = (usual, usual)
-            self._remember(_USUAL, end, known)
+            known = parts[_USUAL, end] = (usual, usual)
+            if len(parts) > _MOST_PARTS:
+                self._parts = {(_USUAL, end): known}
         return known[0]
-
-    def _remember(self, start: int, end: int | None, known: tuple[float, float]) -> None:
-        if len(self._parts) >= _MOST_PARTS:
-            self._parts = {}
-        self._parts[start, end] = known
 
     @property
     def usual(self) -> float:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptcache_gateway.observe.bearings import bearings_of
 from promptcache_gateway.observe.compaction import goes_on_from_summary
 from promptcache_gateway.observe.counting import ESTIMATE_SLACK, all_was_read
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.drafts import draft_unexplained
 from promptcache_gateway.observe.marked import kept_thoughts
-from promptcache_gateway.observe.ruler import Ruler
+from promptcache_gateway.observe.ruler import bounds_at, guess_at
 from promptcache_gateway.observe.stops import tolerance_of
 from promptcache_gateway.observe.unmarked import unmarked_history
 
@@ -73,12 +74,15 @@ def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
     place = comparison.living_bytes if whole is None else offsets[len(whole.prompt.segments)]
     if prompt.turn > prompt.head:  # there is a history
         place = min(place, offsets[kept_thoughts(evidence)])
-    length = Ruler(evidence, total).at(place)
-    least, most = rules.promised(length.least), rules.promised(length.most)
-    slack = 0.0 if length.least == length.most else least * ESTIMATE_SLACK
-    if least <= max(tolerance_of(rules), slack):
+    bearings = bearings_of(evidence)
+    least, most = bounds_at(bearings, place, total, bearings.least_otherwise(total))
+    promised = rules.promised(least)
+    slack = 0.0 if least == most else promised * ESTIMATE_SLACK
+    if promised <= max(tolerance_of(rules), slack):
         return None
-    lost = least if least == most else rules.promised(length.guess)  # in whole steps most often it is
+    lost = promised
+    if lost != rules.promised(most):  # in whole steps most often it is
+        lost = rules.promised(guess_at(bearings, place, total, least, most)[0])
     return draft_unexplained(evidence, total, min(lost, total))
 
 

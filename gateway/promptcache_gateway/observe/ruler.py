@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from promptcache_gateway.exchange import Outcome
+    from promptcache_gateway.observe.bearings import Bearings
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.row import Entry
 
@@ -43,7 +44,7 @@ class Length:
     likely: float
 
     def __init__(self, least: float, most: float, guesses: Callable[[], tuple[float, float]]) -> None:
-        """``guesses`` makes both guesses, which may lie outside of the bounds, when one is asked for."""
+        """``guesses`` makes both guesses when one is asked for."""
         self.least = least
         self.most = most
         self._guesses = guesses
@@ -52,14 +53,8 @@ class Length:
         """Either guess, as long as nobody has asked for one."""
         if name not in _GUESSES:
             raise AttributeError(name)
-        least, most = self.least, self.most
-        if least == most:  # it was counted
-            self.likely = self.guess = least
-            return least
-        usual, share = self._guesses()
-        self.likely = likely = min(max(share, least), most)
-        self.guess = min(max(usual, least), most, likely)
-        return likely if name == "likely" else self.guess
+        self.guess, self.likely = guess, likely = self._guesses()
+        return likely if name == "likely" else guess
 
     @property
     def exact(self) -> bool:
@@ -74,41 +69,79 @@ class Length:
 class Ruler:
     """Measures one request's prompt.
 
-    Args:
-        evidence: the request and what it was compared with; it has a prompt.
+    Attributes:
+        bearings: of its places.
         total: tokens of the whole prompt.
-        known: a place in bytes whose length in tokens is known besides, or None.
+        worth: so many tokens that were read, and whether they leave unmarked history that is worth a
+            breakpoint.
     """
 
-    __slots__ = ("_bearings", "_known", "_otherwise", "_total")
+    __slots__ = ("_known", "_otherwise", "bearings", "total", "worth")
 
-    def __init__(self, evidence: Evidence, total: int, known: tuple[int, int] | None = None) -> None:
-        self._bearings = bearings_of(evidence, known)
-        self._otherwise = self._bearings.least_otherwise(total)
+    def __init__(self, bearings: Bearings, total: int) -> None:
+        self.worth: tuple[int, bool] | None = None
+        self.bearings = bearings
+        self._otherwise = bearings.least_otherwise(total)
         self._known: dict[int, Length] = {}
-        self._total = total
+        self.total = total
 
     def at(self, place: int) -> Length:
         """Tokens before a place, which is given in bytes."""
         known = self._known.get(place)
         if known is not None:
             return known
-        total = self._total
-        least, most = self._bearings.bounds(place, total, self._otherwise)
-        least = min(least, total)
-        most = max(most, least)
-        most = min(most, total)
-        found = self._known[place] = Length(least, most, partial(self._bearings.guesses, place, total))
+        bearings, total = self.bearings, self.total
+        least, most = bounds_at(bearings, place, total, self._otherwise)
+        guesses = partial(guess_at, bearings, place, total, least, most)
+        found = self._known[place] = Length(least, most, guesses)
         return found
 
     def stretch(self, start: int, end: int, place: int, known: float) -> float:
         """Tokens between two places that may be charged; ``known`` are known to stand before a third."""
-        usual, share, trust = self._bearings.stretch(start, end, place)
-        return charge(usual, share, trust, self._total - known)
+        usual, share, trust = self.bearings.stretch(start, end, place)
+        return charge(usual, share, trust, self.total - known)
 
     def least_behind(self, place: int) -> float:
         """Tokens behind a place, at least."""
-        return self._bearings.least_behind(place)
+        return self.bearings.least_behind(place)
+
+
+def ruler_of(evidence: Evidence, total: int, known: tuple[int, int] | None = None) -> Ruler:
+    """The ruler of a request: the last one, where that goes by the same.
+
+    Args:
+        evidence: the request and what it was compared with; it has a prompt.
+        total: tokens of the whole prompt.
+        known: a place in bytes whose length in tokens is known besides, or None.
+    """
+    bearings = bearings_of(evidence, known)
+    last: Ruler | None = evidence.found.get(Ruler)
+    if last is not None and last.total == total and last.bearings is bearings:
+        return last
+    made = evidence.found[Ruler] = Ruler(bearings, total)
+    return made
+
+
+def bounds_at(bearings: Bearings, place: int, total: int, otherwise: float) -> tuple[float, float]:
+    """Tokens before a place, of a whole of so many, at least and at most.
+
+    ``otherwise``: what another model's count says (`Bearings.least_otherwise`).
+    """
+    least, most = bearings.bounds(place, total, otherwise)
+    if least > total:
+        least = total
+    if most < least:
+        return least, least
+    return least, most if most < total else total
+
+
+def guess_at(bearings: Bearings, place: int, total: int, least: float, most: float) -> tuple[float, float]:
+    """What may be charged between those bounds, and the share of the whole: a `Length`'s guesses."""
+    if least == most:  # it was counted
+        return least, least
+    usual, share = bearings.guesses(place, total)
+    likely = min(max(share, least), most)
+    return min(max(usual, least), most, likely), likely
 
 
 def lengths_told(entry: Entry, outcome: Outcome, *, marked_only: bool) -> list[tuple[int, Extent]]:

@@ -43,7 +43,11 @@ class Tape:
         offsets, pieces = self._prompt.offsets, self._pieces
         stop = offsets[-1] if end is None else end
         least, most = 0.0, 0.0 if end is not None else float(OPENING_TOKENS)
-        for index in range(max(bisect_right(offsets, start) - 1, 0), len(offsets) - 1):
+        at = max(bisect_right(offsets, start) - 1, 0)
+        if end is not None and at < len(pieces) and end < offsets[at + 1]:  # all of it in one piece
+            few, many = pieces[at].part_bounds(start - offsets[at], end - offsets[at])
+            return least + few, most + many
+        for index in range(at, len(pieces)):
             first, behind = offsets[index], offsets[index + 1]
             if first >= stop:
                 break

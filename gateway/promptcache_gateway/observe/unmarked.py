@@ -66,11 +66,13 @@ def worth_marking(evidence: Evidence, ruler: Ruler, cached: int | None) -> Unmar
     found = unmarked_history(evidence)
     if found is None or cached is None or evidence.prompt is None:
         return None
-    offsets = evidence.prompt.offsets
-    start, end = ruler.at(offsets[found.mark + 1]), ruler.at(offsets[found.end])
-    if cached < start.least - _SLACK_TOKENS or end.guess - cached < evidence.rules.minimum:
-        return None
-    return found
+    known = ruler.worth
+    if known is None or known[0] != cached:
+        offsets = evidence.prompt.offsets
+        start, end = ruler.at(offsets[found.mark + 1]), ruler.at(offsets[found.end])
+        worth = cached >= start.least - _SLACK_TOKENS and end.guess - cached >= evidence.rules.minimum
+        ruler.worth = known = cached, worth
+    return found if known[1] else None
 
 
 @found_once

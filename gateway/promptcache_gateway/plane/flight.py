@@ -203,17 +203,18 @@ class Flight:
         error = error or (reply.error if reply is not None else None)
         if error is not None and status < 400:
             status = _CUT.get(error, _CUT_OTHERWISE)
+        answer, begun = self.answer, self._begun
         first = reply.first_output_at if reply is not None else None
         return Outcome(
             status,
-            reply.usage if reply is not None else Usage.unreported(),
-            None if first is None else (first - self._begun) * 1000.0,
-            (time.perf_counter() - self._begun) * 1000.0,
-            reply.engine if reply is not None else None,
+            Usage.unreported() if reply is None else reply.usage,
+            None if first is None else (first - begun) * 1000.0,
+            (time.perf_counter() - begun) * 1000.0,
+            None if reply is None else reply.engine,
             error,
-            reply.response_id if reply is not None else None,
-            self.answer.question if self.answer is not None else None,
-            self.answer.theirs if self.answer is not None else None,
+            None if reply is None else reply.response_id,
+            None if answer is None else answer.question,
+            None if answer is None else answer.theirs,
             self.changes,
         )
 
