@@ -19,7 +19,7 @@ from promptcache_gateway.observe.shortfall import UNEXPLAINED, explain_shortfall
 from promptcache_gateway.observe.tokens import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.evidence import Evidence
@@ -80,27 +80,28 @@ def draft_shortfall(
     evidence: Evidence, tokens: Tokens, engine: EngineFacts | None, placement: Placement | None
 ) -> Draft:
     """A miss of a prefix that nothing the caller sent breaks."""
-    reasons = explain_shortfall(evidence, tokens, engine, placement)
+    reasons, lost = explain_shortfall(evidence, tokens, engine, placement), tokens.lost or 0
+    if not reasons:
+        return _unexplained(lost, partial(_write_unexplained, evidence, tokens))
     first = reasons[0]
-    return Draft(
-        first.code,
-        None,
-        None,
-        tokens.lost or 0,
-        get_cause(first.code).remedy,
-        first.attribution,
-        partial(_write_shortfall, evidence, tokens, reasons),
-    )
+    rest = partial(_write_shortfall, evidence, tokens, reasons)
+    return Draft(first.code, None, None, lost, get_cause(first.code).remedy, first.attribution, rest)
 
 
 def draft_unexplained(evidence: Evidence, prompt: int, lost: int) -> Draft:
     """A miss of a prefix that should be there: of ``prompt`` tokens none was read, and so many were lost."""
-    rest = partial(_write_unexplained, evidence, prompt, lost)
+    return _unexplained(lost, partial(_write_unread, evidence, prompt, lost))
+
+
+def _unexplained(lost: int, rest: Callable[[], Diagnosis]) -> Draft:
     return Draft(UNEXPLAINED, None, None, lost, get_cause(UNEXPLAINED).remedy, "upstream", rest)
 
 
-def _write_unexplained(evidence: Evidence, prompt: int, lost: int) -> Diagnosis:
-    tokens = Tokens(prompt, 0, expected=lost, reusable=lost, estimated=True)
+def _write_unread(evidence: Evidence, prompt: int, lost: int) -> Diagnosis:
+    return _write_unexplained(evidence, Tokens(prompt, 0, expected=lost, reusable=lost, estimated=True))
+
+
+def _write_unexplained(evidence: Evidence, tokens: Tokens) -> Diagnosis:
     return _write_shortfall(evidence, tokens, [unexplained(evidence, tokens)])
 
 

@@ -91,9 +91,9 @@ def _away_anyway(evidence: Evidence) -> Sequence[Reason]:
 def explain_shortfall(
     evidence: Evidence, tokens: Tokens, engine: EngineFacts | None, placement: Placement | None = None
 ) -> list[Reason]:
-    """The reasons, the costliest first; never empty."""
+    """The reasons, the costliest first; none where nothing that can be seen is one."""
     reasons = [] if engine is None else _from_engine(engine, on_demand=bool(_emptied(evidence)))
-    return reasons or _from_request(evidence, tokens, placement) or [unexplained(evidence, tokens)]
+    return reasons or _from_request(evidence, tokens, placement)
 
 
 def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
