@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 ESTIMATE_SLACK = 0.02  # share of an estimate that it may be wrong by and still be the engine's own count
 
+_UNCOUNTED = Tokens()
 _GUESS_SLACK = 1.1  # how far off a guess may ordinarily be
 
 
 def count_tokens(evidence: Evidence, usage: Usage | None, engine: EngineFacts | None) -> Tokens:
     """The token counts of a request as far as the evidence allows."""
+    if usage is None and engine is None:
+        return _UNCOUNTED
     prompt, cached = _reported(usage, engine)
     written = usage.cache_write if usage is not None else None
     if evidence.prompt is None or prompt is None:

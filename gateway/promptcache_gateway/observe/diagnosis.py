@@ -140,5 +140,12 @@ class Draft:
     def priced(self, lost_usd: float) -> Draft:
         """The same with what the loss cost."""
         return Draft(
-            self.cause, self.path, self.char_offset, self.lost_tokens, self.remedy, self.attribution, self.rest, lost_usd
+            self.cause,
+            self.path,
+            self.char_offset,
+            self.lost_tokens,
+            self.remedy,
+            self.attribution,
+            self.rest,
+            lost_usd,
         )

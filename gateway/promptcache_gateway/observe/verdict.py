@@ -28,6 +28,8 @@ _LEAST_BYTES_A_TOKEN = 2
 _NOTHING = 1
 """A loss of so many tokens is none: the markup's token at a difference may belong to either side."""
 
+_DUE = Diagnosis(summary="Nothing diverges; the answer is due.")
+
 _OPENING_TOKENS = 512
 """What a chat template may put in front of any prompt; reading that much is no sign of a known prefix."""
 
@@ -87,7 +89,7 @@ def weigh(
     if evidence.comparison.broken and not breaks_behind_marks(evidence):
         return _lossless_first(_broken(evidence, tokens, unreported=answered and not reported), tokens)
     if not reported:
-        return _unreported(tokens) if answered else Diagnosis(summary="Nothing diverges; the answer is due.")
+        return _unreported(tokens) if answered else _DUE
     return _lossless_first(_unbroken(evidence, tokens, engine, placement), tokens)
 
 
