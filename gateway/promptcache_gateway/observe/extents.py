@@ -153,13 +153,11 @@ def _text_bounds(data: bytes) -> tuple[float, float]:
     size, spaces = len(data), data.count(b" ")
     words = spaces - 2 * data.count(b"  ")  # of a row of spaces one counts, or none
     others = len(data.translate(None, _LETTERS))
-    least, worded = (size - spaces) / _BYTES_A_TOKEN, words * _WORD_TOKENS
-    if worded > least:
-        least = worded
+    least = max(words * _WORD_TOKENS, (size - spaces) / _BYTES_A_TOKEN)
     if not data.isascii():
         least = max(least, len(data.translate(None, _NARROW)) * _WIDE_TOKENS)
-    letters, alone = size - others, others - spaces
-    if letters < alone:  # between digits and marks, as in hexadecimal, a letter stands alone
-        alone = letters
+    letters = size - others
+    # Between digits and marks, as in hexadecimal, a letter stands alone.
+    alone = min(letters, others - spaces)
     most = others + letters * _LETTER_TOKENS + alone * (1.0 - _LETTER_TOKENS) + 1
     return (least - 1 if least > 1 else 0.0, most)

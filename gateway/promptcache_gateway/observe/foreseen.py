@@ -38,7 +38,7 @@ class Foreseen:
 
 
 def foresee(observation: Observation, question: Question, named: Entry | None) -> None:
-    """Have the answer ready with the observation; ``named``: the request that the question names, if known."""
+    """Have the answer ready with the observation; ``named``: the request that the question names, if any."""
     basis = _basis(observation, question, named)
     observation.foreseen = Foreseen(_said(observation, question, named, None), basis)
 
@@ -46,7 +46,7 @@ def foresee(observation: Observation, question: Question, named: Entry | None) -
 def said_to(
     observation: Observation, question: Question, named: Entry | None, cached: int | None
 ) -> dict[str, Any] | None:
-    """The provider's diagnostics object as the gateway has it; ``cached`` tokens were read, None: not told."""
+    """The provider's diagnostics object as the gateway has it; ``cached`` tokens read, None: not told."""
     known = observation.foreseen
     if known is not None and not cached and known.holds(_basis(observation, question, named)):
         return known.said

@@ -128,11 +128,8 @@ def bounds_at(bearings: Bearings, place: int, total: int, otherwise: float) -> t
     ``otherwise``: what another model's count says (`Bearings.least_otherwise`).
     """
     least, most = bearings.bounds(place, total, otherwise)
-    if least > total:
-        least = total
-    if most < least:
-        return least, least
-    return least, most if most < total else total
+    least = min(least, total)
+    return least, min(max(most, least), total)
 
 
 def guess_at(bearings: Bearings, place: int, total: int, least: float, most: float) -> tuple[float, float]:
