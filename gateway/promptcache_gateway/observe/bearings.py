@@ -20,7 +20,7 @@ from promptcache_gateway.observe.tape import Tape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.evidence import Counts, Evidence
     from promptcache_gateway.observe.extents import Extent
     from promptcache_gateway.observe.history import Match
     from promptcache_gateway.observe.prompt import Prompt
@@ -74,16 +74,14 @@ class Bearings:
 
     Args:
         evidence: the request and what it was compared with; it has a prompt.
+        counts: the evidence's counts of earlier requests that this rests on: some may not be known yet.
         known: a place in bytes whose length in tokens is known besides, or None.
-
-    Attributes:
-        counts: the counts of earlier requests that this rests on: some may not be known yet.
     """
 
-    def __init__(self, evidence: Evidence, known: tuple[int, int] | None = None) -> None:
+    def __init__(self, evidence: Evidence, counts: Counts, known: tuple[int, int] | None = None) -> None:
         prompt, match = evidence.prompt, evidence.match
         assert prompt is not None
-        self.counts = evidence.counts
+        self.counts = counts
         self._prompt = prompt
         self._tapes: dict[int, Tape] = evidence.found.setdefault(Tape, {})
         self._tape = self._tape_of(prompt)
@@ -283,10 +281,10 @@ class Bearings:
 
 def bearings_of(evidence: Evidence, known: tuple[int, int] | None = None) -> Bearings:
     """The bearings of a request, taken anew where an earlier one has been counted since."""
-    kept = Bearings, known is None
+    kept, counts = (Bearings, known is None), evidence.counts
     found: tuple[Bearings, tuple[int, int] | None] | None = evidence.found.get(kept)
-    if found is None or found[1] != known or found[0].counts != evidence.counts:
-        found = evidence.found[kept] = Bearings(evidence, known), known
+    if found is None or found[1] != known or found[0].counts != counts:
+        found = evidence.found[kept] = Bearings(evidence, counts, known), known
     return found[0]
 
 

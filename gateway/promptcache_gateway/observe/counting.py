@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.ruler import Length, ruler_of
+from promptcache_gateway.observe.bearings import bearings_of
+from promptcache_gateway.observe.ruler import Length, Ruler, ruler_of
 from promptcache_gateway.observe.stops import stops_of, tolerance_of
 from promptcache_gateway.observe.tokens import Tokens
 from promptcache_gateway.observe.unmarked import worth_marking
@@ -66,6 +67,7 @@ class _Counting:
         "_engine_expected",
         "_engine_offset",
         "_evidence",
+        "_floor",
         "_prompt",
         "_ruler",
         "_rules",
@@ -82,11 +84,16 @@ class _Counting:
             self._engine_offset = _exact_offset(engine)
             self._engine_expected = _expected_exactly(engine, others=self._stops.theirs)
             known = None if self._engine_offset is None else (self._stops.shared, self._engine_offset)
-        self._ruler = ruler_of(evidence, prompt, known)
+        if known is None:
+            self._ruler = ruler_of(evidence, prompt)
+        else:
+            self._ruler = Ruler(bearings_of(evidence, known), prompt)
+        self._floor: int | None = None
 
     def tokens(self, written: int | None) -> Tokens:
         """All counts together."""
         stops, cached, counted, prompt = self._stops, self._cached, self._engine_expected, self._prompt
+        self._floor = self._lowest()
         expected = min(self._figure(self._promised()), prompt) if counted is None else counted
         reusable, known, guessed = self._reusable(expected)
         offset = self._engine_offset
@@ -103,7 +110,7 @@ class _Counting:
             and cached == 0
             and guessed > max(reusable, expected) + self._rules.granularity,  # uncertain
             self._is_contradicted(),
-            self._floor(),
+            self._floor,
             self._ruler,
         )
 
@@ -200,7 +207,7 @@ class _Counting:
         stops, ruler = self._stops, self._ruler
         start, end, turn = stops.shared, stops.matching, stops.turn
         before = ruler.at(start)
-        known = max(before.guess, 0 if self._floor() == 0 else self._cached or 0)
+        known = max(before.guess, 0 if self._floor == 0 else self._cached or 0)
         size = ruler.stretch(start, end, start, known)
         whole = ruler.at(turn)
         if end >= turn:
@@ -208,7 +215,7 @@ class _Counting:
         other = max(start, turn - max(end - start, 0))
         return known + min(size, ruler.stretch(other, turn, start, known))
 
-    def _floor(self) -> int | None:
+    def _lowest(self) -> int | None:
         """0 where more was read than the predecessor can have left."""
         if not self._stops.broken:
             return None

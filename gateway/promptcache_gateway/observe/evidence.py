@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.rules import CacheRules
 
+Counts = tuple[int | None, int | None]
+
 Finding = TypeVar("Finding")
 
 
@@ -83,7 +85,7 @@ class Evidence:
         return max(0.0, self.received_at - self.match.predecessor.last_used)
 
     @property
-    def counts(self) -> tuple[int | None, int | None]:
+    def counts(self) -> Counts:
         """Tokens of the predecessor and of what is known to be alive, as far as they have been counted."""
         match = self.match
         if match is None:

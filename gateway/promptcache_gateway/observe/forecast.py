@@ -15,7 +15,7 @@ from promptcache_gateway.observe.verdict import draft
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
-    from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.evidence import Counts, Evidence
 
 
 @quick
@@ -33,7 +33,7 @@ class Forecast:
     found: Diagnosis | Draft
     evidence: Evidence
     engine: EngineFacts
-    counts: tuple[int | None, int | None]
+    counts: Counts
 
     def holds(self, evidence: Evidence, engine: EngineFacts) -> bool:
         """Whether the same would be found again."""

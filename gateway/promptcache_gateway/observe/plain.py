@@ -16,7 +16,7 @@ from promptcache_gateway.observe.counting import ESTIMATE_SLACK, all_was_read
 from promptcache_gateway.observe.diagnosis import Diagnosis
 from promptcache_gateway.observe.drafts import draft_unexplained
 from promptcache_gateway.observe.marked import kept_thoughts
-from promptcache_gateway.observe.ruler import bounds_at, guess_at
+from promptcache_gateway.observe.ruler import guess_at
 from promptcache_gateway.observe.stops import tolerance_of
 from promptcache_gateway.observe.unmarked import unmarked_history
 
@@ -75,7 +75,9 @@ def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
     if prompt.turn > prompt.head:  # there is a history
         place = min(place, offsets[kept_thoughts(evidence)])
     bearings = bearings_of(evidence)
-    least, most = bounds_at(bearings, place, total, bearings.least_otherwise(total))
+    least, most = bearings.bounds(place, total, bearings.least_otherwise(total))
+    least = min(least, total)
+    most = min(max(most, least), total)  # as a `Ruler` has it
     promised = rules.promised(least)
     slack = 0.0 if least == most else promised * ESTIMATE_SLACK
     if promised <= max(tolerance_of(rules), slack):

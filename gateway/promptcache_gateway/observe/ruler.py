@@ -91,7 +91,9 @@ class Ruler:
         if known is not None:
             return known
         bearings, total = self.bearings, self.total
-        least, most = bounds_at(bearings, place, total, self._otherwise)
+        least, most = bearings.bounds(place, total, self._otherwise)
+        least = min(least, total)
+        most = min(max(most, least), total)
         guesses = partial(guess_at, bearings, place, total, least, most)
         found = self._known[place] = Length(least, most, guesses)
         return found
@@ -106,30 +108,14 @@ class Ruler:
         return self.bearings.least_behind(place)
 
 
-def ruler_of(evidence: Evidence, total: int, known: tuple[int, int] | None = None) -> Ruler:
-    """The ruler of a request: the last one, where that goes by the same.
-
-    Args:
-        evidence: the request and what it was compared with; it has a prompt.
-        total: tokens of the whole prompt.
-        known: a place in bytes whose length in tokens is known besides, or None.
-    """
-    bearings = bearings_of(evidence, known)
+def ruler_of(evidence: Evidence, total: int) -> Ruler:
+    """The ruler of a request of so many tokens, which has a prompt: the last one, where that goes by the same."""
+    bearings = bearings_of(evidence)
     last: Ruler | None = evidence.found.get(Ruler)
     if last is not None and last.total == total and last.bearings is bearings:
         return last
     made = evidence.found[Ruler] = Ruler(bearings, total)
     return made
-
-
-def bounds_at(bearings: Bearings, place: int, total: int, otherwise: float) -> tuple[float, float]:
-    """Tokens before a place, of a whole of so many, at least and at most.
-
-    ``otherwise``: what another model's count says (`Bearings.least_otherwise`).
-    """
-    least, most = bearings.bounds(place, total, otherwise)
-    least = min(least, total)
-    return least, min(max(most, least), total)
 
 
 def guess_at(bearings: Bearings, place: int, total: int, least: float, most: float) -> tuple[float, float]:
