@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from promptcache_gateway.observe.foreseen import foresee, said_to
+from promptcache_gateway.observe.foreseen import Inquiry
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -63,11 +63,15 @@ class Answered:
         """Have ready what is said to what a request is known to ask, if nothing is read."""
         question = observation.question
         if question is not None:
-            foresee(observation, question, self.named(observation, question))
+            observation.foreseen = self._inquiry(observation, question).foresee()
 
     def answer(self, observation: Observation, question: Question, usage: Usage) -> dict[str, Any] | None:
         """The provider's diagnostics object as the gateway has it; ``usage`` as far as it is known."""
-        return said_to(observation, question, self.named(observation, question), usage.cache_read)
+        return self._inquiry(observation, question).answer(usage.cache_read, observation.foreseen)
+
+    def _inquiry(self, observation: Observation, question: Question) -> Inquiry:
+        sight = observation.sight
+        return Inquiry(question, self.named(observation, question), sight.prompt, sight.rules.kind)
 
     def named(self, observation: Observation, question: Question | None) -> Entry | None:
         """The request of the earlier answer that a question names; None where it is not known."""

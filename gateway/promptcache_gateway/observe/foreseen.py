@@ -15,8 +15,49 @@ from promptcache_gateway.observe.provider_verdict import our_answer
 
 if TYPE_CHECKING:
     from promptcache_gateway.exchange import Question
-    from promptcache_gateway.observe.observation import Observation
+    from promptcache_gateway.observe.prompt import Prompt
     from promptcache_gateway.observe.row import Entry
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """A question and what the gateway answers it from.
+
+    Attributes:
+        question: what was asked.
+        named: the request of the answer that was named, None where it is not known (any more).
+        later: the request, None where its shape is unknown.
+        kind: of the upstream that took the request.
+    """
+
+    question: Question
+    named: Entry | None
+    later: Prompt | None
+    kind: str
+
+    def foresee(self) -> Foreseen:
+        """The answer where nothing is read."""
+        return Foreseen(self._answer(None), self._basis())
+
+    def answer(self, cached: int | None, foreseen: Foreseen | None) -> dict[str, Any] | None:
+        """The provider's diagnostics object as the gateway has it.
+
+        Args:
+            cached: tokens that were read, None while that is not reported.
+            foreseen: what was made ready for the request, if anything.
+        """
+        if foreseen is not None and not cached and all(map(is_, foreseen.basis, self._basis())):
+            return foreseen.said
+        return self._answer(cached)
+
+    def _answer(self, cached: int | None) -> dict[str, Any] | None:
+        return our_answer(self.question, self.named, self.later, cached, self.kind)
+
+    def _basis(self) -> tuple[object, ...]:
+        question, named = self.question, self.named
+        earlier = (None, None) if named is None else (named.prompt, named.prompt_tokens)
+        return (question.dialect, question.response_id, *earlier, self.later, self.kind)
 
 
 @quick
@@ -26,41 +67,8 @@ class Foreseen:
 
     Attributes:
         said: the provider's diagnostics object as the gateway has it.
-        basis: what it rests on.
+        basis: what it rests on: as long as each of these is the very same, the same would be said again.
     """
 
     said: dict[str, Any] | None
     basis: tuple[object, ...]
-
-    def holds(self, basis: tuple[object, ...]) -> bool:
-        """Whether the same would be said again: nothing that it rests on is another."""
-        return all(map(is_, self.basis, basis))
-
-
-def foresee(observation: Observation, question: Question, named: Entry | None) -> None:
-    """Have the answer ready with the observation; ``named``: the request that the question names, if any."""
-    basis = _basis(observation, question, named)
-    observation.foreseen = Foreseen(_said(observation, question, named, None), basis)
-
-
-def said_to(
-    observation: Observation, question: Question, named: Entry | None, cached: int | None
-) -> dict[str, Any] | None:
-    """The provider's diagnostics object as the gateway has it; ``cached`` tokens read, None: not told."""
-    known = observation.foreseen
-    if known is not None and not cached and known.holds(_basis(observation, question, named)):
-        return known.said
-    return _said(observation, question, named, cached)
-
-
-def _said(
-    observation: Observation, question: Question, named: Entry | None, cached: int | None
-) -> dict[str, Any] | None:
-    sight = observation.sight
-    return our_answer(question, named, sight.prompt, cached, sight.rules.kind)
-
-
-def _basis(observation: Observation, question: Question, named: Entry | None) -> tuple[object, ...]:
-    earlier = (None, None) if named is None else (named.prompt, named.prompt_tokens)
-    sight = observation.sight
-    return (question.dialect, question.response_id, *earlier, sight.prompt, sight.rules.kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.foreseen import said_to
+from promptcache_gateway.observe.foreseen import Inquiry
 from promptcache_gateway.observe.provider_verdict import ProviderVerdict
 from promptcache_gateway.observe.record import RequestRecord
 from promptcache_gateway.observe.stretches import outline
@@ -67,14 +67,15 @@ def make_record(ended: Ended, diagnosis: Diagnosis, money: Money, *, template: s
 
 def _verdict(ended: Ended) -> ProviderVerdict | None:
     """The provider's own diagnostics beside ours, None where nobody asked or the request failed."""
-    outcome, question = ended.outcome, ended.outcome.question
+    outcome, observation, question = ended.outcome, ended.observation, ended.outcome.question
     if question is None or outcome.status >= 400:
         return None
+    inquiry = Inquiry(question, ended.named, observation.sight.prompt, observation.sight.rules.kind)
     return ProviderVerdict(
         question.dialect,
         question.response_id,
         question.by_caller,
-        said_to(ended.observation, question, ended.named, outcome.usage.cache_read),
+        inquiry.answer(outcome.usage.cache_read, observation.foreseen),
         outcome.answer,
         question.to_provider,
     )

@@ -109,7 +109,7 @@ class Ruler:
 
 
 def ruler_of(evidence: Evidence, total: int) -> Ruler:
-    """The ruler of a request of so many tokens, which has a prompt: the last one, where that goes by the same."""
+    """The ruler of a request of so many tokens: the last one, where that goes by the same."""
     bearings = bearings_of(evidence)
     last: Ruler | None = evidence.found.get(Ruler)
     if last is not None and last.total == total and last.bearings is bearings:
