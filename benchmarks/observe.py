@@ -1,15 +1,15 @@
 """What observing costs: ``python benchmarks/observe.py``.
 
 For prompts of 10 KB and 200 KB and for the ways in which a request can meet its history: the CPU time that a
-request's diagnosis takes on its path, beside what it may take. That is `Flight` opened, before the request is
-forwarded (open), its `preview`, where the answer is a stream (head), and its `end`, before the answer or its
-last byte is sent (answer); and of all that together the median (sum) and the 95th percentile (p95). Of what
-nobody waits for: the look and the comparison, while the upstream works, with the event loop's own turns
-(look), and `Flight.finish`, once the answer is out (end). A request reads all but its question (hit), or
-nothing (miss); or nothing after three that read all (first). Between the steps of a request the loop sleeps,
-so that the processor's caches are other programs' meanwhile. ``--only WORD`` measures the rows with that word
-in their name. ``--log 10`` measures instead how much CPU time ``promptcache diagnose`` takes for a MB of a
-made-up log of so many.
+request's diagnosis takes on its path, beside what it may take. That is `Flight` opened, and asked what its
+caller asks about the cache, before the request is forwarded (open), its `preview`, where the answer is a
+stream (head), and its `end`, before the answer or its last byte is sent (answer); and of all that together
+the median (sum) and the 95th percentile (p95). Of what nobody waits for: the look and the comparison, while
+the upstream works, with the event loop's own turns (look), and `Flight.finish`, once the answer is out (end).
+A request reads all but its question (hit), or nothing (miss); or nothing after three that read all (first).
+Between the steps of a request the loop sleeps, so that the processor's caches are other programs' meanwhile.
+``--only WORD`` measures the rows with that word in their name. ``--log 10`` measures instead how much CPU
+time ``promptcache diagnose`` takes for a MB of a made-up log of so many.
 """
 
 from __future__ import annotations
