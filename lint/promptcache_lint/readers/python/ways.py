@@ -9,19 +9,45 @@ rounds in which it is sent proves nothing. Names of functions are looked up in t
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.fallbacks import is_seam
+from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.python import blocks
-from promptcache_lint.readers.python.links import Links, Scope
-from promptcache_lint.readers.python.passed import FunctionNode, Passed
 from promptcache_lint.readers.python.walking import nodes_of
 from promptcache_lint.readers.talks import ANSWERS, says_history
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from promptcache_lint.places import Place
     from promptcache_lint.readers.python.modules import Module
 
 __all__ = ["is_shown"]
+
+_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_WRITES = {
+    *("strftime", "isoformat", "ctime", "timestamp", "astimezone", "replace", "time", "timetuple"),
+    *("format", "format_map", "join", "strip", "lstrip", "rstrip", "upper", "lower", "title", "encode"),
+    *("decode", "removeprefix", "removesuffix", "split", "substitute", "safe_substitute", "render", "invoke"),
+    *("format_messages", "format_prompt", "format_datetime", "dumps", "hexdigest", "model_dump", "copy"),
+    *(
+        "to_iso8601_string",
+        "to_datetime_string",
+        "localize",
+        "from_messages",
+        "from_template",
+        "from_text",
+        "localtime",
+    ),
+    *("gmtime", "getvalue", "dedent", "cleandoc", "escape", "partial"),
+}
+"""Methods that write a value out, or put it into a text, and add nothing that would make it another one."""
+_PLAIN = {"str", "repr", "int", "float", "round", "format", "dict", "list", "tuple", "dedent", "cleandoc"}
+_FIELDS = {"hour", "minute", "second", "microsecond", "hex", "int", "node", "tm_hour", "tm_min", "tm_sec"}
+_ADDS = {"append", "extend", "insert", "add", "write", "add_message", "update"}
+_DEEPEST = 60
 
 
 def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, talks: bool) -> bool:
@@ -35,14 +61,15 @@ def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, tal
     node = _node_at(start, home) if home is not None else None
     if home is None or node is None:
         return False
-    passed = Passed(way, modules)
-    scope = Scope(home, passed.function_of(node, home))
-    if not _is_asked(scope, talks=talks) or not _is_made_with_its_request(node, passed.above[home]):
+    above = {module: blocks.parents_of(module.tree) for module in modules}
+    search = _Search(way, tuple(modules), above)
+    scope = _Scope(home, search.function_of(node, home))
+    if not _is_asked(scope, talks=talks):
         return False
-    return Links(passed).carries(node, scope, sent=True)
+    return search.is_made_with_its_request(node, scope) and search.carries(node, scope, sent=True)
 
 
-def _is_asked(scope: Scope, *, talks: bool) -> bool:
+def _is_asked(scope: _Scope, *, talks: bool) -> bool:
     """Whether the function that sends is seen to do so again and again; what a library calls is."""
     function = scope.function
     if function is None or isinstance(function, ast.Lambda) or function.decorator_list:
@@ -51,15 +78,293 @@ def _is_asked(scope: Scope, *, talks: bool) -> bool:
     return says_history(blocks.names_in(function, ANSWERS), given) if talks else bool(given)
 
 
-def _is_made_with_its_request(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a message stands in no branch that the request does not stand in as well."""
-    around = blocks.around(node, above)
-    if not around or isinstance(node, ast.Call):
-        return True
-    outer = around[-1][0]
-    if isinstance(outer, ast.If):
-        return blocks.asks_for_it(outer.test, node) or blocks.sends_within(outer)
-    return isinstance(outer, ast.While | ast.For | ast.AsyncFor) and blocks.sends_within(outer)
+@dataclass(frozen=True, eq=False)
+class _Scope:
+    """A function that is run, and by which call, from where; None where nothing shows that."""
+
+    module: Module
+    function: _FunctionNode | None
+    call: ast.Call | None = None
+    caller: _Scope | None = None
+
+
+class _Search:
+    """One look for a value; ``depth`` bounds it."""
+
+    def __init__(
+        self, way: tuple[Place, ...], modules: tuple[Module, ...], above: dict[Module, dict[ast.AST, ast.AST]]
+    ) -> None:
+        self._origin = way[0]
+        self._way = way
+        self._modules = modules
+        self._above = above
+        self._depth = 0
+
+    def function_of(self, node: ast.AST, module: Module) -> _FunctionNode | None:
+        """The innermost function around a node."""
+        if isinstance(node, _FunctionNode):
+            return node
+        above = self._above[module]
+        at = above.get(node)
+        while at is not None and not isinstance(at, _FunctionNode):
+            at = above.get(at)
+        return at
+
+    def is_made_with_its_request(self, node: ast.AST, scope: _Scope) -> bool:
+        """Whether a message stands in no branch that the request does not stand in as well."""
+        around = blocks.around(node, self._above[scope.module])
+        if not around or isinstance(node, ast.Call):
+            return True
+        outer = around[-1][0]
+        if isinstance(outer, ast.If):
+            return blocks.asks_for_it(outer.test, node) or blocks.sends_within(outer)
+        return isinstance(outer, ast.While | ast.For | ast.AsyncFor) and blocks.sends_within(outer)
+
+    def carries(self, node: ast.AST | None, scope: _Scope, *, sent: bool = False) -> bool:
+        """Whether an expression gives the value, or something with it. ``sent``: it is the request itself."""
+        if node is None or self._depth > _DEEPEST:
+            return False
+        if self._is_origin(node, scope.module):
+            return True
+        self._depth += 1
+        try:
+            return self._carries(node, scope, sent=sent)
+        finally:
+            self._depth -= 1
+
+    def _is_origin(self, node: ast.AST, module: Module) -> bool:
+        if not isinstance(node, ast.expr | ast.stmt) or node.lineno != self._origin.row:
+            return False
+        return module.place(node) == self._origin
+
+    def _carries(self, node: ast.AST, scope: _Scope, *, sent: bool) -> bool:  # noqa: C901 - a table
+        match node:
+            case ast.JoinedStr(values=items) | ast.List(elts=items) | ast.Tuple(elts=items):
+                return self._any(items, scope)
+            case ast.FormattedValue(value=inner) | ast.Await(value=inner) | ast.Starred(value=inner):
+                return self.carries(inner, scope)
+            case ast.NamedExpr(value=inner) | ast.Return(value=inner) | ast.keyword(value=inner):
+                return self.carries(inner, scope)
+            case ast.Dict(values=items):
+                return self._any(items, scope)
+            case ast.BinOp(op=ast.Add(), left=left, right=right):
+                return self._any([left, right], scope)
+            case ast.BinOp(op=ast.Mod(), right=right):
+                return self.carries(right, scope)
+            case ast.Subscript(value=inner, slice=ast.Slice()):
+                return self.carries(inner, scope)
+            case ast.IfExp(test=test, body=body, orelse=other):
+                either = is_seam(ast.unparse(test)) or self.carries(body, scope)
+                return either and self.carries(other, scope)
+            case ast.BoolOp(op=ast.Or(), values=[first, *_, last]):
+                return self.carries(first, scope) or (
+                    is_seam(ast.unparse(first)) and self.carries(last, scope)
+                )
+            case ast.GeneratorExp() | ast.ListComp():
+                return self._is_filter(node) and self.carries(node.generators[0].iter, scope)
+            case ast.Call():
+                return self._call(node, scope, sent=sent)
+            case ast.Name():
+                return self._name(node, scope)
+            case ast.Attribute():
+                return self._attribute(node, scope)
+            case ast.Lambda(body=body):
+                return self.carries(body, _Scope(scope.module, node, None, scope))
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return self._returns(node, _Scope(scope.module, node))
+            case _:
+                return False
+
+    def _any(self, items: list[ast.expr], scope: _Scope) -> bool:
+        return any(self.carries(item, scope) for item in items)
+
+    @staticmethod
+    def _is_filter(node: ast.GeneratorExp | ast.ListComp) -> bool:
+        """Whether a comprehension only leaves out what is empty: ``p for p in parts if p``."""
+        first = node.generators[0]
+        name = ast.unparse(first.target)
+        plain = all(ast.unparse(test).removesuffix(".strip()") == name for test in first.ifs)
+        return len(node.generators) == 1 and ast.unparse(node.elt).removesuffix(".strip()") == name and plain
+
+    def _call(self, call: ast.Call, scope: _Scope, *, sent: bool) -> bool:
+        name = blocks.name_of(call.func)
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if name in _WRITES and (self.carries(owner, scope) or self._any(given, scope)):
+            return True
+        for function, module in self._functions(name):
+            if self._returns(function, _Scope(module, function, call, scope)):
+                return True
+        return (sent or name in _PLAIN or name[:1].isupper()) and self._any(given, scope)
+
+    def _functions(self, name: str, *, of_a_class: bool = False) -> Iterator[tuple[_FunctionNode, Module]]:
+        """The functions of that name through which the value was seen to pass; or only methods."""
+        for function, module in self._named(name):
+            passed = any(_lies_in(place, function, module) for place in self._way)
+            if passed and (not of_a_class or isinstance(self._above[module].get(function), ast.ClassDef)):
+                yield function, module
+
+    def _named(self, name: str) -> Iterator[tuple[_FunctionNode, Module]]:
+        for module in self._modules:
+            for node in self._above[module]:
+                match node:
+                    case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == name:
+                        yield node, module
+                    case ast.Assign(targets=[ast.Name(id=to)], value=ast.Lambda() as made) if to == name:
+                        yield made, module
+
+    def _returns(self, function: _FunctionNode, scope: _Scope) -> bool:
+        """Whether all that a function gives back carries the value, and is made when it is called."""
+        if isinstance(function, ast.Lambda):
+            return self.carries(function.body, scope)
+        if any("cache" in ast.unparse(decorator).lower() for decorator in function.decorator_list):
+            return False
+        own = [node for node in blocks.own_nodes(function) if not isinstance(node, _FunctionNode)]
+        if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own):
+            return False
+        given = [
+            node.value for node in own if isinstance(node, ast.Return) and not blocks.is_none(node.value)
+        ]
+        return bool(given) and all(self.carries(value, scope) for value in given)
+
+    def _name(self, node: ast.Name, scope: _Scope) -> bool:
+        if scope.function is None:
+            return self._is_function_on_the_way(node.id, scope)
+        known = self._variable(node, node.id, scope)
+        if known is not None:
+            return known
+        return self._given(node.id, scope) or self._is_function_on_the_way(node.id, scope)
+
+    def _variable(self, node: ast.expr, name: str, scope: _Scope) -> bool | None:
+        """Whether a variable or attribute has the value where it is read; None if it gets none here."""
+        assert scope.function is not None
+        bases, adds = blocks.definitions(name, scope.function)
+        if not bases and not adds:
+            return None
+        above = self._above[scope.module]
+        here = blocks.around(node, above, scope.function)
+
+        def in_any_case(each: ast.stmt) -> bool:
+            return blocks.holds(blocks.around(each, above, scope.function), here)
+
+        before = [
+            each for each in bases if each.lineno <= node.lineno and not blocks.is_in(node, each, above)
+        ]
+        certain = [each.lineno for each in before if in_any_case(each)]
+        start = max(certain, default=0)
+        later = [each for each in before if each.lineno >= start]
+        if certain and all(self._gives(each, name, scope) for each in later):
+            return True
+        if len(later) > bool(certain):
+            return False  # something else may have taken its place
+        added = [each for each in adds if start <= each.lineno <= node.lineno]
+        if any(in_any_case(each) and self._gives(each, name, scope) for each in added):
+            return True
+        return None if not bases and name in blocks.parameters(scope.function) else False
+
+    def _gives(self, statement: ast.stmt, name: str, scope: _Scope) -> bool:
+        """Whether a statement gives a name the value, or adds it to what the name stands for."""
+        if self._is_origin(statement, scope.module):
+            return True  # a counter is stepped
+        match statement:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(
+                targets
+            ) == len(values):
+                pairs = zip(targets, values, strict=True)
+                return any(ast.unparse(to) == name and self.carries(value, scope) for to, value in pairs)
+            case (
+                ast.Assign(targets=[ast.Name() | ast.Attribute() | ast.Subscript()], value=value)
+                | ast.AnnAssign(value=value)
+            ):
+                return self.carries(value, scope)
+            case ast.AugAssign(op=ast.Add(), value=value):
+                return self.carries(value, scope)
+            case ast.Expr(value=ast.Call(args=args)):
+                return self._any(args, scope)
+            case _:
+                return False
+
+    def _given(self, name: str, scope: _Scope) -> bool:
+        """Whether a parameter is given the value: by the call that was followed, or by one that is seen."""
+        assert scope.function is not None
+        if name not in blocks.parameters(scope.function):
+            return False
+        if scope.call is not None and scope.caller is not None:
+            return self.carries(blocks.argument(scope.call, scope.function, name), scope.caller)
+        for module in self._modules:
+            for node in self._above[module]:
+                if isinstance(node, ast.Call) and blocks.calls(node, scope.function):
+                    caller = _Scope(module, self.function_of(node, module))
+                    if self.carries(blocks.argument(node, scope.function, name), caller):
+                        return True
+        return False
+
+    def _is_function_on_the_way(self, name: str, scope: _Scope, *, of_a_class: bool = False) -> bool:
+        """Whether a name is that of a function that is called for each request, as of ``instructions=``."""
+        return any(
+            self._returns(function, _Scope(module, function, None, scope))
+            for function, module in self._functions(name, of_a_class=of_a_class)
+        )
+
+    def _attribute(self, node: ast.Attribute, scope: _Scope) -> bool:
+        if node.attr in _FIELDS and self.carries(node.value, scope):
+            return True
+        if scope.function is not None and self._variable(node, ast.unparse(node), scope):
+            return True
+        if self._is_function_on_the_way(node.attr, scope, of_a_class=True):
+            return True
+        return self._is_stored(node, scope) or self._is_made_with(node, scope)
+
+    def _is_stored(self, node: ast.Attribute, scope: _Scope) -> bool:
+        """Whether an attribute is given the value on the way to this very request."""
+        above = self._above[scope.module]
+        here = blocks.around(node, above, scope.function)
+        for module in self._modules:
+            for store in self._above[module]:
+                if not isinstance(store, ast.Assign) or not _stores(store, node.attr):
+                    continue
+                by = self.function_of(store, module)
+                if by is None or isinstance(by, ast.Lambda) or sets_up(by.name):
+                    continue
+                if by is scope.function or blocks.around(store, self._above[module], by):
+                    continue
+                call = _call_before(by.name, node, scope)
+                if call is not None and blocks.holds(blocks.around(call, above, scope.function), here):
+                    return self.carries(store.value, _Scope(module, by, None, scope))
+        return False
+
+    def _is_made_with(self, node: ast.Attribute, scope: _Scope) -> bool:
+        """Whether an attribute is a field that is made anew with an object, which is made here."""
+        made: ast.expr | None = node.value
+        if isinstance(node.value, ast.Name) and scope.function is not None:
+            bases, _ = blocks.definitions(node.value.id, scope.function)
+            made = bases[0].value if len(bases) == 1 and isinstance(bases[0], ast.Assign) else None
+        if not isinstance(made, ast.Call) or not blocks.name_of(made.func)[:1].isupper():
+            return False
+        for module in self._modules:
+            for factory, index in blocks.fields_called(node.attr, module.tree):
+                is_it = any(self._is_origin(each, module) for each in nodes_of(factory))
+                if is_it and not blocks.is_given(made, node.attr, index):
+                    return True
+        return False
+
+
+def _lies_in(place: Place, function: _FunctionNode, module: Module) -> bool:
+    last = function.end_lineno or function.lineno
+    return place.path == module.source.path and function.lineno <= place.row <= last
+
+
+def _stores(node: ast.Assign, attribute: str) -> bool:
+    return any(isinstance(target, ast.Attribute) and target.attr == attribute for target in node.targets)
+
+
+def _call_before(name: str, node: ast.AST, scope: _Scope) -> ast.Call | None:
+    """The call of ``name`` in front of a node, in the same function."""
+    if scope.function is None:
+        return None
+    row = getattr(node, "lineno", 0)
+    calls = (each for each in blocks.own_nodes(scope.function) if isinstance(each, ast.Call))
+    return next((c for c in calls if blocks.name_of(c.func) == name and c.lineno < row), None)
 
 
 def _node_at(place: Place, module: Module) -> ast.AST | None:
@@ -67,7 +372,7 @@ def _node_at(place: Place, module: Module) -> ast.AST | None:
     found = [
         node
         for node in nodes_of(module.tree)
-        if isinstance(node, ast.expr | FunctionNode)
+        if isinstance(node, ast.expr | _FunctionNode)
         and node.lineno == place.row
         and module.place(node) == place
     ]
