@@ -29,6 +29,16 @@ def early(guest):
 @functools.lru_cache
 def kept():
     return f"It is {{clock()}}."
+@memoize
+def memorized():
+    return f"It is {{clock()}}."
+def wanted(guest):
+    if not guest.clock:
+        return None
+    return f"It is {{clock()}}."
+def fallen(guest):
+    if guest.clock:
+        return f"It is {{clock()}}."
 def written(now):
     return f"It is {{now}}."
 def noted(text, note=None):
@@ -54,6 +64,15 @@ function early(guest: Guest) {{
     return "You are a guard.";
   }}
   return `It is ${{clock()}}.`;
+}}
+function wanted(guest: Guest) {{
+  if (!guest.clock) return null;
+  return `It is ${{clock()}}.`;
+}}
+function fallen(guest: Guest) {{
+  if (guest.clock) {{
+    return `It is ${{clock()}}.`;
+  }}
 }}
 function written(now: string) {{
   return `It is ${{now}}.`;
@@ -96,6 +115,15 @@ NOT_SHOWN_IN_PYTHON = {
     "for each record": "system = RULES\nfor note in notes:\n    system += f'{note.text} {clock()}'",
     "of a function that may end before": "system = RULES + early(guest)",
     "of a function that keeps it": "system = RULES + kept()",
+    "of a function that memorizes it": "system = RULES + memorized()",
+    "of a function that may give nothing": "system = ' '.join(p for p in [wanted(guest), RULES] if p)",
+    "of a function that may come to its end": "system = f'{RULES} {fallen(guest)}'",
+    "a date in ISO's form": "system = RULES + datetime.now().isoformat()[:10]",
+    "a date as Python writes it": "system = RULES + str(datetime.now())[:10]",
+    "midnight": "day = datetime.now().replace(hour=0, minute=0)\nsystem = RULES + day.isoformat()",
+    "an hour": "system = RULES + datetime.now().strftime('%H:00')",
+    "an hour in a text": "system = f'{RULES} {datetime.now():%H} {datetime.now().hour} h'",
+    "the beginning of an hour": "system = RULES + str(datetime.now().replace(minute=0))",
     "kept by the object": "system = RULES + self.head",
     "unless something takes its place": "system = RULES + head()\nif guest.rules:\n    system = guest.rules",
     "before the rounds": "system = RULES + head()\nfor step in range(9):\n    client.chat.completions.create("
@@ -120,6 +148,9 @@ NOT_SHOWN_IN_TYPESCRIPT = {
     "after a failure": "let system = RULES;\ntry {\n  check(guest);\n} catch {\n  system += head();\n}",
     "for each record": "let system = RULES;\nfor (const note of notes) system += `${note.text} ${clock()}`;",
     "of a function that may end before": "const system = RULES + early(guest);",
+    "of a function that may give nothing": 'const system = [RULES, wanted(guest)].filter(Boolean).join(" ");',
+    "of a function that may come to its end": "const system = `${RULES} ${fallen(guest)}`;",
+    "an hour": "const system = `${RULES} ${new Date().getHours()} h`;",
     "kept by the object": "const system = RULES + this.head;",
     "unless something takes its place": "let system = RULES + head();\nif (guest.old) system = RULES;",
     "that nobody hands in": "const system = noted({ text: RULES });",

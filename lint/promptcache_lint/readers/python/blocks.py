@@ -19,22 +19,26 @@ __all__ = [
     "asks_for_it",
     "calls",
     "definitions",
+    "ends",
     "fields_called",
     "holds",
+    "is_by_the_hour",
     "is_given",
     "is_in",
-    "is_none",
+    "is_of_a_failure",
     "name_of",
     "names_in",
     "own_nodes",
     "parameters",
     "parents_of",
     "sends_within",
+    "tells_hours_only",
 ]
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TRIES = re.compile(r"(?:_?(?:attempts?|retry|retries|try_?\w*|tries)\w*)")
+_BY_THE_MINUTE = re.compile(r"%[-#0]?[MSfsXcTRrN]")
 _ADDS = {"append", "extend", "insert", "add", "write", "add_message"}
 
 Around = list[tuple[ast.AST, str]]
@@ -182,9 +186,50 @@ def _mentions(node: ast.AST, name: str) -> bool:
     return any(isinstance(inner, ast.expr) and _is(inner, name) for inner in nodes_of(node))
 
 
-def is_none(node: ast.expr | None) -> bool:
-    """Whether nothing is given back."""
-    return node is None or (isinstance(node, ast.Constant) and node.value is None)
+def is_of_a_failure(
+    node: ast.Return, above: dict[ast.AST, ast.AST], function: ast.FunctionDef | ast.AsyncFunctionDef
+) -> bool:
+    """Whether nothing is given back, for something has failed."""
+    nothing = node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None)
+    return nothing and any(isinstance(outer, ast.ExceptHandler) for outer, _ in around(node, above, function))
+
+
+def ends(body: list[ast.stmt]) -> bool:
+    """Whether control never comes past the last of some statements: each way through gives something back."""
+    match body[-1] if body else None:
+        case ast.Return() | ast.Raise():
+            return True
+        case ast.If(body=first, orelse=other):
+            return ends(first) and ends(other)
+        case ast.With(body=inner) | ast.AsyncWith(body=inner):
+            return ends(inner)
+        case ast.Try(body=inner, handlers=handlers, orelse=other, finalbody=last):
+            tried = ends(other or inner) and all(ends(handler.body) for handler in handlers)
+            return tried or ends(last)
+        case ast.While(test=ast.Constant(value=True)) as loop:
+            return not any(isinstance(node, ast.Break) for node in nodes_of(loop))
+        case ast.Match(cases=cases):
+            return all(ends(case.body) for case in cases) and isinstance(cases[-1].pattern, ast.MatchAs)
+        case _:
+            return False
+
+
+def is_by_the_hour(call: ast.Call) -> bool:
+    """Whether a call writes a time that only changes with the hour: ``now.strftime("%d.%m. %H:00")``."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="replace"), keywords=[*given]):
+            return bool({keyword.arg for keyword in given} & {"hour", "minute"})
+        case ast.Call(func=ast.Attribute(attr="strftime") | ast.Name(id="strftime"), args=[first, *_]):
+            return tells_hours_only(first)
+        case _:
+            return False
+
+
+def tells_hours_only(written: ast.expr) -> bool:
+    """Whether a format is of hours and days, and of no minutes."""
+    formats = [node.value for node in nodes_of(written) if isinstance(node, ast.Constant)]
+    text = "".join(each for each in formats if isinstance(each, str))
+    return "%" in text and _BY_THE_MINUTE.search(text) is None
 
 
 def name_of(node: ast.expr) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from promptcache_lint.prompts import Hole
 from promptcache_lint.readers.python.drawn import drawn_traits
 from promptcache_lint.readers.python.items import is_listed, settle_items
 from promptcache_lint.readers.python.known import as_set, environment
@@ -17,6 +20,7 @@ from promptcache_lint.readers.python.values import (
     Thing,
     Traits,
     element_of,
+    map_traits,
     order_traits,
     traits_of,
     with_traits,
@@ -28,6 +32,10 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.values import Value
 
 __all__ = ["comprehension", "dict_display", "display", "subscript"]
+
+_ISO = re.compile(r"\.isoformat\(\)$|^str\((?!time)[\w.]+(?:\([\w.]*\))?\)$")
+"""How a time is written with its date in front, in ISO's form or Python's own."""
+_LENGTH_OF_A_DATE = 10
 
 
 def dict_display(machine: Interpreter, node: ast.Dict, frame: Frame) -> Value:
@@ -149,6 +157,9 @@ def subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
     index = node.slice
     label = frame.module.label(node)
     if isinstance(index, ast.Slice):
+        of_day = _day_of(machine, base, node, frame)
+        if of_day is not None:
+            return of_day
         return base if isinstance(base, Str | Seq) else Thing(label, traits_of(base))
     if isinstance(base, Thing) and base.type == "os.environ":
         return environment(machine, machine.evaluate(index, frame), node, frame)
@@ -171,6 +182,21 @@ def subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
             return Thing(label, base.traits, settled=base.settled)
         case _:
             return Thing(label, traits_of(base))
+
+
+def _day_of(machine: Interpreter, base: Value, node: ast.Subscript, frame: Frame) -> Value | None:
+    """The date of a time that is written in ISO's form: ``datetime.now().isoformat()[:10]``."""
+    index = node.slice
+    assert isinstance(index, ast.Slice)
+    wanted = index.upper.value if isinstance(index.upper, ast.Constant) else None
+    hole = base.parts[0] if isinstance(base, Str) and len(base.parts) == 1 else base
+    date = machine.vocabulary.mark("PC109")
+    of_a_day = index.lower is None and isinstance(wanted, int) and 0 < wanted <= _LENGTH_OF_A_DATE
+    if not of_a_day or date is None or not isinstance(hole, Hole | Thing):
+        return None
+    if not any(map(_ISO.search, (hole.label, frame.module.label(node.value)))):
+        return None
+    return map_traits(base, lambda t: replace(t, mark=date) if t.mark.code == "PC101" else t)
 
 
 def _seq_item(machine: Interpreter, base: Seq, index: ast.expr) -> Value:

@@ -192,7 +192,8 @@ def _of_thing(machine: Interpreter, made: Call, receiver: Thing, name: str, fram
             marks = ((t, date_only(t.mark, pattern, machine.vocabulary)) for t in receiver.traits)
             kept = tuple(replace(t, mark=mark) for t, mark in marks if mark is not None)
             return Thing(label, kept, settled=not kept)
-    if name in {"date", *_COARSE} and receiver.traits:
+    midnight = name == "replace" and "hour" in made.named and not made.arguments
+    if (name in {"date", *_COARSE} or midnight) and receiver.traits:
         date = machine.vocabulary.mark("PC109")
         traits = (replace(t, mark=date) if t.mark.code == "PC101" and date else t for t in receiver.traits)
         return Thing(label, tuple(traits))

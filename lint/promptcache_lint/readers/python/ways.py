@@ -9,6 +9,7 @@ rounds in which it is sent proves nothing. Names of functions are looked up in t
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,9 @@ _WRITES = {
 }
 """Methods that write a value out, or put it into a text, and add nothing that would make it another one."""
 _PLAIN = {"str", "repr", "int", "float", "round", "format", "dict", "list", "tuple", "dedent", "cleandoc"}
-_FIELDS = {"hour", "minute", "second", "microsecond", "hex", "int", "node", "tm_hour", "tm_min", "tm_sec"}
+_FIELDS = {"minute", "second", "microsecond", "hex", "int", "node", "tm_min", "tm_sec"}
+_KEEPS = re.compile(r"cach|memo|once|lru|ttl|lazy|singleton|reify|persist", re.IGNORECASE)
+"""Decorators that keep a result, by their names."""
 _ADDS = {"append", "extend", "insert", "add", "write", "add_message", "update"}
 _DEEPEST = 60
 
@@ -141,6 +144,8 @@ class _Search:
         match node:
             case ast.JoinedStr(values=items) | ast.List(elts=items) | ast.Tuple(elts=items):
                 return self._any(items, scope)
+            case ast.FormattedValue(format_spec=ast.expr() as written) if blocks.tells_hours_only(written):
+                return False
             case ast.FormattedValue(value=inner) | ast.Await(value=inner) | ast.Starred(value=inner):
                 return self.carries(inner, scope)
             case ast.NamedExpr(value=inner) | ast.Return(value=inner) | ast.keyword(value=inner):
@@ -190,6 +195,8 @@ class _Search:
         name = blocks.name_of(call.func)
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if blocks.is_by_the_hour(call):
+            return False
         if name in _WRITES and (self.carries(owner, scope) or self._any(given, scope)):
             return True
         for function, module in self._functions(name):
@@ -217,15 +224,17 @@ class _Search:
         """Whether all that a function gives back carries the value, and is made when it is called."""
         if isinstance(function, ast.Lambda):
             return self.carries(function.body, scope)
-        if any("cache" in ast.unparse(decorator).lower() for decorator in function.decorator_list):
+        if any(_KEEPS.search(ast.unparse(decorator)) for decorator in function.decorator_list):
             return False
         own = [node for node in blocks.own_nodes(function) if not isinstance(node, _FunctionNode)]
         if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own):
             return False
-        given = [
-            node.value for node in own if isinstance(node, ast.Return) and not blocks.is_none(node.value)
-        ]
-        return bool(given) and all(self.carries(value, scope) for value in given)
+        if not blocks.ends(function.body):
+            return False
+        above = self._above[scope.module]
+        given = [node for node in own if isinstance(node, ast.Return)]
+        told = [each for each in given if not blocks.is_of_a_failure(each, above, function)]
+        return bool(told) and all(self.carries(node.value, scope) for node in told)
 
     def _name(self, node: ast.Name, scope: _Scope) -> bool:
         if scope.function is None:

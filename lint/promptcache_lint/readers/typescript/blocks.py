@@ -43,6 +43,7 @@ _TRIES = re.compile(r"\b\w*(?:attempt|retr(?:y|ies)|tries)\w*\b", re.IGNORECASE)
 _SENDS = re.compile(
     r"\breturn\b|\.(?:create|stream|generateContent|send|invoke)\(|\b(?:fetch|generateText|streamText)\("
 )
+_NOTHING = {"null", "undefined"}
 _ADDS = {"push", "unshift", "append", "add", "concat"}
 Around = list[tuple[int, str]]
 """The branches, loops and handlers around a node, outermost first, each with the part it stands in."""
@@ -145,15 +146,51 @@ def own_nodes(function: Node) -> Iterator[Node]:
 
 
 def returned(function: Node) -> list[Node]:
-    """What a function gives back, but for nothing; of an arrow the expression behind it."""
+    """What a function gives back, but for nothing after a failure; of an arrow the expression behind it.
+
+    Nothing where control may come past its end.
+    """
     body = function.child_by_field_name("body")
     if body is None or any(node.type == "yield_expression" for node in own_nodes(function)):
         return []
     if body.type != "statement_block":
         return [body]
     given = [node for node in own_nodes(function) if node.type == "return_statement"]
+    if not _ends(body) or any(not each.named_children and not _is_of_a_failure(each) for each in given):
+        return []
     values = [node.named_children[0] for node in given if node.named_children]
-    return [value for value in values if value.type not in {"null", "undefined"}]
+    return [value for value in values if value.type not in _NOTHING or not _is_of_a_failure(value)]
+
+
+def _is_of_a_failure(node: Node) -> bool:
+    return any(outer.type == "catch_clause" for outer, _ in _around(node))
+
+
+def _ends(node: Node | None) -> bool:
+    """Whether control never comes past a statement: each way through gives something back."""
+    if node is None:
+        return False
+    children = [each for each in node.named_children if each.type != "comment"]
+    match node.type:
+        case "return_statement" | "throw_statement":
+            return True
+        case "statement_block" | "else_clause" | "finally_clause":
+            return bool(children) and _ends(children[-1])
+        case "if_statement":
+            return _ends(node.child_by_field_name("consequence")) and _ends(
+                node.child_by_field_name("alternative")
+            )
+        case "try_statement":
+            handler, last = node.child_by_field_name("handler"), node.child_by_field_name("finalizer")
+            handled = handler is None or _ends(handler.child_by_field_name("body"))
+            return (_ends(node.child_by_field_name("body")) and handled) or _ends(last)
+        case "switch_statement":
+            return any(each.type == "switch_default" for each in walk(node))
+        case "while_statement":
+            test = bare(node.child_by_field_name("condition"))
+            return test is not None and test.type == "true"
+        case _:
+            return False
 
 
 def definitions(name: str, function: Node, module: Module) -> tuple[list[Node], list[Node]]:

@@ -34,11 +34,11 @@ _WRAPPERS = {
 _WHOLES = {"template_string", "object", "array", "arguments"}
 _WRITES = {
     *("toISOString", "toLocaleString", "toLocaleTimeString", "toTimeString", "toString", "toUTCString"),
-    *("toJSON", "getTime", "valueOf", "getHours", "getMinutes", "getSeconds", "format", "toFormat", "toISO"),
+    *("toJSON", "getTime", "valueOf", "getMinutes", "getSeconds", "format", "toFormat", "toISO"),
     *("now", "replace", "replaceAll", "trim", "slice", "substring", "split", "join", "concat", "padStart"),
     *("toUpperCase", "toLowerCase", "toFixed", "stringify", "assign", "filter", "from", "tz", "utc", "local"),
     *("toZonedTime", "formatInTimeZone", "setZone", "utcOffset", "unix", "toMillis", "all", "formatMessages"),
-    *("invoke", "fromMessages", "getUTCHours", "getUTCMinutes", "String", "Number", "dedent"),
+    *("invoke", "fromMessages", "getUTCMinutes", "String", "Number", "dedent"),
 }
 """What writes a value out, or puts it into a text, and adds nothing that would make it another one."""
 _AT_ONCE = {
