@@ -22,7 +22,6 @@ __all__ = [
     "ends",
     "fields_called",
     "holds",
-    "is_by_the_hour",
     "is_given",
     "is_in",
     "is_of_a_failure",
@@ -32,13 +31,12 @@ __all__ = [
     "parameters",
     "parents_of",
     "sends_within",
-    "tells_hours_only",
+    "stores",
 ]
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TRIES = re.compile(r"(?:_?(?:attempts?|retry|retries|try_?\w*|tries)\w*)")
-_BY_THE_MINUTE = re.compile(r"%[-#0]?[MSfsXcTRrN]")
 _ADDS = {"append", "extend", "insert", "add", "write", "add_message"}
 
 Around = list[tuple[ast.AST, str]]
@@ -214,24 +212,6 @@ def ends(body: list[ast.stmt]) -> bool:
             return False
 
 
-def is_by_the_hour(call: ast.Call) -> bool:
-    """Whether a call writes a time that only changes with the hour: ``now.strftime("%d.%m. %H:00")``."""
-    match call:
-        case ast.Call(func=ast.Attribute(attr="replace"), keywords=[*given]):
-            return bool({keyword.arg for keyword in given} & {"hour", "minute"})
-        case ast.Call(func=ast.Attribute(attr="strftime") | ast.Name(id="strftime"), args=[first, *_]):
-            return tells_hours_only(first)
-        case _:
-            return False
-
-
-def tells_hours_only(written: ast.expr) -> bool:
-    """Whether a format is of hours and days, and of no minutes."""
-    formats = [node.value for node in nodes_of(written) if isinstance(node, ast.Constant)]
-    text = "".join(each for each in formats if isinstance(each, str))
-    return "%" in text and _BY_THE_MINUTE.search(text) is None
-
-
 def name_of(node: ast.expr) -> str:
     """The last part of what is called."""
     match node:
@@ -282,3 +262,8 @@ def fields_called(name: str, tree: ast.AST) -> Iterator[tuple[ast.expr, int]]:
 def is_given(call: ast.Call, field: str, index: int) -> bool:
     """Whether an object is made with a value of its own for a field."""
     return any(keyword.arg in {field, None} for keyword in call.keywords) or index < len(call.args)
+
+
+def stores(node: ast.Assign, attribute: str) -> bool:
+    """Whether an assignment is to an attribute of that name."""
+    return any(isinstance(target, ast.Attribute) and target.attr == attribute for target in node.targets)

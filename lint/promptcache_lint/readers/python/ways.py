@@ -9,47 +9,22 @@ rounds in which it is sent proves nothing. Names of functions are looked up in t
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.fallbacks import is_seam
 from promptcache_lint.readers.once import sets_up
-from promptcache_lint.readers.python import blocks
+from promptcache_lint.readers.python import blocks, writing
+from promptcache_lint.readers.python.passages import FunctionNode, Passed, node_at
 from promptcache_lint.readers.python.walking import nodes_of
-from promptcache_lint.readers.talks import ANSWERS, says_history
+from promptcache_lint.readers.talks import ANSWERS, is_of_one_request, says_history
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from promptcache_lint.places import Place
     from promptcache_lint.readers.python.modules import Module
 
 __all__ = ["is_shown"]
 
-_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_WRITES = {
-    *("strftime", "isoformat", "ctime", "timestamp", "astimezone", "replace", "time", "timetuple"),
-    *("format", "format_map", "join", "strip", "lstrip", "rstrip", "upper", "lower", "title", "encode"),
-    *("decode", "removeprefix", "removesuffix", "split", "substitute", "safe_substitute", "render", "invoke"),
-    *("format_messages", "format_prompt", "format_datetime", "dumps", "hexdigest", "model_dump", "copy"),
-    *(
-        "to_iso8601_string",
-        "to_datetime_string",
-        "localize",
-        "from_messages",
-        "from_template",
-        "from_text",
-        "localtime",
-    ),
-    *("gmtime", "getvalue", "dedent", "cleandoc", "escape", "partial"),
-}
-"""Methods that write a value out, or put it into a text, and add nothing that would make it another one."""
-_PLAIN = {"str", "repr", "int", "float", "round", "format", "dict", "list", "tuple", "dedent", "cleandoc"}
-_FIELDS = {"minute", "second", "microsecond", "hex", "int", "node", "tm_min", "tm_sec"}
-_KEEPS = re.compile(r"cach|memo|once|lru|ttl|lazy|singleton|reify|persist", re.IGNORECASE)
-"""Decorators that keep a result, by their names."""
-_ADDS = {"append", "extend", "insert", "add", "write", "add_message", "update"}
 _DEEPEST = 60
 
 
@@ -61,12 +36,12 @@ def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, tal
     that its function is given.
     """
     home = next((module for module in modules if module.source.path == start.path), None)
-    node = _node_at(start, home) if home is not None else None
+    node = node_at(start, home) if home is not None else None
     if home is None or node is None:
         return False
-    above = {module: blocks.parents_of(module.tree) for module in modules}
-    search = _Search(way, tuple(modules), above)
-    scope = _Scope(home, search.function_of(node, home))
+    passed = Passed(way, modules)
+    search = _Search(way[0], passed)
+    scope = _Scope(home, passed.function_of(node, home))
     if not _is_asked(scope, talks=talks):
         return False
     return search.is_made_with_its_request(node, scope) and search.carries(node, scope, sent=True)
@@ -77,6 +52,8 @@ def _is_asked(scope: _Scope, *, talks: bool) -> bool:
     function = scope.function
     if function is None or isinstance(function, ast.Lambda) or function.decorator_list:
         return True
+    if is_of_one_request(function.name):
+        return False
     given = blocks.parameters(function)
     return says_history(blocks.names_in(function, ANSWERS), given) if talks else bool(given)
 
@@ -86,7 +63,7 @@ class _Scope:
     """A function that is run, and by which call, from where; None where nothing shows that."""
 
     module: Module
-    function: _FunctionNode | None
+    function: FunctionNode | None
     call: ast.Call | None = None
     caller: _Scope | None = None
 
@@ -94,28 +71,14 @@ class _Scope:
 class _Search:
     """One look for a value; ``depth`` bounds it."""
 
-    def __init__(
-        self, way: tuple[Place, ...], modules: tuple[Module, ...], above: dict[Module, dict[ast.AST, ast.AST]]
-    ) -> None:
-        self._origin = way[0]
-        self._way = way
-        self._modules = modules
-        self._above = above
+    def __init__(self, origin: Place, passed: Passed) -> None:
+        self._origin = origin
+        self._passed = passed
         self._depth = 0
-
-    def function_of(self, node: ast.AST, module: Module) -> _FunctionNode | None:
-        """The innermost function around a node."""
-        if isinstance(node, _FunctionNode):
-            return node
-        above = self._above[module]
-        at = above.get(node)
-        while at is not None and not isinstance(at, _FunctionNode):
-            at = above.get(at)
-        return at
 
     def is_made_with_its_request(self, node: ast.AST, scope: _Scope) -> bool:
         """Whether a message stands in no branch that the request does not stand in as well."""
-        around = blocks.around(node, self._above[scope.module])
+        around = blocks.around(node, self._passed.above[scope.module])
         if not around or isinstance(node, ast.Call):
             return True
         outer = around[-1][0]
@@ -144,7 +107,7 @@ class _Search:
         match node:
             case ast.JoinedStr(values=items) | ast.List(elts=items) | ast.Tuple(elts=items):
                 return self._any(items, scope)
-            case ast.FormattedValue(format_spec=ast.expr() as written) if blocks.tells_hours_only(written):
+            case ast.FormattedValue(format_spec=ast.expr() as written) if writing.tells_hours_only(written):
                 return False
             case ast.FormattedValue(value=inner) | ast.Await(value=inner) | ast.Starred(value=inner):
                 return self.carries(inner, scope)
@@ -195,43 +158,27 @@ class _Search:
         name = blocks.name_of(call.func)
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if blocks.is_by_the_hour(call):
+        if writing.is_by_the_hour(call):
             return False
-        if name in _WRITES and (self.carries(owner, scope) or self._any(given, scope)):
+        if name in writing.WRITES and (self.carries(owner, scope) or self._any(given, scope)):
             return True
-        for function, module in self._functions(name):
+        for function, module in self._passed.functions(name):
             if self._returns(function, _Scope(module, function, call, scope)):
                 return True
-        return (sent or name in _PLAIN or name[:1].isupper()) and self._any(given, scope)
+        return (sent or name in writing.PLAIN or name[:1].isupper()) and self._any(given, scope)
 
-    def _functions(self, name: str, *, of_a_class: bool = False) -> Iterator[tuple[_FunctionNode, Module]]:
-        """The functions of that name through which the value was seen to pass; or only methods."""
-        for function, module in self._named(name):
-            passed = any(_lies_in(place, function, module) for place in self._way)
-            if passed and (not of_a_class or isinstance(self._above[module].get(function), ast.ClassDef)):
-                yield function, module
-
-    def _named(self, name: str) -> Iterator[tuple[_FunctionNode, Module]]:
-        for module in self._modules:
-            for node in self._above[module]:
-                match node:
-                    case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == name:
-                        yield node, module
-                    case ast.Assign(targets=[ast.Name(id=to)], value=ast.Lambda() as made) if to == name:
-                        yield made, module
-
-    def _returns(self, function: _FunctionNode, scope: _Scope) -> bool:
+    def _returns(self, function: FunctionNode, scope: _Scope) -> bool:
         """Whether all that a function gives back carries the value, and is made when it is called."""
         if isinstance(function, ast.Lambda):
             return self.carries(function.body, scope)
-        if any(_KEEPS.search(ast.unparse(decorator)) for decorator in function.decorator_list):
+        if any(writing.KEEPS.search(ast.unparse(decorator)) for decorator in function.decorator_list):
             return False
-        own = [node for node in blocks.own_nodes(function) if not isinstance(node, _FunctionNode)]
+        own = [node for node in blocks.own_nodes(function) if not isinstance(node, FunctionNode)]
         if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own):
             return False
         if not blocks.ends(function.body):
             return False
-        above = self._above[scope.module]
+        above = self._passed.above[scope.module]
         given = [node for node in own if isinstance(node, ast.Return)]
         told = [each for each in given if not blocks.is_of_a_failure(each, above, function)]
         return bool(told) and all(self.carries(node.value, scope) for node in told)
@@ -250,7 +197,7 @@ class _Search:
         bases, adds = blocks.definitions(name, scope.function)
         if not bases and not adds:
             return None
-        above = self._above[scope.module]
+        above = self._passed.above[scope.module]
         here = blocks.around(node, above, scope.function)
 
         def in_any_case(each: ast.stmt) -> bool:
@@ -300,10 +247,10 @@ class _Search:
             return False
         if scope.call is not None and scope.caller is not None:
             return self.carries(blocks.argument(scope.call, scope.function, name), scope.caller)
-        for module in self._modules:
-            for node in self._above[module]:
+        for module in self._passed.modules:
+            for node in self._passed.above[module]:
                 if isinstance(node, ast.Call) and blocks.calls(node, scope.function):
-                    caller = _Scope(module, self.function_of(node, module))
+                    caller = _Scope(module, self._passed.function_of(node, module))
                     if self.carries(blocks.argument(node, scope.function, name), caller):
                         return True
         return False
@@ -312,11 +259,11 @@ class _Search:
         """Whether a name is that of a function that is called for each request, as of ``instructions=``."""
         return any(
             self._returns(function, _Scope(module, function, None, scope))
-            for function, module in self._functions(name, of_a_class=of_a_class)
+            for function, module in self._passed.functions(name, of_a_class=of_a_class)
         )
 
     def _attribute(self, node: ast.Attribute, scope: _Scope) -> bool:
-        if node.attr in _FIELDS and self.carries(node.value, scope):
+        if node.attr in writing.FIELDS and self.carries(node.value, scope):
             return True
         if scope.function is not None and self._variable(node, ast.unparse(node), scope):
             return True
@@ -326,16 +273,16 @@ class _Search:
 
     def _is_stored(self, node: ast.Attribute, scope: _Scope) -> bool:
         """Whether an attribute is given the value on the way to this very request."""
-        above = self._above[scope.module]
+        above = self._passed.above[scope.module]
         here = blocks.around(node, above, scope.function)
-        for module in self._modules:
-            for store in self._above[module]:
-                if not isinstance(store, ast.Assign) or not _stores(store, node.attr):
+        for module in self._passed.modules:
+            for store in self._passed.above[module]:
+                if not isinstance(store, ast.Assign) or not blocks.stores(store, node.attr):
                     continue
-                by = self.function_of(store, module)
+                by = self._passed.function_of(store, module)
                 if by is None or isinstance(by, ast.Lambda) or sets_up(by.name):
                     continue
-                if by is scope.function or blocks.around(store, self._above[module], by):
+                if by is scope.function or blocks.around(store, self._passed.above[module], by):
                     continue
                 call = _call_before(by.name, node, scope)
                 if call is not None and blocks.holds(blocks.around(call, above, scope.function), here):
@@ -350,21 +297,12 @@ class _Search:
             made = bases[0].value if len(bases) == 1 and isinstance(bases[0], ast.Assign) else None
         if not isinstance(made, ast.Call) or not blocks.name_of(made.func)[:1].isupper():
             return False
-        for module in self._modules:
+        for module in self._passed.modules:
             for factory, index in blocks.fields_called(node.attr, module.tree):
                 is_it = any(self._is_origin(each, module) for each in nodes_of(factory))
                 if is_it and not blocks.is_given(made, node.attr, index):
                     return True
         return False
-
-
-def _lies_in(place: Place, function: _FunctionNode, module: Module) -> bool:
-    last = function.end_lineno or function.lineno
-    return place.path == module.source.path and function.lineno <= place.row <= last
-
-
-def _stores(node: ast.Assign, attribute: str) -> bool:
-    return any(isinstance(target, ast.Attribute) and target.attr == attribute for target in node.targets)
 
 
 def _call_before(name: str, node: ast.AST, scope: _Scope) -> ast.Call | None:
@@ -374,15 +312,3 @@ def _call_before(name: str, node: ast.AST, scope: _Scope) -> ast.Call | None:
     row = getattr(node, "lineno", 0)
     calls = (each for each in blocks.own_nodes(scope.function) if isinstance(each, ast.Call))
     return next((c for c in calls if blocks.name_of(c.func) == name and c.lineno < row), None)
-
-
-def _node_at(place: Place, module: Module) -> ast.AST | None:
-    """What stands at a place: an expression, or a function whose result is sent."""
-    found = [
-        node
-        for node in nodes_of(module.tree)
-        if isinstance(node, ast.expr | _FunctionNode)
-        and node.lineno == place.row
-        and module.place(node) == place
-    ]
-    return found[0] if found else None

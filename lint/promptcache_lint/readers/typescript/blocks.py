@@ -27,6 +27,7 @@ __all__ = [
     "functions_named",
     "holds",
     "in_object",
+    "name_of",
     "names_in",
     "own_nodes",
     "parameters",
@@ -246,12 +247,16 @@ def functions_named(name: str, module: Module) -> Iterator[Node]:
     for node in walk(module.tree.root_node):
         if node.type not in FUNCTIONS:
             continue
-        said = node.child_by_field_name("name")
-        holder = node.parent
-        if said is None and holder is not None and holder.type in {"variable_declarator", "pair"}:
-            said = holder.child_by_field_name("name") or holder.child_by_field_name("key")
-        if said is not None and module.text(said) == name:
+        if name_of(node, module) == name:
             yield node
+
+
+def name_of(function: Node, module: Module) -> str:
+    """What a function is called, by itself or by the variable or key that it is given to."""
+    said, holder = function.child_by_field_name("name"), function.parent
+    if said is None and holder is not None and holder.type in {"variable_declarator", "pair"}:
+        said = holder.child_by_field_name("name") or holder.child_by_field_name("key")
+    return module.text(said) if said is not None else ""
 
 
 def parameters(function: Node, module: Module) -> list[tuple[Node, Node | None]]:

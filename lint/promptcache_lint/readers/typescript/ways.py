@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.fallbacks import is_seam
-from promptcache_lint.readers.talks import ANSWERS, says_history
+from promptcache_lint.readers.talks import ANSWERS, is_of_one_request, says_history
 from promptcache_lint.readers.typescript import blocks
 from promptcache_lint.readers.typescript.conversations.names import around as outside
 from promptcache_lint.readers.typescript.conversations.names import function_of, walk
@@ -76,6 +76,8 @@ def _is_asked(scope: _Scope, *, talks: bool) -> bool:
     if scope.function is None:
         return False
     functions = [scope.function, *_outer(scope.function)]
+    if any(is_of_one_request(blocks.name_of(each, module)) for each in functions):
+        return False
     given = [
         module.text(n) for each in functions for p, _ in blocks.parameters(each, module) for n in walk(p)
     ]

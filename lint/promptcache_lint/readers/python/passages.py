@@ -1,0 +1,71 @@
+"""The files on the way of a value into a request: which functions it was seen to pass."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python import blocks
+from promptcache_lint.readers.python.walking import nodes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.places import Place
+    from promptcache_lint.readers.python.modules import Module
+
+__all__ = ["FunctionNode", "Passed", "node_at"]
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class Passed:
+    """The modules that a value passes, by the places at which it was seen."""
+
+    def __init__(self, way: tuple[Place, ...], modules: list[Module]) -> None:
+        self.modules = tuple(modules)
+        self.above = {module: blocks.parents_of(module.tree) for module in modules}
+        self._way = way
+
+    def function_of(self, node: ast.AST, module: Module) -> FunctionNode | None:
+        """The innermost function around a node."""
+        if isinstance(node, FunctionNode):
+            return node
+        above = self.above[module]
+        at = above.get(node)
+        while at is not None and not isinstance(at, FunctionNode):
+            at = above.get(at)
+        return at
+
+    def functions(self, name: str, *, of_a_class: bool = False) -> Iterator[tuple[FunctionNode, Module]]:
+        """The functions of that name through which the value was seen to pass; or only methods."""
+        for function, module in self._named(name):
+            passed = any(_lies_in(place, function, module) for place in self._way)
+            if passed and (not of_a_class or isinstance(self.above[module].get(function), ast.ClassDef)):
+                yield function, module
+
+    def _named(self, name: str) -> Iterator[tuple[FunctionNode, Module]]:
+        for module in self.modules:
+            for node in self.above[module]:
+                match node:
+                    case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == name:
+                        yield node, module
+                    case ast.Assign(targets=[ast.Name(id=to)], value=ast.Lambda() as made) if to == name:
+                        yield made, module
+
+
+def _lies_in(place: Place, function: FunctionNode, module: Module) -> bool:
+    last = function.end_lineno or function.lineno
+    return place.path == module.source.path and function.lineno <= place.row <= last
+
+
+def node_at(place: Place, module: Module) -> ast.AST | None:
+    """What stands at a place: an expression, or a function whose result is sent."""
+    found = [
+        node
+        for node in nodes_of(module.tree)
+        if isinstance(node, ast.expr | FunctionNode)
+        and node.lineno == place.row
+        and module.place(node) == place
+    ]
+    return found[0] if found else None
