@@ -18,6 +18,7 @@ from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.bindings import Bindings
 from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.entering import brought
+from promptcache_lint.readers.python.following import goes_on, is_history
 from promptcache_lint.readers.python.given_prompts import given_prompts
 from promptcache_lint.readers.python.notes import Notes
 from promptcache_lint.readers.python.objects import settled, settled_parts
@@ -32,7 +33,7 @@ from promptcache_lint.readers.python.requests import (
     spoken,
     talk_of,
 )
-from promptcache_lint.readers.python.speakers import made_message
+from promptcache_lint.readers.python.speakers import made_message, said_by_system
 from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.readers.python.worded import is_notice, is_worded, start_of, static_words
 from promptcache_lint.readers.routing_keys import key_practices
@@ -123,11 +124,9 @@ class Sinks:
         if isinstance(value, Str):
             self._emit("template", "prompt", value, node, frame, expand=True, sent=node, anew=anew)
             return
-        for item in value.items:
-            if isinstance(item, Seq) and len(item.items) == 2 and literal(item.items[0]):
-                role = role_of_speaker(literal(item.items[0]))
-                if role == "system":
-                    self._emit("system", role, item.items[1], node, frame, expand=True, sent=node, anew=anew)
+        talks = any(map(is_history, value.items))
+        for said in said_by_system(value):
+            self._emit("system", "system", said, node, frame, expand=True, sent=node, anew=anew, grows=talks)
 
     def assigned(self, name: str, value: Value, node: ast.expr, frame: Frame) -> None:
         """A value got a name, or was stored under a key or in an attribute."""
@@ -300,7 +299,8 @@ class Sinks:
         if model or any(segment.breakpoint for segment in segments):
             paths.add(place.path)
         proven, before = proof(sent, holes, frame, self._machine().running)
-        proven, grows = (proven or anew) and not self.doubtful, grows and not before
+        proven = (proven or anew) and not self.doubtful
+        grows = proven and goes_on(sent, frame, seen=grows, before=before)
         made = Prompt(name, place, segments, certain, model=model, proven=proven, grows=grows)
         for path in paths:
             self._keep(path, made)

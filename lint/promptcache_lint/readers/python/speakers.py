@@ -12,15 +12,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from promptcache_lint.prompts import Text
-from promptcache_lint.readers.python.values import Str
+from promptcache_lint.readers.python.values import Seq, Str
 from promptcache_lint.wording import role_of_speaker
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from promptcache_lint.prompts import Role
     from promptcache_lint.readers.python.calls import Call
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["made_message"]
+__all__ = ["made_message", "said_by_system"]
 
 _NAMED = re.compile(
     r"(?:.*\.)?(?P<role>System|Developer|Human|User|AI|Assistant)(?:Chat)?Message(?P<template>PromptTemplate)?"
@@ -81,6 +83,17 @@ def _by_argument(made: Call) -> tuple[Role | None, Value | None, bool]:
         content = content or made.argument(1, "content")
         return (role, content, False) if content is not None else (None, None, False)
     return None, None, False
+
+
+def said_by_system(messages: Seq) -> Iterator[Value]:
+    """What the system says in a template's pairs of role and text."""
+    for item in messages.items:
+        if isinstance(item, Seq) and len(item.items) == 2 and isinstance(item.items[0], Str):
+            speaker, said = item.items
+            assert isinstance(speaker, Str)
+            texts = [part.text for part in speaker.parts if isinstance(part, Text)]
+            if len(texts) == len(speaker.parts) and role_of_speaker("".join(texts)) == "system":
+                yield said
 
 
 def _role(value: Value, expression: ast.expr) -> Role | None:
