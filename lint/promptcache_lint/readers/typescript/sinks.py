@@ -19,21 +19,12 @@ from promptcache_lint.readers.routing_keys import key_practices
 from promptcache_lint.readers.typescript import filling
 from promptcache_lint.readers.typescript.absolution import absolved_in, without
 from promptcache_lint.readers.typescript.clocks import literal
-from promptcache_lint.readers.typescript.content import (
-    content_segments,
-    is_marked,
-    message_segments,
-    spoken,
-)
+from promptcache_lint.readers.typescript.content import content_segments, is_marked, message_segments, spoken
 from promptcache_lint.readers.typescript.declared import is_declared_sink
+from promptcache_lint.readers.typescript.following import goes_on
 from promptcache_lint.readers.typescript.own_text import ENOUGH_WORDS, is_headed, opens, own_words
 from promptcache_lint.readers.typescript.repetition import is_made_anew
-from promptcache_lint.readers.typescript.requests import (
-    API,
-    SYSTEM_KEYS,
-    conversations_of,
-    request_segments,
-)
+from promptcache_lint.readers.typescript.requests import API, SYSTEM_KEYS, conversations_of, request_segments
 from promptcache_lint.readers.typescript.unmarked import unmarked
 from promptcache_lint.readers.wording_only import doubted, talks_to_model
 from promptcache_lint.wording import role_of_name, role_of_speaker
@@ -285,6 +276,9 @@ class Sinks:
         ]
         kept = not self._kept.isdisjoint(hole.place for hole in holes)
         proven = strength >= 1 and node is not None and not kept and is_made_anew(node, frame)
+        grows = grows or (
+            proven and bool(holes) and strength > 1 and node is not None and goes_on(node, frame.module)
+        )
         prompt = Prompt(name, place, segments, certain=certain, proven=proven, grows=grows)
         if strength >= 2:
             self._strong.setdefault(here, []).append(prompt)
