@@ -162,3 +162,29 @@ def test_a_conversation_that_is_seen_to_grow_makes_an_error(program):
 @pytest.mark.parametrize("program", DOES_NOT.values(), ids=DOES_NOT)
 def test_one_that_may_not_makes_none(program):
     assert _severities(program) == {"warning"}
+
+
+WINDOW = """
+import OpenAI from "openai";
+const client = new OpenAI();
+const sessions = new Map<string, OpenAI.ChatCompletionMessageParam[]>();
+export async function handle(id: string, text: string) {
+  const history = sessions.get(id) ?? [];
+  history.push({ role: "user", content: text });
+  const r = await client.chat.completions.create({
+    model: "gpt-4o",
+    messages: [{ role: "system", content: "You are a clerk of a ferry line. Be kind." }, ...history.slice(-10)],
+  });
+  history.push(r.choices[0].message);
+  sessions.set(id, history);
+  return r;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "severity"), [(WINDOW, "error"), (WINDOW.replace("sessions.set", "log"), "warning")]
+)
+def test_a_window_over_a_conversation_of_a_map(program, severity):
+    found = lint_text(program, "clerk.ts", Settings()).findings
+    assert [str(each.severity) for each in found if each.code == "PC501"] == [severity]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.conversations.facts import Facts
     from promptcache_lint.readers.typescript.conversations.names import Key
 
-__all__ = ["goes_on", "is_put_back"]
+__all__ = ["goes_on", "is_fetched", "is_put_back"]
 
 _ADDS = re.compile(r"push|unshift|add|append|save|store|record|insert|put|remember|persist", re.IGNORECASE)
 _NAMED = {"method_definition", "function_declaration", "generator_function_declaration"}
@@ -36,6 +36,31 @@ def is_put_back(key: Key | None, node: Node, facts: Facts) -> bool:
         if outer.type in FUNCTIONS or outer.type.endswith("_statement"):
             return False
     return False
+
+
+def is_fetched(key: Key, facts: Facts) -> bool:
+    """Whether a list is one of those of all conversations: it is got from a map, and set there again."""
+    for value in facts.names.values.get(key, ()):
+        got = bare(value.child_by_field_name("left") if value.type == "binary_expression" else value)
+        function = got.child_by_field_name("function") if got is not None else None
+        owner = function.child_by_field_name("object") if function is not None else None
+        kept = facts.names.key(owner)
+        if kept is None or (kept[1] != 0 and not kept[0].startswith("this.")):
+            continue
+        name = facts.names.text(owner)
+        if facts.names.text(function) == f"{name}.get" and any(
+            facts.names.text(call.child_by_field_name("function")) == f"{name}.set"
+            and facts.names.key(_last_argument(call)) == key
+            for call in facts.names.nodes
+            if call.type == "call_expression"
+        ):
+            return True
+    return False
+
+
+def _last_argument(call: Node) -> Node | None:
+    given = call.child_by_field_name("arguments")
+    return given.named_children[-1] if given is not None and given.named_children else None
 
 
 def goes_on(key: Key, node: Node, facts: Facts) -> bool:

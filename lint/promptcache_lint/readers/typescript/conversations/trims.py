@@ -9,7 +9,7 @@ from promptcache_lint.findings import Severity
 from promptcache_lint.readers.stores import MANY_RUNS, hands_out, is_length
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of
-from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_put_back
+from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_fetched, is_put_back
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
 
 def _lives(key: Key | None, node: Node, facts: Facts) -> bool:
     """Whether a list is sent again with the answer in it; of a seed, the module that calls it knows."""
-    if key is None or not facts.lives(key, node):
+    if key is None or not (facts.lives(key, node) or (facts.grows(key) and is_fetched(key, facts))):
         return False
     return facts.seeded or is_put_back(key, node, facts) or goes_on(key, node, facts)
 
