@@ -180,3 +180,17 @@ def test_what_typescript_shows_is_an_error(body):
 @pytest.mark.parametrize("body", NOT_SHOWN_IN_TYPESCRIPT.values(), ids=NOT_SHOWN_IN_TYPESCRIPT)
 def test_what_typescript_does_not_show_is_none(body):
     assert "error" not in _severities(TYPESCRIPT, body, "clerk.ts", 4)
+
+
+def test_names_that_are_made_of_each_other_many_times_over_end_soon():
+    """Three times a name in each of twenty: a look at each use of each would be one at billions."""
+    rows = [
+        "v0 = since(clock(), started)",
+        *(f"v{n} = f'{{v{n - 1}}}{{v{n - 1}}}{{v{n - 1}}}'" for n in range(1, 15)),
+    ]
+    assert "error" not in _severities(PYTHON, "\n".join([*rows, "system = RULES + v14"]), "clerk.py", 8)
+    rows = ["const v0 = since(clock(), started);"]
+    rows += [f"const v{n} = `${{v{n - 1}}}${{v{n - 1}}}${{v{n - 1}}}`;" for n in range(1, 15)]
+    assert "error" not in _severities(
+        TYPESCRIPT, "\n".join([*rows, "const system = RULES + v14;"]), "clerk.ts", 4
+    )

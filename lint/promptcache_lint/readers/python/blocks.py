@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.callees import is_request
@@ -43,6 +44,7 @@ Around = list[tuple[ast.AST, str]]
 """The branches, loops and handlers around a statement, outermost first, each with the part it stands in."""
 
 
+@lru_cache(maxsize=32)  # one file has many findings
 def parents_of(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     """What each node stands in."""
     return {child: node for node in nodes_of(tree) for child in children_of(node)}
@@ -141,6 +143,7 @@ def own_nodes(function: _FunctionNode) -> Iterator[ast.AST]:
             pending += children_of(node)
 
 
+@lru_cache(maxsize=512)
 def definitions(name: str, function: _FunctionNode) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """The statements that give a variable or attribute a value, and those that add to the one it has."""
     bases: list[ast.stmt] = []

@@ -66,7 +66,7 @@ class _Here:
 
     def is_followed(self, message: ast.AST) -> bool:
         """Whether what was said before stands behind a message, or in a list of them."""
-        above = _above(self._function)
+        above = blocks.parents_of(self._function)
         if isinstance(message, ast.List) and self._has_talk(message.elts):
             return True
         at, outer = message, above.get(message)
@@ -128,11 +128,8 @@ class _Here:
         called = {
             blocks.name_of(each.func) for each in nodes_of(self._function) if isinstance(each, ast.Call)
         }
-        for method in self._methods():
-            anew = any(_binds(each, attribute) for each in blocks.own_nodes(method))
-            if anew and (method is self._function or method.name in called):
-                return False
-        return any(_adds_answer(each, attribute) for each in nodes_of(self._owner))
+        answered, begins = _kept_in(self._owner, attribute)
+        return answered and begins.isdisjoint({*called, self._function.name})
 
     def _methods(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         body = self._owner.body if self._owner is not None else []
@@ -158,12 +155,12 @@ class _Here:
 
     def _is_of_rounds(self, name: str, request: ast.Call) -> bool:
         """Whether the rounds in which a list is sent add the answers to it."""
-        around = blocks.around(request, _above(self._function), self._function)
+        around = blocks.around(request, blocks.parents_of(self._function), self._function)
         loops = [outer for outer, _ in around if isinstance(outer, _LOOPS)]
         if not loops:
             return False
         bases, _ = blocks.definitions(name, self._function)
-        fresh = any(blocks.is_in(each, loops[-1], _above(self._function)) for each in bases)
+        fresh = any(blocks.is_in(each, loops[-1], blocks.parents_of(self._function)) for each in bases)
         return bool(bases) and not fresh and any(_adds_answer(each, name) for each in nodes_of(loops[-1]))
 
     def _has_talk(self, items: list[ast.expr]) -> bool:
@@ -264,6 +261,14 @@ def _looks_up(node: ast.AST, *, back: bool) -> bool:
             return False
 
 
-@lru_cache(maxsize=8)
-def _above(function: ast.AST) -> dict[ast.AST, ast.AST]:
-    return blocks.parents_of(function)
+@lru_cache(maxsize=64)  # a class has many methods that send
+def _kept_in(owner: ast.ClassDef, attribute: str) -> tuple[bool, frozenset[str]]:
+    """Whether answers are added to an attribute of a class, and by which methods it begins anew."""
+    nodes = nodes_of(owner)
+    functions = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    begins = (
+        function.name
+        for function in functions
+        if any(_binds(each, attribute) for each in blocks.own_nodes(function))
+    )
+    return any(_adds_answer(each, attribute) for each in nodes), frozenset(begins)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python import blocks
@@ -46,12 +47,21 @@ class Passed:
 
     def _named(self, name: str) -> Iterator[tuple[FunctionNode, Module]]:
         for module in self.modules:
-            for node in self.above[module]:
-                match node:
-                    case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == name:
-                        yield node, module
-                    case ast.Assign(targets=[ast.Name(id=to)], value=ast.Lambda() as made) if to == name:
-                        yield made, module
+            for function in _functions_of(module.tree).get(name, ()):
+                yield function, module
+
+
+@lru_cache(maxsize=32)
+def _functions_of(tree: ast.AST) -> dict[str, list[FunctionNode]]:
+    """The functions of a file by their names."""
+    found: dict[str, list[FunctionNode]] = {}
+    for node in blocks.parents_of(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.setdefault(name, []).append(node)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda() as made):
+                found.setdefault(name, []).append(made)
+    return found
 
 
 def _lies_in(place: Place, function: FunctionNode, module: Module) -> bool:
@@ -61,11 +71,15 @@ def _lies_in(place: Place, function: FunctionNode, module: Module) -> bool:
 
 def node_at(place: Place, module: Module) -> ast.AST | None:
     """What stands at a place: an expression, or a function whose result is sent."""
-    found = [
-        node
-        for node in nodes_of(module.tree)
-        if isinstance(node, ast.expr | FunctionNode)
-        and node.lineno == place.row
-        and module.place(node) == place
-    ]
-    return found[0] if found else None
+    found = _rows_of(module.tree).get(place.row, ())
+    return next((node for node in found if module.place(node) == place), None)
+
+
+@lru_cache(maxsize=32)
+def _rows_of(tree: ast.AST) -> dict[int, list[ast.expr | FunctionNode]]:
+    """The expressions and functions of a file by the rows where they begin, the outer ones first."""
+    found: dict[int, list[ast.expr | FunctionNode]] = {}
+    for node in nodes_of(tree):
+        if isinstance(node, ast.expr | FunctionNode):
+            found.setdefault(node.lineno, []).append(node)
+    return found

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["is_shown"]
 
 _DEEPEST = 60
+_MOST_STEPS = 4000
+"""After so many steps a way is not shown: names that are made of each other many times over."""
 
 
 def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, talks: bool) -> bool:
@@ -75,6 +77,8 @@ class _Search:
         self._origin = origin
         self._passed = passed
         self._depth = 0
+        self._steps = 0
+        self._known: dict[tuple[ast.AST, _Scope, bool], bool] = {}
 
     def is_made_with_its_request(self, node: ast.AST, scope: _Scope) -> bool:
         """Whether a message stands in no branch that the request does not stand in as well."""
@@ -88,15 +92,17 @@ class _Search:
 
     def carries(self, node: ast.AST | None, scope: _Scope, *, sent: bool = False) -> bool:
         """Whether an expression gives the value, or something with it. ``sent``: it is the request itself."""
-        if node is None or self._depth > _DEEPEST:
+        self._steps += 1
+        if node is None or self._depth > _DEEPEST or self._steps > _MOST_STEPS:
             return False
         if self._is_origin(node, scope.module):
             return True
-        self._depth += 1
-        try:
-            return self._carries(node, scope, sent=sent)
-        finally:
+        if (key := (node, scope, sent)) not in self._known:
+            self._depth += 1
+            self._known[key] = False  # of a circle
+            self._known[key] = self._carries(node, scope, sent=sent)
             self._depth -= 1
+        return self._known[key]
 
     def _is_origin(self, node: ast.AST, module: Module) -> bool:
         if not isinstance(node, ast.expr | ast.stmt) or node.lineno != self._origin.row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.talks import is_talk
@@ -24,10 +25,8 @@ __all__ = [
     "called",
     "default",
     "definitions",
-    "functions_named",
     "holds",
     "in_object",
-    "name_of",
     "names_in",
     "own_nodes",
     "parameters",
@@ -194,6 +193,7 @@ def _ends(node: Node | None) -> bool:
             return False
 
 
+@lru_cache(maxsize=512)
 def definitions(name: str, function: Node, module: Module) -> tuple[list[Node], list[Node]]:
     """The nodes that give a variable or field a value, and those that add to the one it has."""
     bases: list[Node] = []
@@ -240,23 +240,6 @@ def called(call: Node, module: Module) -> tuple[Node | None, str]:
         name = function.child_by_field_name("property")
         return function.child_by_field_name("object"), module.text(name) if name is not None else ""
     return None, module.text(function)
-
-
-def functions_named(name: str, module: Module) -> Iterator[Node]:
-    """The functions and methods of that name in a module."""
-    for node in walk(module.tree.root_node):
-        if node.type not in FUNCTIONS:
-            continue
-        if name_of(node, module) == name:
-            yield node
-
-
-def name_of(function: Node, module: Module) -> str:
-    """What a function is called, by itself or by the variable or key that it is given to."""
-    said, holder = function.child_by_field_name("name"), function.parent
-    if said is None and holder is not None and holder.type in {"variable_declarator", "pair"}:
-        said = holder.child_by_field_name("name") or holder.child_by_field_name("key")
-    return module.text(said) if said is not None else ""
 
 
 def parameters(function: Node, module: Module) -> list[tuple[Node, Node | None]]:

@@ -6,11 +6,13 @@ add to it, or what was said before is put into it one by one.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.talks import says_history
 from promptcache_lint.readers.typescript import blocks
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of, walk
+from promptcache_lint.readers.typescript.finding_nodes import name_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -63,11 +65,19 @@ def _is_kept(field: str, sent: Node, module: Module) -> bool:
         return False
     here = [each for each in around(sent) if each.type == "method_definition"][:1]
     called = {blocks.called(each, module)[1] for method in here for each in walk(method) if _is_call(each)}
-    for method in (each for each in walk(owner) if each.type == "method_definition"):
-        anew = any(_binds(each, field, module) for each in walk(method))
-        if anew and (method in here or blocks.name_of(method, module) in called):
-            return False
-    return any(_adds_answer(each, field, module) for each in walk(owner))
+    answered, begins = _kept_in(owner, field, module)
+    return answered and begins.isdisjoint({*called, *(name_of(each, module) for each in here)})
+
+
+@lru_cache(maxsize=64)  # a class has many methods that send
+def _kept_in(owner: Node, field: str, module: Module) -> tuple[bool, frozenset[str]]:
+    """Whether answers are added to a field of a class, and by which methods it begins anew."""
+    nodes = list(walk(owner))
+    methods = [each for each in nodes if each.type == "method_definition"]
+    begins = (
+        name_of(each, module) for each in methods if any(_binds(node, field, module) for node in walk(each))
+    )
+    return any(_adds_answer(each, field, module) for each in nodes), frozenset(begins) - {"constructor"}
 
 
 def _is_of_rounds(name: str, sent: Node, module: Module) -> bool:

@@ -15,6 +15,7 @@ from promptcache_lint.readers.talks import ANSWERS, is_of_one_request, says_hist
 from promptcache_lint.readers.typescript import blocks
 from promptcache_lint.readers.typescript.conversations.names import around as outside
 from promptcache_lint.readers.typescript.conversations.names import function_of, walk
+from promptcache_lint.readers.typescript.finding_nodes import functions_named, in_row, name_of
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ _AT_ONCE = {
 }
 """What runs a function that it is given now, and once."""
 _DEEPEST = 60
+_MOST_STEPS = 4000
+"""After so many steps a way is not shown: names that are made of each other many times over."""
 
 
 def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, talks: bool) -> bool:
@@ -76,7 +79,7 @@ def _is_asked(scope: _Scope, *, talks: bool) -> bool:
     if scope.function is None:
         return False
     functions = [scope.function, *_outer(scope.function)]
-    if any(is_of_one_request(blocks.name_of(each, module)) for each in functions):
+    if any(is_of_one_request(name_of(each, module)) for each in functions):
         return False
     given = [
         module.text(n) for each in functions for p, _ in blocks.parameters(each, module) for n in walk(p)
@@ -108,18 +111,23 @@ class _Search:
         self._way = way
         self._modules = modules
         self._depth = 0
+        self._steps = 0
+        self._known: dict[tuple[int, _Scope, bool], bool] = {}
 
     def carries(self, node: Node | None, scope: _Scope, *, sent: bool = False) -> bool:
         """Whether an expression gives the value, or something with it. ``sent``: it is the request itself."""
-        if node is None or self._depth > _DEEPEST:
+        self._steps += 1
+        if node is None or self._depth > _DEEPEST or self._steps > _MOST_STEPS:
             return False
         if self._is_origin(node, scope.module):
             return True
-        self._depth += 1
-        try:
-            return self._carries(node, scope, sent=sent)
-        finally:
+        key = (node.id, scope, sent)
+        if key not in self._known:
+            self._depth += 1
+            self._known[key] = False  # of a circle
+            self._known[key] = self._carries(node, scope, sent=sent)
             self._depth -= 1
+        return self._known[key]
 
     def _is_origin(self, node: Node, module: Module) -> bool:
         return node.start_point[0] + 1 == self._origin.row and module.place(node) == self._origin
@@ -177,7 +185,7 @@ class _Search:
     def _functions(self, name: str, *, of_a_class: bool = False) -> Iterator[tuple[Node, Module]]:
         """The functions of that name through which the value was seen to pass; or only methods."""
         for module in self._modules:
-            for node in blocks.functions_named(name, module):
+            for node in functions_named(name, module):
                 passed = any(_lies_in(place, node, module) for place in self._way)
                 if passed and (not of_a_class or node.type == "method_definition"):
                     yield node, module
@@ -266,7 +274,7 @@ class _Search:
     @staticmethod
     def _is_of(call: Node, module: Module, scope: _Scope) -> bool:
         name = blocks.called(call, module)[1]
-        return any(each == scope.function for each in blocks.functions_named(name, scope.module))
+        return any(each == scope.function for each in functions_named(name, scope.module))
 
     def _is_function_on_the_way(self, name: str, scope: _Scope, *, of_a_class: bool = False) -> bool:
         """Whether a name is that of a function that is called for each request, or of a getter."""
@@ -305,5 +313,4 @@ def _is_in(node: Node, outer: Node) -> bool:
 
 def _node_at(place: Place, module: Module) -> Node | None:
     """The outermost node that stands at a place."""
-    rows = (node for node in walk(module.tree.root_node) if node.start_point[0] + 1 == place.row)
-    return next((node for node in rows if module.place(node) == place), None)
+    return next((node for node in in_row(place.row, module) if module.place(node) == place), None)
