@@ -11,11 +11,14 @@ Texts say what happened and ``remedy`` says what to do. None of them ever holds 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from promptcache.errors import PromptCacheError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class GatewayError(PromptCacheError):
@@ -128,6 +131,24 @@ def too_many_requests(limit: int) -> ApiError:
         code="overloaded",
         retry_after=1,
     )
+
+
+_OURS = frozenset(
+    {
+        *("caller_gone", "caller_stalled", "request_timeout", "overloaded", "out_of_files", "shutting_down"),
+        *("engine_unavailable", "engine_error", "deadline_exceeded", "internal_error", "fleet_busy"),
+        *("upstream_unreachable", "upstream_timeout", "upstream_disconnected", "upstream_torn"),
+        *("upstream_unreadable", "upstream_answer_too_large", "upstream_circuit_open"),
+    }
+)
+"""What the gateway says of itself: an upstream that says so speaks of its own failure."""
+_LONGEST_CODE = 64
+
+
+def their_code(error: Mapping[str, Any]) -> str | None:
+    """The code, or else the type, of an upstream's error; None where neither is its own."""
+    codes = (str(code)[:_LONGEST_CODE] for code in (error.get("code"), error.get("type")) if code)
+    return next((code for code in codes if code not in _OURS), None)
 
 
 def stopping() -> ApiError:

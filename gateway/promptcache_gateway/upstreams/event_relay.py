@@ -12,6 +12,8 @@ from typing import Any
 
 import orjson
 
+from promptcache_gateway.errors import their_code
+
 # A blank line: one line end straight after another, each LF, CR or CRLF; the first one's last byte is enough.
 _BOUNDARY = re.compile(rb"\n\n|[\n\r]\r\n?")
 _WHOLE = (b"\n\n", b"\n\r\n", b"\r\r\n")
@@ -155,7 +157,7 @@ class EventRelay:
             return False
         error = chunk.get("error") or _inside(chunk).get("error")
         if isinstance(error, dict):
-            self.error = str(error.get("code") or error.get("type") or "upstream_error")
+            self.error = their_code(error) or "upstream_error"
         carrier = _usage_carrier(chunk)
         if carrier is None:
             return False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache.usage import Usage
-from promptcache_gateway.errors import ApiError
+from promptcache_gateway.errors import ApiError, their_code
 from promptcache_gateway.under_way import UnderWay
 from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
 from promptcache_gateway.upstreams.json_weight import FREE, holds_too_many, weight
@@ -166,10 +166,7 @@ def _object_of(body: bytes) -> dict[str, Any] | None:
 def error_code(payload: dict[str, Any] | None) -> str | None:
     """The code, or else the type, in an error body of OpenAI's or Anthropic's shape."""
     error = payload.get("error") if payload is not None else None
-    if not isinstance(error, dict):
-        return None
-    code = error.get("code") or error.get("type")
-    return str(code)[:64] if code else None
+    return their_code(error) if isinstance(error, dict) else None
 
 
 def decompressed(body: bytes, encoding: str) -> bytes | None:
