@@ -71,6 +71,11 @@ _KNOWN = {
         "upstream",
         "See the failures before this one; it is asked again by itself.",
     ),
+    "fleet_busy": Words(
+        "Every replica had as many requests as it may have until `queue_s` was over; nothing was sent.",
+        "gateway",
+        "Send less at a time, or add replicas.",
+    ),
     "engine_unavailable": Words(
         "The built-in engine does not answer.", "gateway", "See its log, and start the gateway again."
     ),

@@ -11,13 +11,13 @@ import promptcache_gateway
 from promptcache_gateway.admin.failure_words import _KNOWN, failure_words
 
 SOURCE = Path(promptcache_gateway.__file__).parent
-_CODE = re.compile(r'"((?:upstream|caller|engine)_[a-z_]+|deadline_exceeded|out_of_files|shutting_down)"')
+_CODE = re.compile(r'"((?:upstream|caller|engine)_[a-z_]+|fleet_busy|deadline_exceeded|out_of_files|shutting_down)"')
 NO_CODES = {"upstream_error", "engine_settings"}
 """The type of an error, and a name of something else."""
 
 
 def codes() -> set[str]:
-    places = ("upstreams", "plane", "translate")
+    places = ("upstreams", "plane", "translate", "fleet")
     files = [*SOURCE.glob("errors.py"), *(file for place in places for file in SOURCE.glob(f"{place}/*.py"))]
     return {code for file in files for code in _CODE.findall(file.read_text(encoding="utf-8"))} - NO_CODES
 
