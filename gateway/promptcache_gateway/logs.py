@@ -67,10 +67,10 @@ def log_request(record: RequestRecord) -> None:
     diagnosis = record.diagnosis
     fields = {
         "request": record.id,
-        "tenant": _name(record.tenant),
-        "template": _name(record.template),
+        "tenant": short_name(record.tenant),
+        "template": short_name(record.template),
         "upstream": record.upstream,
-        "model": _name(record.model),
+        "model": short_name(record.model),
         "api": record.dialect,
         "status": record.status,
         "error": record.error,
@@ -96,8 +96,8 @@ def _sentence(known: dict[str, Any]) -> str:
     return ", ".join(parts) + f" ({known['request']})"
 
 
-def _name(text: str) -> str:
-    """A name that callers choose, short and on one line."""
+def short_name(text: str) -> str:
+    """A name that callers choose, as a line may hold it: short, and on one line."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text[:_NAME_CHARS])
 
 

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.failures import log_failure
+from promptcache_gateway.logs import short_name
 from promptcache_gateway.tenancy.budgets import DAY_S, Budget, BudgetError, budgets_of, held_error
 
 if TYPE_CHECKING:
@@ -240,16 +241,17 @@ class Ledger:
     def _say_unpriced(self, record: RequestRecord) -> None:
         """Say once that a model's requests do not count, because nobody knows what they cost."""
         used = record.prompt_tokens or record.output_tokens or record.estimated_tokens
-        name = (record.tenant, record.model)
+        model = short_name(record.model)
+        name = (record.tenant, model)
         if not used or name in self._named or len(self._named) >= _MOST_NAMED:
             return
         self._named.add(name)
         _log.warning(
             "the cost of requests to %s is not known, so they do not count against the budget of tenant %s: "
             'give the model a price in [prices.models."%s"]',
-            record.model,
+            model,
             record.tenant,
-            record.model,
+            model,
         )
 
 

@@ -253,6 +253,15 @@ def test_a_request_without_a_price_is_said_once_and_does_not_count(caplog: pytes
     assert book.admits(DAILY)
 
 
+def test_what_a_caller_calls_a_model_stays_on_a_short_line(caplog: pytest.LogCaptureFixture) -> None:
+    book = Book()
+    with caplog.at_level(logging.WARNING, "promptcache.gateway"):
+        book.charge(DAILY, None, model="m\n2026-11-30 ERROR forged" + "x" * 100_000)
+    (said,) = [entry.getMessage() for entry in caplog.records]
+    assert "\n" not in said
+    assert len(said) < 500
+
+
 def test_a_tenant_that_is_forgotten_begins_anew() -> None:
     book = Book()
     book.charge(DAILY, 5.0)
