@@ -7,7 +7,7 @@ come while the first is under way would be let in by what is left for one.
 from __future__ import annotations
 
 import contextlib
-import re
+import string
 from typing import TYPE_CHECKING
 
 from promptcache.usage import Usage
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from promptcache_gateway.plane.flight import Flight
     from promptcache_gateway.tenancy import Caller, Ledger, Limits
 
-_ENCODED = re.compile(rb"[A-Za-z0-9+/_=-]{1024,}")
+_ENCODED = f"{string.ascii_letters}{string.digits}+/_=-".encode()
+_FLAT = bytes(ord("a" if byte in _ENCODED else " ") for byte in range(256))
+_LONG = b"a" * 1024
 """A picture or a file: no text is so long without a space, and its bytes say nothing of its tokens."""
 
 
@@ -82,5 +84,17 @@ class Advance:
 
 def prompt_tokens(body: bytes) -> int:
     """About how many tokens the text in a request's body has: rather fewer than more."""
-    encoded = sum(len(found) for found in _ENCODED.findall(body))
-    return (len(body) - encoded) // BYTES_A_TOKEN
+    return (len(body) - _encoded(body)) // BYTES_A_TOKEN
+
+
+def _encoded(body: bytes) -> int:
+    """How many bytes are of pictures and files. A pattern would try every place of a long word."""
+    flat = body.translate(_FLAT)
+    found, begin = 0, flat.find(_LONG)
+    while begin >= 0:
+        end = flat.find(b" ", begin)
+        if end < 0:
+            end = len(flat)
+        found += end - begin
+        begin = flat.find(_LONG, end)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,13 @@ def test_a_picture_counts_by_the_text_around_it() -> None:
     picture = b'{"url":"data:image/png;base64,' + b"iVBORw0KGgo" * 10_000 + b'"}'
     assert prompt_tokens(picture) < 100
     assert prompt_tokens(b"word " * 10_000) == 12_500
+    assert prompt_tokens(b"a" * 1_024 + b" " + b"b" * 1_023 + b" " + b"c" * 5_000) == (1_023 + 2) // 4
+
+
+def test_long_words_that_are_no_picture_take_no_time() -> None:
+    began = time.process_time()
+    assert prompt_tokens((b"a" * 1_023 + b" ") * 8_192) == 2 * 1024 * 1024
+    assert time.process_time() - began < 2.0, "the event loop stands still meanwhile"
 
 
 def test_key_and_tenant_are_both_held_and_let_go_in_any_order() -> None:
