@@ -8,6 +8,7 @@ from promptcache_gateway.observe.settings import CACHE_NAMES
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.comparison import Comparison
+    from promptcache_gateway.observe.prompt import Prompt
 
 KEY_CHANGED = "PC607"
 
@@ -16,7 +17,13 @@ def own_key_changed(comparison: Comparison) -> str | None:
     """The key or salt that is another than before, where the gateway put it in; None where a caller did."""
     earlier, later = comparison.earlier, comparison.later
     changed = {name for name in CACHE_NAMES if earlier.parameters.get(name) != later.parameters.get(name)}
-    return min(changed) if changed and changed <= earlier.own | later.own else None
+    if any(_is_callers(prompt, name) for prompt in (earlier, later) for name in changed):
+        return None  # one that a caller leaves out or brings along is a caller's change, too
+    return min(changed, default=None)
+
+
+def _is_callers(prompt: Prompt, name: str) -> bool:
+    return prompt.parameters.get(name) is not None and name not in prompt.own
 
 
 def said_of(name: str) -> str:

@@ -80,3 +80,15 @@ def test_the_callers_own_key_stays_its_own(mock: MockUpstream, second: MockUpstr
         diagnosis(served, "One?", prompt_cache_key="a")
         found = diagnosis(served, "One?", "An answer.", "Two?", prompt_cache_key="b")
         assert (found["cause"], found["attribution"]) == ("PC607", "caller")
+
+
+@pytest.mark.parametrize("keys", [("a", None), (None, "a")])
+def test_a_callers_key_that_comes_or_goes_is_the_callers(
+    mock: MockUpstream, second: MockUpstream, tmp_path: Path, keys: tuple[str | None, str | None]
+) -> None:
+    """The gateway puts its own in where there is none, which changes nothing of whose doing that is."""
+    before, after = ({} if key is None else {"prompt_cache_key": key} for key in keys)
+    with serve(house(mock, second, tmp_path, {"prompt_cache_key": "tenant"})) as served:
+        diagnosis(served, "One?", **before)
+        found = diagnosis(served, "One?", "An answer.", "Two?", **after)
+        assert (found["cause"], found["attribution"]) == ("PC607", "caller")
