@@ -16,7 +16,7 @@ from promptcache_gateway.observe.compaction import COMPACTION
 from promptcache_gateway.observe.edits import counterpart
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks
-from promptcache_gateway.observe.own_keys import KEY_CHANGED, own_key_changed, said_of
+from promptcache_gateway.observe.own_keys import KEY_CHANGED, is_of_another_place, own_key_changed, said_of
 from promptcache_gateway.observe.places import Place, Spot, spot_of
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import Reason, begins_a_setting, explain_away
@@ -175,7 +175,7 @@ def _causes(evidence: Evidence) -> tuple[str, ...]:
         causes = tuple(dict.fromkeys(_OTHER_TOOL if code == _FILLED_IN else code for code in causes))
     if begins_a_setting(evidence):
         causes = tuple(code for code in causes if code != SETTING) or (_unnamed(comparison),)
-    return causes
+    return tuple(code for code in causes if code != KEY_CHANGED or not is_of_another_place(evidence))
 
 
 def _is_paid_once(evidence: Evidence) -> bool:

@@ -8,6 +8,7 @@ from promptcache_gateway.observe.settings import CACHE_NAMES
 
 if TYPE_CHECKING:
     from promptcache_gateway.observe.comparison import Comparison
+    from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.prompt import Prompt
 
 KEY_CHANGED = "PC607"
@@ -24,6 +25,14 @@ def own_key_changed(comparison: Comparison) -> str | None:
 
 def _is_callers(prompt: Prompt, name: str) -> bool:
     return prompt.parameters.get(name) is not None and name not in prompt.own
+
+
+def is_of_another_place(evidence: Evidence) -> bool:
+    """Whether the key or salt that changed is the gateway's own for another upstream."""
+    match, comparison = evidence.match, evidence.comparison
+    if match is None or match.predecessor is None or comparison is None:
+        return False
+    return match.predecessor.upstream != evidence.route[0] and own_key_changed(comparison) is not None
 
 
 def said_of(name: str) -> str:

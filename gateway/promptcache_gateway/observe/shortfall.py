@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache.quick_values import changed, quick
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks, readable_at_any_age, readable_segments
-from promptcache_gateway.observe.own_keys import KEY_CHANGED, own_key_changed, said_of
+from promptcache_gateway.observe.own_keys import KEY_CHANGED, is_of_another_place, own_key_changed, said_of
 from promptcache_gateway.observe.tokens import Tokens
 from promptcache_gateway.observe.unmarked import (
     codes_beside_text,
@@ -235,7 +235,7 @@ def _named_by_divergence(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     codes += [] if unmarked is None or unmarked.code in codes else [unmarked.code]
     missing = what_is_unmarked(evidence, ruler, tokens.cached, tokens.lost) if "PC602" in codes else ""
     own = own_key_changed(evidence.comparison) if KEY_CHANGED in codes and evidence.comparison else None
-    if own is not None and _sent_elsewhere(evidence):  # another upstream has another cache, whatever the key
+    if own is not None and is_of_another_place(evidence):
         codes.remove(KEY_CHANGED)
     return [
         Reason(code, None, f"{said_of(own)}.", on_demand=True)

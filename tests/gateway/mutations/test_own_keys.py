@@ -75,6 +75,20 @@ def test_a_fallback_is_another_cache_whatever_its_key(
         assert found["causes"] == ["PC804"]
 
 
+def test_a_fallback_is_another_cache_beside_a_break_too(
+    mock: MockUpstream, second: MockUpstream, tmp_path: Path
+) -> None:
+    mutations = {"prompt_cache_key": "tenant", "upstreams": {"second": {"prompt_cache_key": "off"}}}
+    clocks = [{**SYSTEM, "content": f"Now: 2026-11-30T12:00:0{n}Z. {SYSTEM['content']}"} for n in range(2)]
+    with serve(house(mock, second, tmp_path, mutations)) as served:
+        served.post({"model": "m", "messages": [clocks[0], {"role": "user", "content": "One?"}]})
+        mock.script = down
+        answer = served.post({"model": "m", "messages": [clocks[1], {"role": "user", "content": "Two?"}]})
+        causes = served.record(answer)["diagnosis"]["causes"]
+        assert causes[:2] == ["PC804", "PC101"]
+        assert "PC607" not in causes
+
+
 def test_the_callers_own_key_stays_its_own(mock: MockUpstream, second: MockUpstream, tmp_path: Path) -> None:
     with serve(house(mock, second, tmp_path, {"cache_salt": "tenant"})) as served:
         diagnosis(served, "One?", prompt_cache_key="a")
