@@ -1,26 +1,27 @@
 """The observer of a worker: what its peers see is known to it too, and its own is told to them.
 
 A conversation's next turn may reach any worker. So each tells the others of every request it has looked at,
-cut and keyed as it is, and of how it ended; a template that one learns is known to all. Keys rest on Python's
-hash of strings, so all workers of one gateway are started with one seed. Records go to the parent.
+cut and keyed as it is, of what was put into it on its way, and of how it ended; a template that one learns is
+known to all. Keys rest on Python's hash of strings, so all workers of one gateway are started with one seed.
+Records go to the parent.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from promptcache.segments import Segment
 from promptcache_gateway.observe import Observer
 from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.history import Entry
-from promptcache_gateway.observe.prompt import Prompt, share_texts
+from promptcache_gateway.observe.prompt import Prompt, marked_segments, share_texts
 from promptcache_gateway.shared.frames import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from promptcache_gateway.exchange import Call, EngineFacts
     from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
@@ -59,6 +60,28 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Additions:
+    """What a gateway put into a request on its way: settings, which of these are its own, breakpoints."""
+
+    parameters: Mapping[str, Any]
+    own: frozenset[str]
+    breakpoints: tuple[tuple[int, Any], ...]
+
+    def within(self, prompt: Prompt) -> Prompt:
+        """The prompt as its upstream saw it."""
+        segments = list(prompt.segments)
+        for at, mark in self.breakpoints:
+            segments[at] = replace(segments[at], breakpoint=mark)
+        return replace(
+            prompt,
+            segments=tuple(segments),
+            marks=marked_segments(segments),
+            parameters=self.parameters,
+            own=self.own,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """How it ended. ``answered_at`` None: no upstream worked on it, and it is no predecessor."""
 
@@ -67,6 +90,7 @@ class Settled:
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     response_id: str | None = None
+    additions: Additions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +124,7 @@ class PeerObserver(Observer):
     ) -> None:
         self._tell = tell
         self._theirs: WeakValueDictionary[str, _Theirs] = WeakValueDictionary()
+        self._told: WeakKeyDictionary[Entry, Prompt] = WeakKeyDictionary()
         self.lost = 0
         super().__init__(upstreams, None, listeners=(self._ship, *listeners), money=money)
         # What its peers have to tell of an earlier answer should be there when the next request is looked at.
@@ -144,6 +169,8 @@ class PeerObserver(Observer):
             return
         entry.prompt_tokens, entry.cached_tokens = settled.prompt_tokens, settled.cached_tokens
         entry.answered_at = settled.answered_at
+        if settled.additions is not None:
+            entry.prompt = settled.additions.within(entry.prompt)
         self.answered.add(entry.tenant, entry, settled.response_id)
 
     def move(self, observation: Observation, call: Call) -> Observation:
@@ -158,7 +185,7 @@ class PeerObserver(Observer):
         pending = known is not None and known.answered_at is None
         found = super().preview(observation, engine)
         if known is not None and pending:
-            self._tell(Kind.SETTLED, _end_of(known))
+            self._tell_end(known)
         return found
 
     def _observe(self, call: Call) -> Sight:
@@ -166,6 +193,7 @@ class PeerObserver(Observer):
         self._tell_learned()
         if (entry := sight.entry) is not None:
             told = (entry.id, entry.model, entry.upstream, entry.received_at, _packed(entry.prompt))
+            self._told[entry] = entry.prompt
             self._tell(Kind.SEEN, Seen(call.tenant, call.template, *told))
         return sight
 
@@ -177,7 +205,13 @@ class PeerObserver(Observer):
         super()._settle(ended)
         entry = ended.observation.sight.entry
         if entry is not None:
-            self._tell(Kind.SETTLED, _end_of(entry))
+            self._tell_end(entry)
+
+    def _tell_end(self, entry: Entry) -> None:
+        told = self._told.pop(entry, entry.prompt)  # told once
+        counts = (entry.prompt_tokens, entry.cached_tokens, entry.response_id)
+        added = None if told is entry.prompt else _added_to(told, entry.prompt)
+        self._tell(Kind.SETTLED, Settled(entry.id, entry.answered_at, *counts, added))
 
     def _ship(self, record: RequestRecord) -> None:
         if not self._tell(Kind.RECORD, record):
@@ -205,5 +239,6 @@ def _unpacked(packed: Packed) -> Prompt:
     return Prompt(tuple(Segment(*fields) for fields in segments), *others)
 
 
-def _end_of(entry: Entry) -> Settled:
-    return Settled(entry.id, entry.answered_at, entry.prompt_tokens, entry.cached_tokens, entry.response_id)
+def _added_to(told: Prompt, sent: Prompt) -> Additions:
+    marks = [(at, sent.segments[at].breakpoint) for at in sent.marks if at not in told.marks]
+    return Additions(sent.parameters, sent.own, tuple(marks))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -109,6 +110,32 @@ def test_a_request_that_moves_to_another_upstream_is_one(pair: Pair) -> None:
     first.observer.move(observation, first.call(chat(rules_text(), "hi"), id=call.id, upstream="other"))
     pair.hear()
     assert len(second.observer._history) == 1
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_is_put_into_a_request_on_its_way_is_known_to_all_workers(pair: Pair, streamed: bool) -> None:
+    """The gateway's own key and marks come in after the look, of which the others heard at once."""
+    found = []
+    mark = {"type": "ephemeral"}
+    for number, turns in enumerate([("One?",), ("One?", "An answer.", "Two?")]):
+        stage = pair.stages[number]
+        stage.clock.now += 5.0
+        observation = stage.observer.open(stage.call(chat(rules_text(), *turns), id=f"pcr_{number:024x}"))
+        prompt = observation.sight.prompt
+        assert prompt is not None
+        first, *others = prompt.segments
+        parameters = {**prompt.parameters, "prompt_cache_key": "own"}
+        segments = (replace(first, breakpoint=mark), *others)
+        own = frozenset({"prompt_cache_key"})
+        sent = replace(prompt, segments=segments, marks=(0,), parameters=parameters, own=own)
+        observation.revise(sent)
+        if streamed:
+            stage.observer.preview(observation, None)
+        found.append(stage.observer.close(observation, outcome(stage.provider.usage(2_000, 0))))
+        pair.hear()
+        (theirs,) = pair.stages[1 - number].observer._theirs.values()  # type: ignore[attr-defined]
+        assert theirs.prompt == sent
+    assert found[1].diagnosis.causes == ("PC809",)
 
 
 def test_an_earlier_answer_is_known_by_its_id_at_every_worker(pair: Pair) -> None:
