@@ -11,7 +11,9 @@ import promptcache_gateway
 from promptcache_gateway.admin.failure_words import _KNOWN, failure_words
 
 SOURCE = Path(promptcache_gateway.__file__).parent
-_CODE = re.compile(r'"((?:upstream|caller|engine)_[a-z_]+|fleet_busy|deadline_exceeded|out_of_files|shutting_down)"')
+_CODE = re.compile(
+    r'"((?:upstream|caller|engine)_[a-z_]+|fleet_busy|deadline_exceeded|out_of_files|shutting_down)"'
+)
 NO_CODES = {"upstream_error", "engine_settings"}
 """The type of an error, and a name of something else."""
 
