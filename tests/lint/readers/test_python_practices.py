@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from promptcache_lint import lint_text
+from promptcache_lint import Severity, lint_text
 
 HEAD = "import anthropic\nclient = anthropic.Anthropic()\n"
 ASKS = """
@@ -302,3 +302,30 @@ def turn(messages, question, user_tools, topics):
 def test_tools_that_are_chosen_for_a_turn_and_those_of_a_user(before, test, expected):
     text = HEAD + CHOSEN.replace("BEFORE", before).replace("TEST", test)
     assert [code for code in _codes(text) if code == "PC302"] == expected
+
+
+ROUNDS = """
+def run(question, tools, max_steps):
+    messages = [{"role": "user", "content": question}]
+    step = 0
+    while step < max_steps:
+        step += 1
+        tools = None if TEST else tools
+        r = client.messages.create(model="m", messages=messages, tools=tools)
+        messages.append({"role": "assistant", "content": r.content})
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "severity"),
+    [
+        ("step == max_steps", Severity.WARNING),
+        ("step >= self.last_step", Severity.WARNING),
+        ("step == 1", Severity.WARNING),
+        ("step % 2 == 0", Severity.ERROR),
+        ("step > 2 and step < 9", Severity.ERROR),
+    ],
+)
+def test_tools_that_are_left_out_of_one_round_only(test, severity):
+    found = lint_text(HEAD + ROUNDS.replace("TEST", test), "app.py").findings
+    assert [(finding.code, finding.severity) for finding in found] == [("PC302", severity)]

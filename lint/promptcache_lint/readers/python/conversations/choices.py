@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.conversations.facts import constant, spell
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
 
 __all__ = ["changes_by_turn", "chosen_by_setting", "in_handler", "variants"]
+
+_BOUND = re.compile(r"(?:^|[_.])(?:max|maximum|last|limit|final|total|budget)(?:_|$)", re.IGNORECASE)
 
 
 def variants(value: ast.expr, call: ast.Call, facts: Facts) -> ast.expr | None:
@@ -86,6 +89,8 @@ def changes_by_turn(chosen: ast.expr, call: ast.Call, facts: Facts) -> bool:
     decider: ast.AST = chosen.test if isinstance(chosen, ast.IfExp) else chosen
     if not isinstance(chosen, ast.IfExp):
         decider = next((o.test for o in facts.around(chosen) if isinstance(o, ast.If)), chosen)
+    if _is_in_one_round(decider):
+        return False
     words = {name for inner in ast.walk(decider) if (name := spell(inner))}
     if words & facts.sure:
         return True
@@ -100,6 +105,24 @@ def changes_by_turn(chosen: ast.expr, call: ast.Call, facts: Facts) -> bool:
             case ast.AugAssign() | ast.For():
                 set_there |= {spell(inner) for inner in ast.walk(node.target)}
     return bool(words & set_there)
+
+
+def _is_in_one_round(test: ast.AST) -> bool:
+    """``step == max_steps``, ``i == 0``, ``step >= limit``: the first round, or the last that is allowed.
+
+    ``step % 3 == 0`` comes again.
+    """
+    match test:
+        case ast.Compare(left=ast.Name() | ast.Attribute(), ops=[ast.Eq()], comparators=[bound]):
+            return isinstance(constant(bound), int) or _is_bound(bound)
+        case ast.Compare(left=ast.Name() | ast.Attribute(), ops=[ast.GtE() | ast.Gt()], comparators=[bound]):
+            return _is_bound(bound)
+        case _:
+            return False
+
+
+def _is_bound(node: ast.AST) -> bool:
+    return any(_BOUND.search(spell(inner)) for inner in ast.walk(node))
 
 
 def in_handler(node: ast.AST, facts: Facts) -> bool:
