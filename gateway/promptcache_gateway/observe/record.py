@@ -60,6 +60,7 @@ class RequestRecord:
         estimated_tokens: what it has used by an estimate of the gateway's, where the upstream did not say and
             its caller has a budget or a limit of tokens; None: none was needed. In memory only.
         estimated_usd: what that costs, None where the price is not known. In memory only.
+        free: its upstream charges nothing, so that no price is missing. In memory only.
     """
 
     id: str
@@ -93,6 +94,7 @@ class RequestRecord:
     placement: Placement | None = None
     estimated_tokens: int | None = None
     estimated_usd: float | None = None
+    free: bool = False
 
     @property
     def charged_usd(self) -> float | None:

@@ -62,6 +62,7 @@ def make_record(ended: Ended, diagnosis: Diagnosis, money: Money, *, template: s
         outcome.placement,
         None if estimate is None else (estimate.total_input or 0) + (estimate.output or 0),
         charged,
+        ours,
     )
 
 

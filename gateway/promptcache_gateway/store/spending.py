@@ -41,7 +41,7 @@ class Spent:
         day: days since 1970-01-01, UTC.
         usd: the costs that are known, and those that are estimated.
         requests: all requests that used tokens.
-        unpriced: those of them whose cost is not known, estimated or not.
+        unpriced: those of them whose cost is not known, estimated or not; the built-in engine's cost nothing.
     """
 
     tenant: str
@@ -57,9 +57,9 @@ def spent_by(record: RequestRecord) -> Spent | None:
     used, usd = record.prompt_tokens or record.output_tokens or record.estimated_tokens, record.charged_usd
     if usd is None and not used:
         return None
-    unpriced = int(record.cost_usd is None or record.estimated_tokens is not None)
+    known = record.free or (record.cost_usd is not None and record.estimated_tokens is None)
     day = int(record.time // DAY_S)
-    return Spent(record.tenant, record.key_id or "", day, usd or 0.0, 1, unpriced)
+    return Spent(record.tenant, record.key_id or "", day, usd or 0.0, 1, int(not known))
 
 
 def add_spending(connection: Connection, records: Iterable[RequestRecord]) -> None:

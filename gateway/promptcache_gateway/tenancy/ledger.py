@@ -153,7 +153,8 @@ class Ledger:
             return
         usd = record.charged_usd
         if usd is None:
-            self._say_unpriced(record)
+            if not record.free:
+                self._say_unpriced(record)
             return
         now = self._clock()
         before = [self.spent(caller.tenant, key, budget, now) for budget, key in bound]
