@@ -47,8 +47,8 @@ class Advances:
             usage = Usage(total_input=tokens, output=0)
             usd = self._observer.cost(usage, call.model) if priced else None
             held.enter_context(self._ledger.holding(caller, usd or 0.0))
-            await self._limits.advance(caller.tenant, tokens)
-            return Advance(self, caller, tokens, held.pop_all())
+            charged = await self._limits.advance(caller.tenant, tokens)
+            return Advance(self, caller, charged, held.pop_all())
 
     def none(self, caller: Caller) -> Advance:
         """Nothing, for a caller who is bound by nothing now."""
@@ -57,14 +57,14 @@ class Advances:
     def settle(self, advance: Advance, flight: Flight | None) -> None:
         """Charge what the request has used instead; None: it was not sent."""
         used = 0 if flight is None else flight.tokens
-        self._limits.charge(advance.caller.tenant, used - advance.tokens)
+        self._limits.charge(advance.caller.tenant, used, advanced=advance.tokens)
         with advance.held:
             if flight is not None and flight.record is not None:
                 self._ledger.charge(advance.caller, flight.record)
 
 
 class Advance:
-    """What was charged for one request."""
+    """What was charged for one request: ``tokens`` of a limit, and what is ``held`` of budgets."""
 
     __slots__ = ("_advances", "caller", "held", "tokens")
 

@@ -67,11 +67,12 @@ def _limits(where: str, table: Mapping[str, Any]) -> TenantLimits:
 
 
 class _Bucket:
-    __slots__ = ("_at", "_clock", "_left", "_size")
+    __slots__ = ("_advanced", "_at", "_clock", "_left", "_size")
 
     def __init__(self, a_minute: int, clock: Callable[[], float]) -> None:
         self._size = float(a_minute)
         self._left = self._size
+        self._advanced = 0.0
         self._clock = clock
         self._at = clock()
 
@@ -89,6 +90,18 @@ class _Bucket:
 
     def take(self, amount: float) -> None:
         self._left -= amount
+
+    def advance(self, amount: float) -> None:
+        """Note that a request is charged so much in advance; less than 0: that so much is settled."""
+        self._advanced = max(0.0, self._advanced + amount)
+
+    def debt_s(self, needed: float, advanced: float = 0.0) -> float:
+        """Seconds until so much is there if requests under way use nothing of what they were charged.
+
+        ``advanced``: what they were charged at least, as others know it.
+        """
+        there = self._left + max(self._advanced, advanced)
+        return max(0.0, (needed - there) * 60.0 / self._size)
 
     def set_left(self, amount: float) -> None:
         """Know from elsewhere what is left."""
@@ -138,9 +151,9 @@ class Limits:
     def admit(self, tenant: str) -> None:
         """Charge one request; raises `ApiError` 429 with ``retry-after`` where there is none left."""
         tokens = self._tokens.get(tenant)
-        if tokens is not None and (wait := tokens.wait_s(1.0)):
+        if tokens is not None and tokens.wait_s(1.0):
             self.refused[tenant, "tokens"] += 1
-            raise _too_many("tokens", wait)
+            raise _too_many("tokens", tokens.debt_s(1.0))
         requests = self._requests.get(tenant)
         if requests is not None:
             if wait := requests.wait_s(1.0):
@@ -163,10 +176,10 @@ class Limits:
             return
         for (_, bucket, _), left in zip(asked, taken.left, strict=True):
             bucket.set_left(left)
-        for (what, _, take), left in zip(asked, taken.left, strict=True):
-            if not taken.granted and (wait := take.wait_s(left)):
+        for (what, bucket, take), left in zip(asked, taken.left, strict=True):
+            if not taken.granted and take.wait_s(left):
                 self.refused[tenant, what] += 1
-                raise _too_many(what, wait)
+                raise _too_many(what, bucket.debt_s(take.needed))
 
     def _asked(self, tenant: str) -> list[tuple[str, _Bucket, Take]]:
         kinds = (("tokens", self._tokens.get(tenant), 0.0), ("requests", self._requests.get(tenant), 1.0))
@@ -180,30 +193,40 @@ class Limits:
         """Whether a tenant has a limit of tokens."""
         return tenant in self._tokens
 
-    async def advance(self, tenant: str, tokens: int) -> None:
-        """Charge what a request is thought to use; raises `ApiError` 429 where others use up the rest."""
+    async def advance(self, tenant: str, tokens: int) -> int:
+        """Charge what a request is thought to use.
+
+        Returns:
+            How much was charged, to be settled by `charge`; 0 where the tenant has no limit.
+
+        Raises:
+            ApiError: 429 where others use up the rest.
+        """
         bucket = self._tokens.get(tenant)
         if bucket is None:
-            return
+            return 0
         take = Take(_name(tenant, "tokens", bucket), bucket.size, 1.0, tokens)
         taken = None if self.common is None else await self.common.take([take])
         if taken is not None:
             bucket.set_left(taken.left[0])
-            wait = 0.0 if taken.granted else take.wait_s(taken.left[0])
-        elif not (wait := bucket.wait_s(1.0)):
+            granted = taken.granted
+        elif granted := not bucket.wait_s(1.0):
             bucket.take(tokens)
-        if wait:
+        if not granted:
             self.refused[tenant, "tokens"] += 1
-            raise _too_many("tokens", wait)
+            raise _too_many("tokens", bucket.debt_s(1.0))
+        bucket.advance(tokens)
+        return tokens
 
-    def charge(self, tenant: str, tokens: int) -> None:
-        """Charge what a request has used more than was charged in advance; less than 0: it has used less."""
+    def charge(self, tenant: str, tokens: int, *, advanced: int = 0) -> None:
+        """Charge what a request has used, in place of what it was charged in advance."""
         bucket = self._tokens.get(tenant)
         if bucket is not None:
             bucket.wait_s(0.0)
-            bucket.take(tokens)
+            bucket.take(tokens - advanced)
+            bucket.advance(-advanced)
             if self.common is not None:
-                self.common.charge(Take(_name(tenant, "tokens", bucket), bucket.size, 0.0, tokens))
+                self.common.charge(Take(_name(tenant, "tokens", bucket), bucket.size, 0.0, tokens - advanced))
 
 
 def _name(tenant: str, what: str, bucket: _Bucket) -> str:
@@ -211,11 +234,14 @@ def _name(tenant: str, what: str, bucket: _Bucket) -> str:
     return f"{what}:{bucket.size:g}:{tenant}"
 
 
-def _too_many(what: str, wait_s: float) -> ApiError:
-    seconds = max(1, math.ceil(wait_s))
+def _too_many(what: str, debt_s: float) -> ApiError:
+    """429: a limit is used up for so long, or where that is 0, only by what requests under way may use."""
+    seconds = max(1, math.ceil(debt_s))
     return ApiError(
         429,
-        f"The limit of {what} a minute is used up. Try again in {seconds} s.",
+        f"The limit of {what} a minute is used up. Try again in {seconds} s."
+        if debt_s
+        else f"The requests under way may use up the limit of {what} a minute. Try again when they have ended.",
         kind="rate_limit_error",
         code="rate_limit_exceeded",
         retry_after=seconds,

@@ -157,7 +157,7 @@ async def test_a_limit_that_is_common_is_charged_and_settled_there() -> None:
     await limits.advance("t", 500)
     with pytest.raises(ApiError):
         await peer.advance("t", 1)
-    limits.charge("t", 20 - 500)
+    limits.charge("t", 20, advanced=500)
     await peer.advance("t", 80)
     with pytest.raises(ApiError):
         await limits.advance("t", 1)

@@ -60,3 +60,34 @@ def test_no_more_than_a_burst_and_the_rate(pauses: list[float], limit: int) -> N
             continue
         admitted += 1
         assert admitted <= limit + clock.now * limit / 60 + 1e-6
+
+
+async def test_where_only_requests_under_way_use_it_up_one_tries_again_soon() -> None:
+    limits = Limits({"t": TenantLimits(tokens_per_minute=600)}, clock=lambda: 0.0)
+    large = await limits.advance("t", 9_000)
+    with pytest.raises(ApiError, match="when they have ended") as caught:
+        limits.admit("t")
+    assert (caught.value.retry_after, caught.value.code) == (1, "rate_limit_exceeded")
+    with pytest.raises(ApiError, match="when they have ended"):
+        await limits.advance("t", 1)
+    limits.charge("t", 900, advanced=large)
+    with pytest.raises(ApiError, match="is used up. Try again in 31 s") as caught:
+        limits.admit("t")
+    assert caught.value.retry_after == 31
+
+
+async def test_what_has_been_used_is_waited_for_beside_requests_under_way() -> None:
+    limits = Limits({"t": TenantLimits(tokens_per_minute=600)}, clock=lambda: 0.0)
+    await limits.advance("t", 300)
+    limits.charge("t", 900)
+    with pytest.raises(ApiError, match="Try again in 31 s"):
+        limits.admit("t")
+
+
+async def test_a_limit_that_came_while_a_request_was_under_way_gives_nothing_back() -> None:
+    limits = Limits({"t": TenantLimits(budget_usd=1.0)}, clock=lambda: 0.0)
+    advanced = await limits.advance("t", 9_000)
+    limits.renew({"t": TenantLimits(tokens_per_minute=600)})
+    limits.charge("t", 900, advanced=advanced)
+    with pytest.raises(ApiError, match="Try again in 31 s"):
+        limits.admit("t")
