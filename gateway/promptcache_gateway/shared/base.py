@@ -22,12 +22,14 @@ class Take:
         size: what it holds when it is full, which is what flows in within a minute.
         needed: what must be there; 0: it is taken whatever is there, and the bucket may go into debt.
         amount: what is taken.
+        advanced: how much of it is charged in advance; less than 0: so much of what was is settled with it.
     """
 
     name: str
     size: float
     needed: float
     amount: float
+    advanced: float = 0.0
 
     def wait_s(self, left: float) -> float:
         """Seconds until what is needed is there; 0 where it is."""
@@ -40,10 +42,16 @@ class Taken(NamedTuple):
     Attributes:
         granted: all was taken; else nothing was.
         left: what is in each bucket now, below 0 where it is in debt.
+        advanced: how much each was charged in advance, and not settled yet; none: that is not known.
     """
 
     granted: bool
     left: tuple[float, ...]
+    advanced: tuple[float, ...] = ()
+
+    def advances(self) -> tuple[float, ...]:
+        """The same for each bucket; 0 where it is not known."""
+        return self.advanced or (0.0,) * len(self.left)
 
 
 class Common(Protocol):

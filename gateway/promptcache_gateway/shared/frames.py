@@ -27,7 +27,8 @@ class Kind(IntEnum):
     """What a frame says.
 
     From a worker to its parent: ``READY`` (it answers requests), ``RECORD`` (a request has ended),
-    ``LEARNED`` (a template), ``STANDS`` (its answer to ``ASK``). Between workers, passed on by the
+    ``LEARNED`` (a template), ``STANDS`` (its answer to ``ASK``), ``SPENT`` (what is taken of limits; what is
+    charged in advance is marked, and so is its settlement). Between workers, passed on by the
     parent: ``SEEN`` (a request has come in), ``SETTLED`` (how it ended). From the parent to its workers:
     ``WELCOME`` (what is known of old), ``RECALL`` (a template another one learned), ``ASK`` (how do things
     stand?), ``RENAME``, ``FORGET`` (a tenant), ``DRAIN`` (a replica), ``LEVEL`` (what is left of limits,

@@ -17,6 +17,7 @@ from promptcache_gateway.shared.buckets import Buckets
 from promptcache_gateway.shared.crew_fleet import merged
 from promptcache_gateway.shared.frames import Channel, Kind, unpack
 from promptcache_gateway.shared.observer import Known
+from promptcache_gateway.shared.outstanding import Outstanding
 from promptcache_gateway.tenancy.budget_watch import BudgetWatch
 from promptcache_gateway.traffic_metrics import LineFigures, Traffic, TrafficMetrics, added_up
 
@@ -142,7 +143,7 @@ class Home:
         self.observer = HomeObserver(self.journal)
         self.budgets = BudgetWatch(self.journal)
         self._stands: dict[Channel, Stands | None] = {}
-        self._buckets = Buckets()
+        self._buckets = Outstanding(Buckets())
         self._past: list[Traffic] = []
         self._past_fleets: dict[str, dict[str, Any]] = {}
         self._lost = 0
@@ -166,6 +167,7 @@ class Home:
                     log_failure(f"a message of the kind {kind.name}", error)
         finally:
             self.observer.leave(channel)
+            self._buckets.leave(channel)
             self._retire(self._stands.pop(channel))
 
     async def _hear(self, channel: Channel, kind: Kind, body: bytes) -> None:
@@ -175,7 +177,7 @@ class Home:
                     peer.pass_on(kind, body)
         elif kind is Kind.SPENT:
             number, takes = unpack(body)
-            taken = self._buckets.take(takes)
+            taken = self._buckets.take(channel, takes)
             if number:
                 channel.send(Kind.LEVEL, (number, taken))
         elif kind is Kind.RECORD:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from promptcache_gateway.shared.frames import Kind
@@ -27,7 +28,7 @@ class ThroughParent:
 
     def __init__(self, channel: Channel, link: Link) -> None:
         self._channel = channel
-        self._asked: dict[int, asyncio.Future[Taken]] = {}
+        self._asked: dict[int, tuple[asyncio.Future[Taken], Sequence[Take]]] = {}
         self._number = 0
         self._hears: dict[str, Callable[[Any], None]] = {}
         link.on(Kind.LEVEL, self._answered)
@@ -42,16 +43,14 @@ class ThroughParent:
     async def take(self, takes: Sequence[Take]) -> Taken | None:
         """Take all or nothing of the parent's buckets; None where it does not answer at once."""
         self._number += 1
-        number, answer = self._number, asyncio.get_running_loop().create_future()
-        self._asked[number] = answer
+        answer: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
+        if not self._channel.send(Kind.SPENT, (self._number, tuple(takes))):
+            return None
+        self._asked[self._number] = answer, takes
         try:
-            if not self._channel.send(Kind.SPENT, (number, tuple(takes))):
-                return None
             return await asyncio.wait_for(answer, _PATIENCE_S)
         except TimeoutError:
             return None
-        finally:
-            del self._asked[number]
 
     def charge(self, take: Take) -> None:
         """Have something taken."""
@@ -68,9 +67,17 @@ class ThroughParent:
 
     def _answered(self, answer: tuple[int, Taken]) -> None:
         number, taken = answer
-        waiting = self._asked.get(number)
-        if waiting is not None and not waiting.done():
+        waiting, takes = self._asked.pop(number)
+        if not waiting.done():
             waiting.set_result(taken)
+        elif taken.granted:
+            self._give_back(takes)
+
+    def _give_back(self, takes: Sequence[Take]) -> None:
+        """What is granted too late is no advance: its request has gone by what this worker knows."""
+        for take in takes:
+            if take.advanced:
+                self.charge(replace(take, needed=0.0, amount=-take.advanced, advanced=-take.advanced))
 
     def _hear(self, news: tuple[str, Any]) -> None:
         topic, value = news

@@ -92,8 +92,15 @@ class _Bucket:
         self._left -= amount
 
     def advance(self, amount: float) -> None:
-        """Note that a request is charged so much in advance; less than 0: that so much is settled."""
-        self._advanced = max(0.0, self._advanced + amount)
+        """Note that so much of what was taken was in advance."""
+        self._advanced += amount
+
+    def settle(self, amount: float, advanced: float) -> float:
+        """Take what was used in place of what was charged in advance; how much of that was charged here."""
+        given = min(advanced, self._advanced)
+        self._advanced -= given
+        self.take(amount - given)
+        return given
 
     def debt_s(self, needed: float, advanced: float = 0.0) -> float:
         """Seconds until so much is there if requests under way use nothing of what they were charged.
@@ -176,10 +183,10 @@ class Limits:
             return
         for (_, bucket, _), left in zip(asked, taken.left, strict=True):
             bucket.set_left(left)
-        for (what, bucket, take), left in zip(asked, taken.left, strict=True):
+        for (what, bucket, take), left, advanced in zip(asked, taken.left, taken.advances(), strict=True):
             if not taken.granted and take.wait_s(left):
                 self.refused[tenant, what] += 1
-                raise _too_many(what, bucket.debt_s(take.needed))
+                raise _too_many(what, bucket.debt_s(take.needed, advanced))
 
     def _asked(self, tenant: str) -> list[tuple[str, _Bucket, Take]]:
         kinds = (("tokens", self._tokens.get(tenant), 0.0), ("requests", self._requests.get(tenant), 1.0))
@@ -205,16 +212,17 @@ class Limits:
         bucket = self._tokens.get(tenant)
         if bucket is None:
             return 0
-        take = Take(_name(tenant, "tokens", bucket), bucket.size, 1.0, tokens)
+        take = Take(_name(tenant, "tokens", bucket), bucket.size, 1.0, tokens, tokens)
         taken = None if self.common is None else await self.common.take([take])
+        advanced = 0.0
         if taken is not None:
             bucket.set_left(taken.left[0])
-            granted = taken.granted
+            granted, (advanced,) = taken.granted, taken.advances()
         elif granted := not bucket.wait_s(1.0):
             bucket.take(tokens)
         if not granted:
             self.refused[tenant, "tokens"] += 1
-            raise _too_many("tokens", bucket.debt_s(1.0))
+            raise _too_many("tokens", bucket.debt_s(1.0, advanced))
         bucket.advance(tokens)
         return tokens
 
@@ -223,10 +231,10 @@ class Limits:
         bucket = self._tokens.get(tenant)
         if bucket is not None:
             bucket.wait_s(0.0)
-            bucket.take(tokens - advanced)
-            bucket.advance(-advanced)
+            given = bucket.settle(tokens, advanced)
             if self.common is not None:
-                self.common.charge(Take(_name(tenant, "tokens", bucket), bucket.size, 0.0, tokens - advanced))
+                name = _name(tenant, "tokens", bucket)
+                self.common.charge(Take(name, bucket.size, 0.0, tokens - given, -given))
 
 
 def _name(tenant: str, what: str, bucket: _Bucket) -> str:
@@ -237,12 +245,9 @@ def _name(tenant: str, what: str, bucket: _Bucket) -> str:
 def _too_many(what: str, debt_s: float) -> ApiError:
     """429: a limit is used up for so long, or where that is 0, only by what requests under way may use."""
     seconds = max(1, math.ceil(debt_s))
-    return ApiError(
-        429,
-        f"The limit of {what} a minute is used up. Try again in {seconds} s."
-        if debt_s
-        else f"The requests under way may use up the limit of {what} a minute. Try again when they have ended.",
-        kind="rate_limit_error",
-        code="rate_limit_exceeded",
-        retry_after=seconds,
-    )
+    said = f"The limit of {what} a minute is used up. Try again in {seconds} s."
+    if not debt_s:
+        said = (
+            f"The requests under way may use up the limit of {what} a minute. Try again when they have ended."
+        )
+    return ApiError(429, said, kind="rate_limit_error", code="rate_limit_exceeded", retry_after=seconds)

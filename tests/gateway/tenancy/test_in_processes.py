@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import signal
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from promptcache_gateway.tenancy.budgets import Budget
 from promptcache_gateway.tenancy.key_file import KeyFile
-from tests.gateway.mock_upstream import wait_until
+from tests.gateway.mock_upstream import CHAT, mock_upstream, wait_until
+from tests.gateway.shared.processes import crew
 from tests.gateway.telemetry.receiver import receiver
 from tests.gateway.test_server import process, said_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.gateway.mock_upstream import MockUpstream
+    from tests.gateway.mock_upstream import MockUpstream, Wire
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "Hi there"}]}
 PRICE = '[prices.models."m"]\ninput = {price}\noutput = 0\ncache_read = {price}\n'
@@ -91,3 +96,34 @@ def test_with_several_workers(mock: MockUpstream, tmp_path: Path) -> None:
             assert get(url, "costs", shop).status_code == 403
             wait_until(lambda: len(collector.spans) >= len(rows), 15)
     assert {span["attributes"]["promptcache.tenant"] for span in collector.spans} == {"shop"}
+
+
+def test_a_worker_that_is_killed_gives_back_what_it_was_charged_in_advance(tmp_path: Path) -> None:
+    def body(words: int) -> dict[str, Any]:
+        return {"model": "m", "messages": [{"role": "user", "content": "word " * words}]}
+
+    def ask(words: int, url: str) -> httpx.Response:
+        return httpx.post(f"{url}/v1/chat/completions", json=body(words), timeout=30)
+
+    async def answers_small(wire: Wire) -> None:
+        while len(wire.seen.body) > 100_000:
+            await asyncio.sleep(0.05)
+        await wire.respond(json.dumps(CHAT).encode())
+
+    config = tmp_path / "promptcache.toml"
+    with mock_upstream(answers_small) as mock:
+        config.write_text(
+            f'[upstreams.u]\nurl = "{mock.url}"\n[tenants.default]\ntokens_per_minute = 20_000\n'
+        )
+        with crew(tmp_path, "--config", config) as running, ThreadPoolExecutor(1) as pool:
+            large = pool.submit(ask, 240_000, running.url)
+            wait_until(lambda: mock.seen, 20)
+            for _ in range(8):  # a connection each: whichever worker takes it
+                refused = ask(1, running.url)
+                assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            before = running.workers()
+            for pid in before:
+                os.kill(pid, signal.SIGKILL)
+            assert isinstance(large.exception(30), httpx.TransportError)
+            wait_until(lambda: len(set(running.workers()) - set(before)) == 2, 30)
+            assert {ask(1, running.url).status_code for _ in range(8)} == {200}
