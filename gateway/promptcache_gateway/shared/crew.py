@@ -31,7 +31,7 @@ _FOR_THE_READY = (HURRY, signal.SIGHUP)
 _SHORT_LIFE_S = 5.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
-_LAST_WORDS_S = 5.0
+_LAST_WORDS_S = 30.0  # the channel ends with the worker; a busy parent may be slow to hear it out
 
 
 class Crew:
