@@ -200,6 +200,7 @@ def test_it_can_be_stopped_while_it_starts(tmp_path: Path) -> None:
 
 LOADING = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background begins with it ignored
 from promptcache_gateway import cli
 cli.check_upstreams = lambda settings: os.kill(os.getpid(), int(sys.argv[1]))
 sys.exit(cli.main(["--port", "0", "--data-dir", sys.argv[2]]))

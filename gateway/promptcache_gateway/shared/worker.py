@@ -46,9 +46,13 @@ def main(argv: Sequence[str]) -> int:
     try:
         settings = make_settings(arguments)
         configure(settings.log_format, settings.log_level)
-        with AtOnce() as at_once:
-            read_again = partial(read_settings, arguments)
+        read_again = partial(read_settings, arguments)
+        at_once = AtOnce()
+        at_once.take()
+        try:
             run_loop(_serve(settings, (listening, channel), argv[2], read_again, at_once))
+        finally:
+            at_once.leave()  # it may be told to hurry to its very end
     except GatewayError as error:
         print(f"promptcache serve: {error}", file=sys.stderr)  # noqa: T201 - a command's own words
         return CANNOT_START

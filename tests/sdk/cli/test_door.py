@@ -63,13 +63,11 @@ def test_a_program_that_calls_it_has_its_signals_again() -> None:
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
 
-@pytest.mark.parametrize(
-    ("ignored", "status"), [("", 0), ("signal.signal(signal.SIGINT, signal.SIG_IGN)", 7)]
-)
-def test_what_is_ignored_stays_ignored(ignored: str, status: int) -> None:
+@pytest.mark.parametrize(("handler", "status"), [("signal.default_int_handler", 0), ("signal.SIG_IGN", 7)])
+def test_what_is_ignored_stays_ignored(handler: str, status: int) -> None:
     code = (
         "import os, signal, sys; from promptcache.cli.stopping import AtOnce\n"
-        f"{ignored}\n"
+        f"signal.signal(signal.SIGINT, {handler})\n"
         "with AtOnce(): os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.exit(7)"
     )
