@@ -18,16 +18,13 @@ from promptcache_lint.readers.python import blocks, writing
 from promptcache_lint.readers.python.passages import FunctionNode, Passed, node_at
 from promptcache_lint.readers.python.walking import nodes_of
 from promptcache_lint.readers.talks import ANSWERS, is_of_one_request, says_history
+from promptcache_lint.readers.way_bounds import DEEPEST, MOST_STEPS
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
     from promptcache_lint.readers.python.modules import Module
 
 __all__ = ["is_shown"]
-
-_DEEPEST = 60
-_MOST_STEPS = 4000
-"""After so many steps a way is not shown: names that are made of each other many times over."""
 
 
 def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, talks: bool) -> bool:
@@ -93,7 +90,7 @@ class _Search:
     def carries(self, node: ast.AST | None, scope: _Scope, *, sent: bool = False) -> bool:
         """Whether an expression gives the value, or something with it. ``sent``: it is the request itself."""
         self._steps += 1
-        if node is None or self._depth > _DEEPEST or self._steps > _MOST_STEPS:
+        if node is None or self._depth > DEEPEST or self._steps > MOST_STEPS:
             return False
         if self._is_origin(node, scope.module):
             return True

@@ -17,6 +17,7 @@ from promptcache_lint.readers.typescript.conversations.names import around as ou
 from promptcache_lint.readers.typescript.conversations.names import function_of, walk
 from promptcache_lint.readers.typescript.finding_nodes import functions_named, in_row, name_of
 from promptcache_lint.readers.typescript.module import FUNCTIONS
+from promptcache_lint.readers.way_bounds import DEEPEST, MOST_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,9 +51,6 @@ _AT_ONCE = {
     "createDataStreamResponse",
 }
 """What runs a function that it is given now, and once."""
-_DEEPEST = 60
-_MOST_STEPS = 4000
-"""After so many steps a way is not shown: names that are made of each other many times over."""
 
 
 def is_shown(start: Place, way: tuple[Place, ...], modules: list[Module], *, talks: bool) -> bool:
@@ -117,7 +115,7 @@ class _Search:
     def carries(self, node: Node | None, scope: _Scope, *, sent: bool = False) -> bool:
         """Whether an expression gives the value, or something with it. ``sent``: it is the request itself."""
         self._steps += 1
-        if node is None or self._depth > _DEEPEST or self._steps > _MOST_STEPS:
+        if node is None or self._depth > DEEPEST or self._steps > MOST_STEPS:
             return False
         if self._is_origin(node, scope.module):
             return True
