@@ -67,7 +67,11 @@ def test_who_hangs_up_while_its_end_is_worked_out_is_charged(
     charged: list[int] = []
     gate, gone = Gate(), threading.Event()
     observer, happened = proxied.gateway.observer, HangUps.happened
-    monkeypatch.setattr(proxied.gateway._limits, "charge", lambda tenant, tokens: charged.append(tokens))
+
+    def charge(tenant: str, tokens: int, *, advanced: int) -> None:
+        charged.append(tokens)
+
+    monkeypatch.setattr(proxied.gateway._limits, "charge", charge)
     monkeypatch.setattr(observer, "conclude", gate.before(observer.conclude))
 
     def told(self: HangUps, **how: bool) -> None:
