@@ -132,16 +132,20 @@ class CompletionEndpoint:
         if caller is not ANYONE:  # else no key is asked for, and what is shown is for the upstream
             headers = self._access.without_credentials(headers)
         inbound = Inbound("POST", headers, scope.get("query_string", b""), self._room.answers)
-        seen = self._mutator.prepare(call, route[0].line)
-        begun = partial(
-            Flight, seen, self._observer, self._mutator, received=call, admin=caller.admin, metered=metered
-        )
         flight = None
         try:
-            flight = await opened(call, begun)
+            flight = await self._begun(call, route, caller, metered=metered)
             await self._complete(flight, route, inbound, HangUpWatch(scope, receive), send)
         finally:
             advance.settle(flight)
+
+    async def _begun(self, call: Call, route: tuple[Hop, ...], caller: Caller, *, metered: bool) -> Flight:
+        """The flight of a call, as its first upstream's mutations have it observed."""
+        seen = self._mutator.prepare(call, route[0].line)
+        begin = partial(
+            Flight, seen, self._observer, self._mutator, received=call, admin=caller.admin, metered=metered
+        )
+        return await opened(call, begin)
 
     def _call(
         self, scope: Scope, body: bytes, request_id: str, dialect: Dialect, caller: Caller

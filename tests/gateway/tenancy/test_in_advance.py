@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import httpx
 import pytest
@@ -109,6 +109,20 @@ def test_a_caller_who_leaves_gives_it_back(mock: MockUpstream, tmp_path: Path) -
         wait_until(lambda: not served.gateway.traffic().running)
         assert post(served, body_of(1)).status_code == 200
         wait_until(lambda: not served.gateway._ledger._held)
+
+
+def test_a_mutation_that_fails_gives_it_back(
+    mock: MockUpstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise RuntimeError("a mutation")
+
+    with serve(house(mock, tmp_path, TenantLimits(tokens_per_minute=1_000, budget_usd=1e6))) as served:
+        with monkeypatch.context() as patched:
+            patched.setattr(served.gateway._plane._complete._mutator, "prepare", fail)
+            assert post(served, body_of(5_000)).status_code == 500
+        assert not served.gateway._ledger._held
+        assert post(served, body_of(1)).status_code == 200
 
 
 def test_a_picture_counts_by_the_text_around_it() -> None:
