@@ -170,6 +170,21 @@ def test_a_failed_response_is_recorded_as_failed(served: Served, mock: MockUpstr
     assert served.record(served.post(WEIRD_STREAM, path="/v1/responses"))["error"] == "server_error"
 
 
+@pytest.mark.parametrize("code", ["rate_limit_exceeded", None])
+def test_an_error_event_is_recorded_as_what_it_says(
+    served: Served, mock: MockUpstream, code: str | None
+) -> None:
+    told = event("error", 1, code=code, message="no", param=None)
+
+    async def script(wire: Wire) -> None:
+        await wire.events(EVENTS[0], told)
+
+    mock.script = script
+    streamed = served.post(WEIRD_STREAM, path="/v1/responses")
+    assert told in streamed.content
+    assert served.record(streamed)["error"] == (code or "upstream_error")
+
+
 def test_a_torn_stream_ends_with_the_api_s_error_event(
     client: openai.OpenAI, served: Served, mock: MockUpstream
 ) -> None:
