@@ -94,12 +94,12 @@ class Account:
 
 def find_break(evidence: Evidence, tokens: Tokens) -> Break:
     """A break of the caller's, and what would have lost the prefix anyway."""
-    known = _certain_break(evidence)
+    known = certain_break(evidence)
     return _find_break(evidence, tokens) if known is None else known
 
 
 @found_once
-def _certain_break(evidence: Evidence) -> Break | None:
+def certain_break(evidence: Evidence) -> Break | None:
     """The break, where no count changes it; None where one may."""
     if has_no_marks(evidence):
         return None

@@ -36,7 +36,7 @@ def count_tokens(evidence: Evidence, usage: Usage | None, engine: EngineFacts | 
     if evidence.comparison is None:
         known = cached or 0
         return Tokens(prompt, cached, written, expected=known, reusable=known)
-    return _Counting(evidence, prompt, cached, engine).tokens(written)
+    return Counting(evidence, prompt, cached, engine).tokens(written)
 
 
 def all_was_read(evidence: Evidence, prompt: int, cached: int) -> bool:
@@ -48,7 +48,7 @@ def all_was_read(evidence: Evidence, prompt: int, cached: int) -> bool:
     enough = cached + tolerance_of(evidence.rules)
     if enough >= evidence.rules.promised(prompt):
         return True
-    return _Counting(evidence, prompt, cached, None).promises_at_most(enough)
+    return Counting(evidence, prompt, cached, None).promises_at_most(enough)
 
 
 def _reported(usage: Usage | None, engine: EngineFacts | None) -> tuple[int | None, int | None]:
@@ -59,7 +59,7 @@ def _reported(usage: Usage | None, engine: EngineFacts | None) -> tuple[int | No
     return usage.total_input, usage.cache_read
 
 
-class _Counting:
+class Counting:
     """Counts one request that was compared with another."""
 
     __slots__ = (
@@ -68,6 +68,7 @@ class _Counting:
         "_engine_offset",
         "_evidence",
         "_floor",
+        "_matched",
         "_prompt",
         "_ruler",
         "_rules",
@@ -79,16 +80,23 @@ class _Counting:
     ) -> None:
         self._evidence, self._prompt, self._cached = evidence, prompt, cached
         self._rules, self._stops = evidence.rules, stops_of(evidence)
-        self._engine_offset = self._engine_expected = known = None
+        self._engine_offset = self._engine_expected = None
         if engine is not None:
             self._engine_offset = _exact_offset(engine)
             self._engine_expected = _expected_exactly(engine, others=self._stops.theirs)
-            known = None if self._engine_offset is None else (self._stops.shared, self._engine_offset)
-        if known is None:
+        if self._engine_offset is None:
             self._ruler = ruler_of(evidence, prompt)
         else:
-            self._ruler = Ruler(bearings_of(evidence, known), prompt)
+            self._ruler = Ruler(bearings_of(evidence, self._stops.shared), prompt, self._engine_offset)
         self._floor: int | None = None
+        self._matched: tuple[int, bool] | None = None
+
+    def lost_by_break(self) -> int:
+        """Tokens that were lost where the caller broke the prefix, as `tokens` has them."""
+        cached, counted = self._cached or 0, self._engine_expected
+        self._floor = self._lowest()
+        expected = min(self._figure(self._promised()), self._prompt) if counted is None else counted
+        return max(self._had_it_matched()[0], expected, cached) - cached
 
     def tokens(self, written: int | None) -> Tokens:
         """All counts together."""
@@ -190,7 +198,12 @@ class _Counting:
         return self._stops.amiss or worth_marking(evidence, self._ruler, self._cached) is not None
 
     def _had_it_matched(self) -> tuple[int, bool]:
-        """The same behind a fault of the caller's, which is shown wherever it may cost."""
+        """The same behind a fault of the caller's, which is shown wherever it may cost; found out once."""
+        if self._matched is None:
+            self._matched = self._would_have_matched()
+        return self._matched
+
+    def _would_have_matched(self) -> tuple[int, bool]:
         comparison, prompt = self._evidence.comparison, self._prompt
         whole = None if comparison is None else comparison.matching_full
         if whole is not None and whole.prompt_tokens is not None:
@@ -209,18 +222,18 @@ class _Counting:
         before = ruler.at(start)
         known = max(before.guess, 0 if self._floor == 0 else self._cached or 0)
         size = ruler.stretch(start, end, start, known)
-        whole = ruler.at(turn)
         if end >= turn:
+            whole = ruler.at(turn)
             return min(max(known + size, whole.least), whole.most)
         other = max(start, turn - max(end - start, 0))
         return known + min(size, ruler.stretch(other, turn, start, known))
 
     def _lowest(self) -> int | None:
         """0 where more was read than the predecessor can have left."""
-        if not self._stops.broken:
+        if not self._stops.broken or not self._cached:
             return None
         most = self._ruler.at(self._stops.shared).most
-        return None if (self._cached or 0) <= most + self._rules.granularity else 0
+        return None if self._cached <= most + self._rules.granularity else 0
 
     def _is_contradicted(self) -> bool:
         """Whether the counters refute the break: another request, that is forgotten, had more of this.

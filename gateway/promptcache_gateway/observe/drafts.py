@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from promptcache_gateway.exchange import EngineFacts, Placement
+    from promptcache_gateway.observe.counting import Counting
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.shortfall import Reason
 
@@ -39,16 +40,24 @@ def counted(tokens: Tokens, **known: Any) -> Diagnosis:
 def draft_break(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Draft:
     """A break of the caller's; ``unreported``: the upstream did not say how much it read."""
     found = find_break(evidence, tokens)
+    return _break(found, tokens.lost, partial(_write_break, evidence, tokens, found, unreported=unreported))
+
+
+def draft_counted_break(evidence: Evidence, found: Break, lost: int, counting: Counting) -> Draft:
+    """A break that no count changes, which lost so many tokens; ``counting`` counts the rest, later."""
+    return _break(found, lost, partial(_write_counted_break, evidence, found, counting))
+
+
+def _break(found: Break, lost: int | None, rest: Callable[[], Diagnosis]) -> Draft:
     code, spot = found.codes[0], found.spot
-    return Draft(
-        code,
-        None if spot is None else spot.path,
-        None if spot is None else spot.char_offset,
-        tokens.lost,
-        get_cause(code).remedy,
-        found.attribution,
-        partial(_write_break, evidence, tokens, found, unreported=unreported),
-    )
+    remedy = get_cause(code).remedy
+    if spot is None:
+        return Draft(code, None, None, lost, remedy, found.attribution, rest)
+    return Draft(code, spot.path, spot.char_offset, lost, remedy, found.attribution, rest)
+
+
+def _write_counted_break(evidence: Evidence, found: Break, counting: Counting) -> Diagnosis:
+    return _write_break(evidence, counting.tokens(None), found, unreported=False)
 
 
 def _write_break(evidence: Evidence, tokens: Tokens, found: Break, *, unreported: bool) -> Diagnosis:

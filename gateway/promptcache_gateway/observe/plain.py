@@ -1,8 +1,9 @@
-"""Requests of which little has to be asked: nothing breaks what they continue, and it was read, or was not.
+"""Requests of which little has to be asked: what they continue was read, or was not, or is surely broken.
 
-Most requests are hits, and say so by their counts alone. Of the misses those are plain that are nobody's
-fault: the same prefix was sent a moment ago, with the same settings to the same model, and was not read. What
-is said of either is what `verdict` weighs it to be, at a fraction of the time that an answer would wait for
+Most requests are hits, and say so by their counts alone. Of the misses two kinds are plain. Some are nobody's
+fault: the same prefix was sent a moment ago, with the same settings to the same model, and was not read. Of
+others the caller broke the prefix, and what is to be said of that was found before anything was counted. What
+is said of each is what `verdict` weighs it to be, at a fraction of the time that an answer would wait for
 that; of any other request nothing is said here.
 """
 
@@ -11,20 +12,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.bearings import bearings_of
+from promptcache_gateway.observe.breaks import certain_break
 from promptcache_gateway.observe.compaction import goes_on_from_summary
-from promptcache_gateway.observe.counting import ESTIMATE_SLACK, all_was_read
+from promptcache_gateway.observe.counting import ESTIMATE_SLACK, Counting, all_was_read
 from promptcache_gateway.observe.diagnosis import Diagnosis
-from promptcache_gateway.observe.drafts import draft_unexplained
+from promptcache_gateway.observe.drafts import draft_counted_break, draft_unexplained
 from promptcache_gateway.observe.marked import kept_thoughts
 from promptcache_gateway.observe.ruler import guess_at
-from promptcache_gateway.observe.stops import tolerance_of
+from promptcache_gateway.observe.stops import stops_of, tolerance_of
 from promptcache_gateway.observe.unmarked import unmarked_history
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
+    from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.diagnosis import Draft
     from promptcache_gateway.observe.evidence import Evidence
+
+NOTHING = 1
+"""A loss of so many tokens is none: the markup's token at a difference may belong to either side."""
+
+_FIRST = "PC801"
+"""What a first request is said to be, which has lost nothing."""
 
 
 def plain_hit(evidence: Evidence, usage: Usage) -> Diagnosis | None:
@@ -84,8 +93,33 @@ def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
         return None
     lost = promised
     if lost != rules.promised(most):  # in whole steps most often it is
-        lost = rules.promised(guess_at(bearings, place, total, least, most)[0])
+        lost = rules.promised(guess_at(bearings, place, total, (least, most))[0])
     return draft_unexplained(evidence, total, min(lost, total))
+
+
+def plain_break(evidence: Evidence, usage: Usage | None, engine: EngineFacts | None) -> Draft | None:
+    """A request whose prefix its caller broke where it could have been read; None where it is none, or where
+    the counts may say otherwise.
+
+    The built-in engine's never do; another upstream's where anything was read.
+    """
+    comparison = evidence.comparison
+    if comparison is None or not comparison.broken or comparison.shares_nothing or not evidence.use_cache:
+        return None
+    if engine is not None:
+        prompt, cached = (engine.prompt_tokens if engine.diverged_at else None), engine.cached_tokens
+    elif usage is not None and usage.cache_read == 0:
+        prompt, cached = usage.total_input, 0
+    else:
+        return None
+    if prompt is None or not stops_of(evidence).broken:
+        return None
+    found = certain_break(evidence)
+    if found is None or found.codes[0] == _FIRST:
+        return None
+    counting = Counting(evidence, prompt, cached, engine)
+    lost = counting.lost_by_break()
+    return draft_counted_break(evidence, found, lost, counting) if lost > NOTHING else None
 
 
 def _should_be_there(evidence: Evidence, comparison: Comparison) -> bool:

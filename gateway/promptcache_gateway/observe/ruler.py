@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from promptcache_gateway.observe.bearings import bearings_of, charge
+from promptcache_gateway.observe.bearing import charge
+from promptcache_gateway.observe.bearings import bearings_of
 from promptcache_gateway.observe.extents import Extent, exactly
 from promptcache_gateway.observe.plausible import is_whole
 from promptcache_gateway.observe.tape import bounds_behind
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from promptcache_gateway.exchange import Outcome
+    from promptcache_gateway.observe.bearing import Bounds
     from promptcache_gateway.observe.bearings import Bearings
     from promptcache_gateway.observe.evidence import Evidence
     from promptcache_gateway.observe.row import Entry
@@ -76,11 +78,13 @@ class Ruler:
             breakpoint.
     """
 
-    __slots__ = ("_known", "_otherwise", "bearings", "total", "worth")
+    __slots__ = ("_known", "_otherwise", "_told", "bearings", "total", "worth")
 
-    def __init__(self, bearings: Bearings, total: int) -> None:
+    def __init__(self, bearings: Bearings, total: int, told: int = 0) -> None:
+        """``told``: tokens before the place of which the bearings are told."""
         self.worth: tuple[int, bool] | None = None
         self.bearings = bearings
+        self._told = told
         self._otherwise = bearings.least_otherwise(total)
         self._known: dict[int, Length] = {}
         self.total = total
@@ -90,11 +94,11 @@ class Ruler:
         known = self._known.get(place)
         if known is not None:
             return known
-        bearings, total = self.bearings, self.total
-        least, most = bearings.bounds(place, total, self._otherwise)
+        bearings, total, told = self.bearings, self.total, self._told
+        least, most = bearings.bounds(place, total, self._otherwise, told)
         least = min(least, total)
         most = min(max(most, least), total)
-        guesses = partial(guess_at, bearings, place, total, least, most)
+        guesses = partial(guess_at, bearings, place, total, (least, most), told)
         found = self._known[place] = Length(least, most, guesses)
         return found
 
@@ -118,11 +122,14 @@ def ruler_of(evidence: Evidence, total: int) -> Ruler:
     return made
 
 
-def guess_at(bearings: Bearings, place: int, total: int, least: float, most: float) -> tuple[float, float]:
+def guess_at(
+    bearings: Bearings, place: int, total: int, bounds: Bounds, told: int = 0
+) -> tuple[float, float]:
     """What may be charged between those bounds, and the share of the whole: a `Length`'s guesses."""
+    least, most = bounds
     if least == most:  # it was counted
         return least, least
-    usual, share = bearings.guesses(place, total)
+    usual, share = bearings.guesses(place, total, told)
     likely = min(max(share, least), most)
     return min(max(usual, least), most, likely), likely
 

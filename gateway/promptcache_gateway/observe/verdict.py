@@ -15,7 +15,13 @@ from promptcache_gateway.observe.counting import count_tokens
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.drafts import counted, draft_break, draft_shortfall
 from promptcache_gateway.observe.marked import breaks_behind_marks
-from promptcache_gateway.observe.plain import plain_hit, plain_miss, what_was_read
+from promptcache_gateway.observe.plain import (
+    NOTHING,
+    plain_break,
+    plain_hit,
+    plain_miss,
+    what_was_read,
+)
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -24,9 +30,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.tokens import Tokens
 
 _LEAST_BYTES_A_TOKEN = 2
-
-_NOTHING = 1
-"""A loss of so many tokens is none: the markup's token at a difference may belong to either side."""
 
 _DUE = Diagnosis(summary="Nothing diverges; the answer is due.")
 
@@ -54,13 +57,15 @@ def draft(
     placement: Placement | None = None,
 ) -> Diagnosis | Draft:
     """What an answer says of the diagnosis; its ``whole()`` is the same for all."""
-    if engine is not None or usage is None:
-        return weigh(evidence, usage, engine, placement)
-    hit = plain_hit(evidence, usage)
-    if hit is not None:
-        return hit
-    miss = plain_miss(evidence, usage) if placement is None else None
-    return miss if miss is not None else weigh(evidence, usage, engine, placement)
+    comparison, plain = evidence.comparison, None
+    if comparison is not None and comparison.broken:
+        plain = plain_break(evidence, usage, engine)
+    elif engine is None and usage is not None:
+        hit = plain_hit(evidence, usage)
+        if hit is not None:
+            return hit
+        plain = plain_miss(evidence, usage) if placement is None else None
+    return weigh(evidence, usage, engine, placement) if plain is None else plain
 
 
 def weigh(
@@ -175,7 +180,7 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
             after=divergence.after,
             compared_with=compared,
         )
-    if lost is not None and lost <= _NOTHING and (tokens.cached or not tokens.reusable):
+    if lost is not None and lost <= NOTHING and (tokens.cached or not tokens.reusable):
         return _hit(evidence, tokens, compared_with=compared)
     if was_read_past(evidence, tokens):
         return _hit(evidence, tokens, compared_with=compared)
