@@ -32,7 +32,7 @@ class Arrivals:
     Args:
         look: takes one look; never raises.
         prepare: called after a look, and once whoever waited for it has gone on, to have ready what is asked
-            next; never raises.
+            next, ``at_leisure`` where no other request came in the same moment; never raises.
         note_end: has history hear of one that ended; never raises.
         moment_s: seconds after which it is looked at, if nobody asks before.
     """
@@ -40,7 +40,7 @@ class Arrivals:
     def __init__(
         self,
         look: Callable[[Observation], None],
-        prepare: Callable[[Observation], None],
+        prepare: Callable[..., None],
         note_end: Callable[[Ended], None],
         moment_s: float = _MOMENT_S,
     ) -> None:
@@ -65,7 +65,7 @@ class Arrivals:
         self._waiting.append(observation)
         if not self._due:
             self._due = True
-            loop.call_later(self._moment_s, self._when_due)
+            loop.call_later(self._moment_s, self._begin)
 
     def catch_up(self) -> None:
         """Look at everything that waits; what another thread is looking at has been seen then, too."""
@@ -76,6 +76,8 @@ class Arrivals:
 
     def look_at(self, observation: Observation) -> None:
         """Look at one that waits, and before it at all that came before; what came later goes on waiting."""
+        if observation.looked_at and not self._ended:
+            return
         with self._lock:
             self.settle()
             while self._waiting and not observation.looked_at:
@@ -109,12 +111,16 @@ class Arrivals:
                 self._look_at_next()
             return self._looked_at.popleft() if self._looked_at else None
 
-    def _when_due(self) -> None:
+    def _begin(self) -> None:
+        """Begin with what has come within a moment; a single request may be taken at leisure."""
+        self._go_on(at_leisure=len(self._waiting) + len(self._looked_at) == 1)
+
+    def _go_on(self, *, at_leisure: bool = False) -> None:
         """Take one look at a time, so that a burst of requests does not hold up the answers of others."""
         observation = self._take_one()
         if observation is not None and not observation.seen:
-            self._prepare(observation)
+            self._prepare(observation, at_leisure=at_leisure)
         if self._waiting or self._looked_at:
-            asyncio.get_running_loop().call_soon(self._when_due)
+            asyncio.get_running_loop().call_soon(self._go_on)
         else:
             self._due = False

@@ -30,7 +30,9 @@ class Bookkeeper(Observer):
         self._look(observation)
         return observation
 
-    def prepare(self, observation: Observation, *, whatever_is_read: bool = False) -> None:
+    def prepare(
+        self, observation: Observation, *, whatever_is_read: bool = False, at_leisure: bool = False
+    ) -> None:
         """Nothing: there is nothing to compare."""
 
     def preview(self, observation: Observation, engine: EngineFacts | None) -> Diagnosis:  # noqa: ARG002

@@ -117,7 +117,7 @@ class Counting:
             counted is None
             and cached == 0
             and guessed > max(reusable, expected) + self._rules.granularity,  # uncertain
-            self._is_contradicted(),
+            self.is_contradicted(),
             self._floor,
             self._ruler,
         )
@@ -235,7 +235,7 @@ class Counting:
         most = self._ruler.at(self._stops.shared).most
         return None if self._cached <= most + self._rules.granularity else 0
 
-    def _is_contradicted(self) -> bool:
+    def is_contradicted(self) -> bool:
         """Whether the counters refute the break: another request, that is forgotten, had more of this.
 
         Where some are known to be forgotten, the guess at what is shared need not be far off.

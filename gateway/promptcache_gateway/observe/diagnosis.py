@@ -110,7 +110,7 @@ class Diagnosis:
 @quick
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What an answer says of a miss. The rest is written out when nobody waits for it.
+    """What an answer says of a request. The rest is written out when nobody waits for it.
 
     Attributes:
         cause: as in the whole, and so are those that follow.
@@ -123,11 +123,11 @@ class Draft:
         lost_usd: what the loss cost.
     """
 
-    cause: str
+    cause: str | None
     path: str | None
     char_offset: int | None
     lost_tokens: int | None
-    remedy: str
+    remedy: str | None
     attribution: Attribution
     rest: Callable[[], Diagnosis]
     lost_usd: float | None = None

@@ -1,8 +1,8 @@
-"""Drafts of misses: what the answer says at once, and the whole diagnosis that is written out behind it.
+"""Drafts: what the answer says at once, and the whole diagnosis that is written out behind it.
 
-That something is a miss is `verdict`'s finding. Its first cause, that one's place and what was lost follow
-from it with little more than arithmetic; what each of several causes cost, where all of them stand, and the
-sentence on it take longer, and no caller waits for them.
+That something is a hit or a miss is `verdict`'s finding. A miss's first cause, that one's place and what was
+lost follow from it with little more than arithmetic; what each of several causes cost, where all of them
+stand, and the sentence on it take longer, and no caller waits for them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from promptcache.causes import get_cause
 from promptcache.quick_values import changed
 from promptcache_gateway.observe.breaks import Break, explain_break, find_break
+from promptcache_gateway.observe.compaction import goes_on_from_summary
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.shares import losses_by_cause
 from promptcache_gateway.observe.shortfall import UNEXPLAINED, explain_shortfall, unexplained
 from promptcache_gateway.observe.tokens import Tokens
+from promptcache_gateway.observe.unmarked import unmarked_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +39,37 @@ def counted(tokens: Tokens, **known: Any) -> Diagnosis:
     )
 
 
+def draft_hit(evidence: Evidence, cached: int) -> Draft:
+    """A hit of so many tokens, which are all that could be read."""
+    return Draft(None, None, None, 0, None, "expected", partial(_write_hit, evidence, cached))
+
+
+def _write_hit(evidence: Evidence, cached: int) -> Diagnosis:
+    assert evidence.match is not None
+    assert evidence.match.predecessor is not None
+    return Diagnosis(
+        hit=True,
+        expected_cached_tokens=cached,
+        reusable_tokens=cached,
+        lost_tokens=0,
+        estimated=True,
+        compared_with=evidence.match.predecessor.id,
+        summary=what_was_read(evidence),
+        attribution="expected",
+    )
+
+
+def what_was_read(evidence: Evidence) -> str:
+    """A sentence on a hit."""
+    comparison = evidence.comparison
+    if comparison is not None and goes_on_from_summary(comparison.earlier, comparison.later):
+        return "The conversation goes on from a summary of it; all that stands before that was read."
+    unmarked = unmarked_history(evidence)
+    if unmarked is not None:
+        return unmarked.summary
+    return "Everything that could be read from the cache was."
+
+
 def draft_break(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Draft:
     """A break of the caller's; ``unreported``: the upstream did not say how much it read."""
     found = find_break(evidence, tokens)
@@ -46,6 +79,31 @@ def draft_break(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Draf
 def draft_counted_break(evidence: Evidence, found: Break, lost: int, counting: Counting) -> Draft:
     """A break that no count changes, which lost so many tokens; ``counting`` counts the rest, later."""
     return _break(found, lost, partial(_write_counted_break, evidence, found, counting))
+
+
+def draft_contradicted(lost: int, counting: Counting) -> Draft:
+    """A break that the counters refute; were it one, so many tokens would have been lost."""
+    rest = partial(_write_contradicted, counting)
+    if lost:
+        return Draft(None, None, None, None, None, "unknown", rest)
+    return Draft(None, None, None, 0, None, "expected", rest)
+
+
+def _write_contradicted(counting: Counting) -> Diagnosis:
+    return contradicted(counting.tokens(None))
+
+
+def contradicted(tokens: Tokens) -> Diagnosis:
+    """The counters know better: what this request really continues is no longer in memory."""
+    if not tokens.lost:
+        return counted(
+            tokens.settled(), hit=True, lost_tokens=0, attribution="expected", summary="Read from the cache."
+        )
+    return counted(
+        tokens.settled(),
+        summary="More was read than any request in memory has in common with this one; what it continues is"
+        " not known.",
+    )
 
 
 def _break(found: Break, lost: int | None, rest: Callable[[], Diagnosis]) -> Draft:

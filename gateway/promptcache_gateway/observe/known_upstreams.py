@@ -23,6 +23,8 @@ class KnownUpstreams:
     def serve(self, upstreams: Iterable[CachedUpstream]) -> None:
         """Know others than before."""
         self._upstreams = {upstream.name: upstream for upstream in upstreams}
+        placing = {name: getattr(upstream, "placed", None) for name, upstream in self._upstreams.items()}
+        self._placing = {name: placed for name, placed in placing.items() if placed is not None}
 
     def rules(self, call: Call) -> CacheRules:
         """What the cache promises that a call goes to."""
@@ -34,7 +36,7 @@ class KnownUpstreams:
 
     def placed(self, call: Call, outcome: Outcome) -> Outcome:
         """The outcome with the replica that took the request, where the upstream is a fleet."""
-        placed = getattr(self._upstreams.get(call.upstream), "placed", None)
+        placed = self._placing.get(call.upstream)
         return outcome if placed is None else replace(outcome, placement=placed(call.id))
 
     def was_emptied(self, upstream: str, at: float) -> None:

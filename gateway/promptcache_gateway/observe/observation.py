@@ -133,6 +133,9 @@ class Observation:
 
         Where marks or keys were put into the predecessor meanwhile, it is made anew.
         """
+        known = self._evidence
+        if known is not None and not known.is_stale:
+            return known
         sight = self.sight
         with self._lock:
             if self._evidence is None or self._evidence.is_stale:

@@ -165,10 +165,13 @@ class Observer:
             self._history.discard(call.tenant, sight.name.family, sight.entry)
         return self.open(call)
 
-    def prepare(self, observation: Observation, *, whatever_is_read: bool = False) -> None:
+    def prepare(
+        self, observation: Observation, *, whatever_is_read: bool = False, at_leisure: bool = False
+    ) -> None:
         """Compare while the upstream still works, so that its answer need not wait for it (`preparing`)."""
         try:
-            prepare(observation.evidence(self._masker), whatever_is_read=whatever_is_read)
+            evidence = observation.evidence(self._masker)
+            prepare(evidence, whatever_is_read=whatever_is_read, at_leisure=at_leisure)
             self.answered.foresee(observation)
         except Exception as error:  # noqa: BLE001 - as above
             _report("compare", observation.call, error)
@@ -194,7 +197,7 @@ class Observer:
                 outcome = replace(outcome, usage=usage)
         outcome = self._upstreams.placed(call, outcome)
         diagnosis = self._diagnose(observation, outcome, outcome.engine)
-        shown = self.renames.shown(call.tenant, sight.name.name)
+        shown = self._templates.renames.shown(call.tenant, sight.name.name)
         question = outcome.question
         named = None if question is None else self.answered.named(observation, question)
         ended = Ended(observation, outcome, diagnosis, shown, named)
@@ -268,20 +271,20 @@ class Observer:
     def _diagnose(
         self, observation: Observation, outcome: Outcome | None, engine: EngineFacts | None
     ) -> Diagnosis | Draft:
-        if outcome is not None and outcome.status >= 400 and not was_computed(outcome):
-            return refused(observation, outcome.status)
+        usage = placement = None
+        if outcome is not None:
+            if outcome.status >= 400 and not was_computed(outcome):
+                return refused(observation, outcome.status)
+            usage, placement = outcome.usage, outcome.placement
         try:
-            usage = outcome.usage if outcome is not None else None
-            placement = outcome.placement if outcome is not None else None
             evidence = observation.evidence(self._masker)
-            exactly = evidence.rules.reports_exactly
-            if exactly and engine is not None:
+            if not evidence.rules.reports_exactly:
+                diagnosis = draft(evidence, usage, engine, placement)
+                return self._money.price_loss(diagnosis, observation.call.model, usage)
+            if engine is not None:  # the built-in one, which has no prices
                 observation.forecast = foretell(observation.forecast, evidence, engine)
                 return observation.forecast.found
-            diagnosis = draft(evidence, usage, engine, placement)
-            if exactly:
-                return diagnosis  # the built-in engine has no prices
-            return self._money.price_loss(diagnosis, observation.call.model, usage)
+            return draft(evidence, usage, None, placement)
         except Exception as error:  # noqa: BLE001 - as above
             _report("diagnose", observation.call, error)
             return _FAILED

@@ -12,15 +12,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.bearings import bearings_of
-from promptcache_gateway.observe.breaks import certain_break
-from promptcache_gateway.observe.compaction import goes_on_from_summary
+from promptcache_gateway.observe.breaks import certain_break, may_have_been_read_past
 from promptcache_gateway.observe.counting import ESTIMATE_SLACK, Counting, all_was_read
-from promptcache_gateway.observe.diagnosis import Diagnosis
-from promptcache_gateway.observe.drafts import draft_counted_break, draft_unexplained
+from promptcache_gateway.observe.drafts import (
+    draft_contradicted,
+    draft_counted_break,
+    draft_hit,
+    draft_unexplained,
+)
 from promptcache_gateway.observe.marked import kept_thoughts
 from promptcache_gateway.observe.ruler import guess_at
 from promptcache_gateway.observe.stops import stops_of, tolerance_of
-from promptcache_gateway.observe.unmarked import unmarked_history
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -36,7 +38,7 @@ _FIRST = "PC801"
 """What a first request is said to be, which has lost nothing."""
 
 
-def plain_hit(evidence: Evidence, usage: Usage) -> Diagnosis | None:
+def plain_hit(evidence: Evidence, usage: Usage) -> Draft | None:
     """A request that continues another and was read as far as anyone promises; None where it is none."""
     comparison, match = evidence.comparison, evidence.match
     prompt, cached = usage.total_input, usage.cache_read
@@ -46,27 +48,7 @@ def plain_hit(evidence: Evidence, usage: Usage) -> Diagnosis | None:
         return None
     if not all_was_read(evidence, prompt, cached):
         return None
-    return Diagnosis(
-        hit=True,
-        expected_cached_tokens=cached,
-        reusable_tokens=cached,
-        lost_tokens=0,
-        estimated=True,
-        compared_with=match.predecessor.id,
-        summary=what_was_read(evidence),
-        attribution="expected",
-    )
-
-
-def what_was_read(evidence: Evidence) -> str:
-    """A sentence on a hit."""
-    comparison = evidence.comparison
-    if comparison is not None and goes_on_from_summary(comparison.earlier, comparison.later):
-        return "The conversation goes on from a summary of it; all that stands before that was read."
-    unmarked = unmarked_history(evidence)
-    if unmarked is not None:
-        return unmarked.summary
-    return "Everything that could be read from the cache was."
+    return draft_hit(evidence, cached)
 
 
 def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
@@ -98,18 +80,17 @@ def plain_miss(evidence: Evidence, usage: Usage) -> Draft | None:
 
 
 def plain_break(evidence: Evidence, usage: Usage | None, engine: EngineFacts | None) -> Draft | None:
-    """A request whose prefix its caller broke where it could have been read; None where it is none, or where
-    the counts may say otherwise.
+    """A request whose prefix its caller broke where it could have been read; None where it is none.
 
-    The built-in engine's never do; another upstream's where anything was read.
+    So it is where the counts may change what is said of the break.
     """
     comparison = evidence.comparison
     if comparison is None or not comparison.broken or comparison.shares_nothing or not evidence.use_cache:
         return None
     if engine is not None:
         prompt, cached = (engine.prompt_tokens if engine.diverged_at else None), engine.cached_tokens
-    elif usage is not None and usage.cache_read == 0:
-        prompt, cached = usage.total_input, 0
+    elif usage is not None and usage.cache_read is not None:
+        prompt, cached = usage.total_input, usage.cache_read
     else:
         return None
     if prompt is None or not stops_of(evidence).broken:
@@ -119,7 +100,11 @@ def plain_break(evidence: Evidence, usage: Usage | None, engine: EngineFacts | N
         return None
     counting = Counting(evidence, prompt, cached, engine)
     lost = counting.lost_by_break()
-    return draft_counted_break(evidence, found, lost, counting) if lost > NOTHING else None
+    if cached and counting.is_contradicted():
+        return draft_contradicted(lost, counting)
+    if lost <= NOTHING or (cached and may_have_been_read_past(evidence.rules, lost)):
+        return None
+    return draft_counted_break(evidence, found, lost, counting)
 
 
 def _should_be_there(evidence: Evidence, comparison: Comparison) -> bool:

@@ -13,15 +13,15 @@ from promptcache.causes import get_cause
 from promptcache_gateway.observe.breaks import was_read_past
 from promptcache_gateway.observe.counting import count_tokens
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
-from promptcache_gateway.observe.drafts import counted, draft_break, draft_shortfall
-from promptcache_gateway.observe.marked import breaks_behind_marks
-from promptcache_gateway.observe.plain import (
-    NOTHING,
-    plain_break,
-    plain_hit,
-    plain_miss,
+from promptcache_gateway.observe.drafts import (
+    contradicted,
+    counted,
+    draft_break,
+    draft_shortfall,
     what_was_read,
 )
+from promptcache_gateway.observe.marked import breaks_behind_marks
+from promptcache_gateway.observe.plain import NOTHING, plain_break, plain_hit, plain_miss
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -90,7 +90,7 @@ def weigh(
     if evidence.comparison.shares_nothing:
         return _nothing_shared(tokens)
     if tokens.contradicted:
-        return _contradicted(tokens)
+        return contradicted(tokens)
     if evidence.comparison.broken and not breaks_behind_marks(evidence):
         return _lossless_first(_broken(evidence, tokens, unreported=answered and not reported), tokens)
     if not reported:
@@ -134,19 +134,6 @@ def _lossless_first(found: Diagnosis | Draft, tokens: Tokens) -> Diagnosis | Dra
         return found
     said = found.whole()
     return _expected("PC801", tokens.settled(), said.summary, compared_with=said.compared_with)
-
-
-def _contradicted(tokens: Tokens) -> Diagnosis:
-    """The counters know better: what this request really continues is no longer in memory."""
-    if not tokens.lost:
-        return counted(
-            tokens.settled(), hit=True, lost_tokens=0, attribution="expected", summary="Read from the cache."
-        )
-    return counted(
-        tokens.settled(),
-        summary="More was read than any request in memory has in common with this one; what it continues is"
-        " not known.",
-    )
 
 
 def _unreported(tokens: Tokens) -> Diagnosis:

@@ -55,6 +55,17 @@ class Flight:
         heart: sends the pieces of a stream, once it has begun.
     """
 
+    reply: WholeReply | StreamReply | None = None
+    started = False
+    record: RequestRecord | None = None
+    tokens = 0
+    changes: tuple[Change, ...] = ()
+    answer: Answer | None = None
+    heart: Heartbeat | None = None
+    _departed = False
+    _has_ended = False
+    _unfinished: Ended | None = None
+
     def __init__(
         self,
         call: Call,
@@ -78,21 +89,11 @@ class Flight:
         self.received = call if received is None else received
         self._admin = admin
         self._mutator = Mutator() if mutator is None else mutator
-        self.changes: tuple[Change, ...] = ()
-        self.tokens = 0
-        self.record: RequestRecord | None = None
         self.call = call
-        self.reply: WholeReply | StreamReply | None = None
-        self.started = False
-        self.answer: Answer | None = None
         self.meter = OutputMeter(call.dialect) if metered else None
-        self.heart: Heartbeat | None = None
-        self._departed = False
         self._observer = observer
         self._begun = time.perf_counter()
         self._observation = observer.open(call)
-        self._has_ended = False
-        self._unfinished: Ended | None = None
 
     @property
     def streams_events(self) -> bool:
@@ -199,22 +200,25 @@ class Flight:
         return {**shown, "mutations": made} if made else shown
 
     def _outcome(self, status: int, error: str | None) -> Outcome:
-        reply = self.reply
-        error = error or (reply.error if reply is not None else None)
-        if error is not None and status < 400:
-            status = _CUT.get(error, _CUT_OTHERWISE)
-        answer, begun = self.answer, self._begun
-        first = reply.first_output_at if reply is not None else None
+        reply, answer, begun = self.reply, self.answer, self._begun
+        took_ms = (time.perf_counter() - begun) * 1000.0
+        question, theirs = (None, None) if answer is None else (answer.question, answer.theirs)
+        if reply is None:
+            status = _status(status, error)
+            usage = Usage.unreported()
+            return Outcome(status, usage, None, took_ms, None, error, None, question, theirs, self.changes)
+        error = error or reply.error
+        first = reply.first_output_at
         return Outcome(
-            status,
-            Usage.unreported() if reply is None else reply.usage,
+            status if error is None else _status(status, error),
+            reply.usage,
             None if first is None else (first - begun) * 1000.0,
-            (time.perf_counter() - begun) * 1000.0,
-            None if reply is None else reply.engine,
+            took_ms,
+            reply.engine,
             error,
-            None if reply is None else reply.response_id,
-            None if answer is None else answer.question,
-            None if answer is None else answer.theirs,
+            reply.response_id,
+            question,
+            theirs,
             self.changes,
         )
 
@@ -229,3 +233,8 @@ class Flight:
         usage = reply.usage if reply is not None else Usage.unreported()
         cut = error is not None
         return estimated(usage, len(self.received.body), meter.seen, cut=cut)
+
+
+def _status(status: int, error: str | None) -> int:
+    """What is recorded of an answer that was a 200 until something went wrong."""
+    return _CUT.get(error, _CUT_OTHERWISE) if error is not None and status < 400 else status

@@ -56,7 +56,12 @@ def preview_summary(
 
 def final_summary(ended: Ended) -> dict[str, Any]:
     """What is known at the end."""
-    return _summary(ended.id, ended.template, ended.cached_tokens, ended.prompt_tokens, ended.diagnosis)
+    engine, call = ended.outcome.engine, ended.observation.call
+    if engine is not None:
+        cached, prompt = engine.cached_tokens, engine.prompt_tokens
+        return _summary(call.id, ended.template, cached, prompt, ended.diagnosis)
+    usage = ended.outcome.usage
+    return _summary(call.id, ended.template, usage.cache_read, usage.total_input, ended.diagnosis)
 
 
 def without_isolation(summary: dict[str, Any]) -> dict[str, Any]:
