@@ -176,7 +176,8 @@ class Counting:
     def _agrees(self, length: Length, counted: int) -> bool:
         """Whether a measured length is what the engine counted; most often it is whatever is guessed."""
         slack, prompt = max(self._rules.granularity, counted * ESTIMATE_SLACK), self._prompt
-        if all(abs(min(figure, prompt) - counted) <= slack for figure in self._figures(length)):
+        least, most = self._figures(length)
+        if abs(min(least, prompt) - counted) <= slack and abs(min(most, prompt) - counted) <= slack:
             return True
         return abs(min(self._figure(length), prompt) - counted) <= slack
 

@@ -59,6 +59,25 @@ def _write_hit(evidence: Evidence, cached: int) -> Diagnosis:
     )
 
 
+def draft_counted_hit(evidence: Evidence, tokens: Tokens) -> Draft:
+    """A hit by those counts."""
+    lost = None if tokens.cached is None else 0
+    return Draft(None, None, None, lost, None, "expected", partial(_write_counted_hit, evidence, tokens))
+
+
+def _write_counted_hit(evidence: Evidence, tokens: Tokens) -> Diagnosis:
+    assert evidence.match is not None
+    assert evidence.match.predecessor is not None
+    return counted(
+        tokens.settled(),
+        hit=True,
+        lost_tokens=None if tokens.cached is None else 0,
+        summary=what_was_read(evidence),
+        attribution="expected",
+        compared_with=evidence.match.predecessor.id,
+    )
+
+
 def what_was_read(evidence: Evidence) -> str:
     """A sentence on a hit."""
     comparison = evidence.comparison

@@ -97,20 +97,19 @@ def explain_shortfall(
 
 
 def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
-    known = (
-        Reason(
-            "PC803",
-            engine.evicted,
-            f"{engine.evicted} tokens had been cached and were {'cleared' if on_demand else 'evicted'}.",
-            on_demand=on_demand,
-        ),
-        Reason("PC808", engine.isolated, f"{engine.isolated} tokens are cached for another tenant or salt."),
-        Reason("PC807", engine.granularity, f"{engine.granularity} tokens do not fill a page."),
-        Reason("PC807", engine.window, f"{engine.window} tokens have left the attention window."),
-    )
-    return sorted(
-        (reason for reason in known if reason.lost_tokens), key=lambda reason: -(reason.lost_tokens or 0)
-    )
+    found: list[Reason] = []
+    if lost := engine.evicted:
+        said = f"{lost} tokens had been cached and were {'cleared' if on_demand else 'evicted'}."
+        found.append(Reason("PC803", lost, said, on_demand))
+    if lost := engine.isolated:
+        found.append(Reason("PC808", lost, f"{lost} tokens are cached for another tenant or salt."))
+    if lost := engine.granularity:
+        found.append(Reason("PC807", lost, f"{lost} tokens do not fill a page."))
+    if lost := engine.window:
+        found.append(Reason("PC807", lost, f"{lost} tokens have left the attention window."))
+    if len(found) > 1:
+        found.sort(key=lambda reason: -(reason.lost_tokens or 0))
+    return found
 
 
 def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | None) -> list[Reason]:

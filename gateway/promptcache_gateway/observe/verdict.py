@@ -17,8 +17,8 @@ from promptcache_gateway.observe.drafts import (
     contradicted,
     counted,
     draft_break,
+    draft_counted_hit,
     draft_shortfall,
-    what_was_read,
 )
 from promptcache_gateway.observe.marked import breaks_behind_marks
 from promptcache_gateway.observe.plain import NOTHING, plain_break, plain_hit, plain_miss
@@ -168,9 +168,9 @@ def _broken(evidence: Evidence, tokens: Tokens, *, unreported: bool) -> Diagnosi
             compared_with=compared,
         )
     if lost is not None and lost <= NOTHING and (tokens.cached or not tokens.reusable):
-        return _hit(evidence, tokens, compared_with=compared)
+        return _hit(evidence, tokens, compared)
     if was_read_past(evidence, tokens):
-        return _hit(evidence, tokens, compared_with=compared)
+        return _hit(evidence, tokens, compared)
     return draft_break(evidence, tokens, unreported=unreported)
 
 
@@ -197,7 +197,7 @@ def _unbroken(
             return _expected("PC807", tokens, summary, compared_with=compared)
         if tokens.uncertain:
             return _uncertain(evidence, tokens, compared_with=compared)
-        return _hit(evidence, tokens, compared_with=compared)
+        return _hit(evidence, tokens, compared)
     return draft_shortfall(evidence, tokens, engine, placement)
 
 
@@ -210,23 +210,16 @@ def _uncertain(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
     return counted(tokens.settled(), lost_tokens=0, summary=summary, **place)
 
 
-def _hit(evidence: Evidence, tokens: Tokens, **place: Any) -> Diagnosis:
+def _hit(evidence: Evidence, tokens: Tokens, compared: str) -> Diagnosis | Draft:
     """Whatever could be read was; where that is nothing, why."""
     least = evidence.rules.minimum
     if tokens.cached == 0 and (tokens.prompt or 0) < least:
         if not evidence.rules.assured:
             summary = "Nothing was read; whether this upstream caches so short a prompt is not known."
-            return counted(tokens, lost_tokens=0, summary=summary, **place)
+            return counted(tokens, lost_tokens=0, summary=summary, compared_with=compared)
         summary = f"{tokens.prompt} tokens are fewer than the {least} the cache takes."
-        return _expected("PC604", tokens, summary, **place)
-    return counted(
-        tokens.settled(),
-        hit=True,
-        lost_tokens=0 if tokens.cached is not None else None,
-        summary=what_was_read(evidence),
-        attribution="expected",
-        **place,
-    )
+        return _expected("PC604", tokens, summary, compared_with=compared)
+    return draft_counted_hit(evidence, tokens)
 
 
 def _expected(code: str, tokens: Tokens, summary: str, **place: Any) -> Diagnosis:
