@@ -11,6 +11,7 @@ import pytest
 
 from promptcache.usage import Usage
 from promptcache_gateway.observe import drafts, ending
+from promptcache_gateway.observe.arrivals import Arrivals
 from promptcache_gateway.observe.history import History
 from promptcache_gateway.observe.observation import Observation
 from promptcache_gateway.observe.prompt import read_prompt, share_texts
@@ -218,3 +219,22 @@ def test_equal_texts_are_kept_once_and_marks_stay_with_their_request() -> None:
     assert shared == again
     assert shared.segments[0] is known.segments[0]
     assert share_texts(other, known).segments[0].breakpoint is None
+
+
+def test_only_a_request_that_came_alone_is_taken_at_leisure() -> None:
+    async def play() -> None:
+        taken: list[bool] = []
+        stage = Stage()
+        call = stage.call(chat(RULES, "One?"))
+        sight = stage.observer.open(call).sight
+        arrivals = Arrivals(
+            lambda one: one.see(sight), lambda _, *, at_leisure: taken.append(at_leisure), lambda _: None
+        )
+        for burst in (1, 3):
+            for _ in range(burst):
+                arrivals.add(Observation(call, arrivals.look_at))
+            await asyncio.sleep(0.05)
+
+        assert taken == [True, False, False, False]
+
+    asyncio.run(play())

@@ -116,3 +116,20 @@ def test_a_predecessor_that_goes_out_as_another_request_is_compared_with_again()
         found.append(stage.observer.close(second, outcome(usage)).diagnosis)
 
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("at_leisure", [False, True])
+def test_a_request_that_came_alone_is_ready_for_a_miss(at_leisure: bool) -> None:
+    stage = Stage(Provider())
+    for number in range(3):
+        stage.send(chat(rules_text(), f"What is rule {number}? " * 40))
+    stage.clock.now += 5.0
+    evidence = stage.observer.open(stage.call(chat(rules_text(), "And what is left? " * 40))).evidence(
+        stage.observer._masker
+    )
+    prepare(evidence, at_leisure=at_leisure)
+    usage = Usage(total_input=2_000, cache_read=0, reported=True)
+    with patch.object(pieces, "segment_bounds", wraps=pieces.segment_bounds) as measured:
+        assert draft(evidence, usage, None).cause == "PC809"
+
+    assert (measured.call_count == 0) is at_leisure
