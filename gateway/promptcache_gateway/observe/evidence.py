@@ -41,10 +41,10 @@ def found_once(find: Callable[[Whole], Finding]) -> Callable[[Whole], Finding]:
 
     @wraps(find)
     def known(evidence: Whole) -> Finding:
-        found = evidence.found
-        if find not in found:
-            found[find] = find(evidence)
-        finding: Finding = found[find]
+        try:
+            finding: Finding = evidence.found[find]
+        except KeyError:
+            finding = evidence.found[find] = find(evidence)
         return finding
 
     return known

@@ -23,6 +23,7 @@ from promptcache_gateway.observe.drafts import (
 from promptcache_gateway.observe.marked import kept_thoughts
 from promptcache_gateway.observe.ruler import guess_at
 from promptcache_gateway.observe.stops import stops_of, tolerance_of
+from promptcache_gateway.observe.unmarked import unmarked_history
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -46,6 +47,8 @@ def plain_hit(evidence: Evidence, usage: Usage) -> Draft | None:
         return None
     if match is None or match.predecessor is None or prompt is None or not cached:
         return None
+    if evidence.rules.marked_only and unmarked_history(evidence) is not None:
+        return None  # whether that is worth a mark has to be weighed
     if not all_was_read(evidence, prompt, cached):
         return None
     return draft_hit(evidence, cached)

@@ -81,7 +81,7 @@ class CacheRules:
     def promised(self, tokens: float) -> int:
         """What of ``tokens`` must be cached: whole steps, nothing below the minimum."""
         whole = int(tokens) // self.granularity * self.granularity
-        return whole if whole >= max(self.minimum, 1) else 0
+        return whole if whole >= self.minimum and whole > 0 else 0
 
     def possible(self, tokens: float) -> int:
         """What of ``tokens`` may be cached: of numbers that are not the upstream's own none holds it back."""
