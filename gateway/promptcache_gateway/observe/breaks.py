@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.diagnosis import Attribution
     from promptcache_gateway.observe.evidence import Evidence
-    from promptcache_gateway.observe.rules import CacheRules
 
 _ELSEWHERE = {
     "PC302": "The tools are others than in the earlier request",
@@ -197,27 +196,6 @@ def _kept_by_others(evidence: Evidence, tokens: Tokens) -> int:
         return 0
     size = later.offsets[later.head]
     return size if tokens.ruler.at(size).guess >= evidence.rules.minimum else 0
-
-
-def was_read_past(evidence: Evidence, tokens: Tokens) -> bool:
-    """Whether the provider may have read on behind what differs, to within a step of all that it had.
-
-    It need not mind the difference: some drop old thoughts, or write tool calls out themselves. Only asked
-    where the step is not known; where it is, what is left in it counts for nothing anyway.
-    """
-    comparison = evidence.comparison
-    if comparison is None or tokens.ruler is None or tokens.lost is None or not tokens.cached:
-        return False
-    if not may_have_been_read_past(evidence.rules, tokens.lost):
-        return False
-    return tokens.cached > tokens.ruler.at(comparison.shared_bytes).least
-
-
-def may_have_been_read_past(rules: CacheRules, lost: int) -> bool:
-    """Whether so little was lost that it may be what is left in a step."""
-    return (
-        not rules.reports_exactly and not rules.marked_only and rules.step <= 1 and lost < rules.granularity
-    )
 
 
 @found_once

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.bearings import bearings_of
-from promptcache_gateway.observe.breaks import certain_break, may_have_been_read_past
+from promptcache_gateway.observe.breaks import certain_break
 from promptcache_gateway.observe.counting import ESTIMATE_SLACK, Counting, all_was_read
 from promptcache_gateway.observe.drafts import (
     draft_contradicted,
@@ -21,6 +21,7 @@ from promptcache_gateway.observe.drafts import (
     draft_unexplained,
 )
 from promptcache_gateway.observe.marked import kept_thoughts
+from promptcache_gateway.observe.read_past import may_have_been_read_past
 from promptcache_gateway.observe.ruler import guess_at
 from promptcache_gateway.observe.stops import stops_of, tolerance_of
 from promptcache_gateway.observe.unmarked import unmarked_history

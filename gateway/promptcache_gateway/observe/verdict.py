@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
-from promptcache_gateway.observe.breaks import was_read_past
 from promptcache_gateway.observe.counting import count_tokens
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.drafts import (
@@ -22,6 +21,7 @@ from promptcache_gateway.observe.drafts import (
 )
 from promptcache_gateway.observe.marked import breaks_behind_marks
 from promptcache_gateway.observe.plain import NOTHING, plain_break, plain_hit, plain_miss
+from promptcache_gateway.observe.read_past import was_read_past
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
