@@ -9,7 +9,7 @@ place, so that with them little more than arithmetic remains.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right, insort_left
+from bisect import bisect_left, bisect_right
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -67,8 +67,9 @@ class Bearings:
         if match is not None and self._whole:
             self._marks = match.lengths
         if told_at is not None:
-            marks = list(self._marks)
-            insort_left(marks, (told_at, None), key=_place_of)
+            marks: list[_Mark] = list(self._marks)
+            told: _Mark = (told_at, None)
+            marks.insert(bisect_left(marks, told_at, key=_place_of), told)
             self._marks = marks
 
     def of(self, place: int) -> Bearing:
@@ -146,7 +147,7 @@ class Bearings:
 
     def _take(self, place: int) -> Bearing:
         bearing = Bearing()
-        counted = self._counted_by_peer(place)
+        counted: float | None = self._counted_by_peer(place)
         if counted is None and place == self.told_at:
             bearing.after = (0, 0)
             return bearing

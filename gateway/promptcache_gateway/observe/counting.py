@@ -98,6 +98,15 @@ class Counting:
         expected = min(self._figure(self._promised()), self._prompt) if counted is None else counted
         return max(self._had_it_matched()[0], expected, cached) - cached
 
+    def lost_unbroken(self) -> int:
+        """Tokens that were lost of a prefix that nothing breaks, as `tokens` has them."""
+        cached, promised = self._cached or 0, self._promised()
+        expected = min(self._figure(promised), self._prompt)
+        length = self._unbroken()
+        if length is None or length is promised:
+            return max(expected, cached) - cached
+        return max(min(self._figure(length), self._prompt), expected, cached) - cached
+
     def tokens(self, written: int | None) -> Tokens:
         """All counts together."""
         stops, cached, counted, prompt = self._stops, self._cached, self._engine_expected, self._prompt

@@ -174,6 +174,21 @@ def draft_shortfall(
     return Draft(first.code, None, None, lost, get_cause(first.code).remedy, first.attribution, rest)
 
 
+def draft_counted_shortfall(
+    evidence: Evidence, reasons: Sequence[Reason], lost: int, counting: Counting, written: int | None
+) -> Draft:
+    """The same for reasons that no count changes; ``counting`` counts the rest, later."""
+    rest = partial(_write_counted_shortfall, evidence, counting, written)
+    if not reasons:
+        return _unexplained(lost, rest)
+    first = reasons[0]
+    return Draft(first.code, None, None, lost, get_cause(first.code).remedy, first.attribution, rest)
+
+
+def _write_counted_shortfall(evidence: Evidence, counting: Counting, written: int | None) -> Diagnosis:
+    return draft_shortfall(evidence, counting.tokens(written), None, None).whole()
+
+
 def draft_unexplained(evidence: Evidence, prompt: int, lost: int) -> Draft:
     """A miss of a prefix that should be there: of ``prompt`` tokens none was read, and so many were lost."""
     return _unexplained(lost, partial(_write_unread, evidence, prompt, lost))

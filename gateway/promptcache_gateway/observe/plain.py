@@ -17,12 +17,14 @@ from promptcache_gateway.observe.counting import ESTIMATE_SLACK, Counting, all_w
 from promptcache_gateway.observe.drafts import (
     draft_contradicted,
     draft_counted_break,
+    draft_counted_shortfall,
     draft_hit,
     draft_unexplained,
 )
 from promptcache_gateway.observe.marked import kept_thoughts
 from promptcache_gateway.observe.read_past import may_have_been_read_past
 from promptcache_gateway.observe.ruler import guess_at
+from promptcache_gateway.observe.shortfall import certain_reasons
 from promptcache_gateway.observe.stops import stops_of, tolerance_of
 from promptcache_gateway.observe.unmarked import unmarked_history
 
@@ -109,6 +111,27 @@ def plain_break(evidence: Evidence, usage: Usage | None, engine: EngineFacts | N
     if lost <= NOTHING or (cached and may_have_been_read_past(evidence.rules, lost)):
         return None
     return draft_counted_break(evidence, found, lost, counting)
+
+
+def plain_shortfall(evidence: Evidence, usage: Usage) -> Draft | None:
+    """A request of which less was read than could be, for reasons that were known before; else None.
+
+    As for `plain_miss`, no fleet took it.
+    """
+    comparison, match = evidence.comparison, evidence.match
+    prompt, cached = usage.total_input, usage.cache_read
+    if comparison is None or comparison.broken or comparison.shares_nothing or not evidence.use_cache:
+        return None
+    if match is None or match.predecessor is None or prompt is None or cached is None:
+        return None
+    reasons = certain_reasons(evidence)
+    if reasons is None or (reasons and reasons[0].code == _FIRST):
+        return None
+    counting = Counting(evidence, prompt, cached, None)
+    lost = counting.lost_unbroken()
+    if lost <= tolerance_of(evidence.rules):
+        return None
+    return draft_counted_shortfall(evidence, reasons, lost, counting, usage.cache_write)
 
 
 def _should_be_there(evidence: Evidence, comparison: Comparison) -> bool:

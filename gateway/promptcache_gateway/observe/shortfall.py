@@ -96,6 +96,14 @@ def explain_shortfall(
     return reasons or _from_request(evidence, tokens, placement)
 
 
+@found_once
+def certain_reasons(evidence: Evidence) -> Sequence[Reason] | None:
+    """The reasons where neither an engine nor a fleet knows more, and no count; None: one may."""
+    if unmarked_history(evidence) is not None or has_no_marks(evidence):
+        return None
+    return (*_switched_off(evidence), *_from_evidence(evidence))
+
+
 def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
     found: list[Reason] = []
     if lost := engine.evicted:

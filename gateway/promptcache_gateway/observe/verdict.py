@@ -20,7 +20,7 @@ from promptcache_gateway.observe.drafts import (
     draft_shortfall,
 )
 from promptcache_gateway.observe.marked import breaks_behind_marks
-from promptcache_gateway.observe.plain import NOTHING, plain_break, plain_hit, plain_miss
+from promptcache_gateway.observe.plain import NOTHING, plain_break, plain_hit, plain_miss, plain_shortfall
 from promptcache_gateway.observe.read_past import was_read_past
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def draft(
         hit = plain_hit(evidence, usage)
         if hit is not None:
             return hit
-        plain = plain_miss(evidence, usage) if placement is None else None
+        if placement is None:
+            plain = plain_miss(evidence, usage) or plain_shortfall(evidence, usage)
     return weigh(evidence, usage, engine, placement) if plain is None else plain
 
 
