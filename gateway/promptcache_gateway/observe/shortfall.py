@@ -105,19 +105,15 @@ def certain_reasons(evidence: Evidence) -> Sequence[Reason] | None:
 
 
 def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
-    found: list[Reason] = []
-    if lost := engine.evicted:
-        said = f"{lost} tokens had been cached and were {'cleared' if on_demand else 'evicted'}."
-        found.append(Reason("PC803", lost, said, on_demand))
-    if lost := engine.isolated:
-        found.append(Reason("PC808", lost, f"{lost} tokens are cached for another tenant or salt."))
-    if lost := engine.granularity:
-        found.append(Reason("PC807", lost, f"{lost} tokens do not fill a page."))
-    if lost := engine.window:
-        found.append(Reason("PC807", lost, f"{lost} tokens have left the attention window."))
-    if len(found) > 1:
-        found.sort(key=lambda reason: -(reason.lost_tokens or 0))
-    return found
+    known = (
+        ("PC803", engine.evicted, f"had been cached and were {'cleared' if on_demand else 'evicted'}"),
+        ("PC808", engine.isolated, "are cached for another tenant or salt"),
+        ("PC807", engine.granularity, "do not fill a page"),
+        ("PC807", engine.window, "have left the attention window"),
+    )
+    found = [(code, lost, f"{lost} tokens {said}.") for code, lost, said in known if lost]
+    found.sort(key=lambda reason: -reason[1])
+    return [Reason(*reason, on_demand=on_demand and reason[0] == "PC803") for reason in found]
 
 
 def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | None) -> list[Reason]:
