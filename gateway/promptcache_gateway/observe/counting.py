@@ -67,6 +67,7 @@ class Counting:
         "_engine_expected",
         "_engine_offset",
         "_evidence",
+        "_expected",
         "_floor",
         "_matched",
         "_prompt",
@@ -90,18 +91,25 @@ class Counting:
             self._ruler = Ruler(bearings_of(evidence, self._stops.shared), prompt, self._engine_offset)
         self._floor: int | None = None
         self._matched: tuple[int, bool] | None = None
+        self._expected = 0
+
+    @property
+    def due(self) -> int:
+        """Tokens that were not read of what the bytes as sent allowed, once what was lost has been asked."""
+        return self._expected - (self._cached or 0)
 
     def lost_by_break(self) -> int:
         """Tokens that were lost where the caller broke the prefix, as `tokens` has them."""
         cached, counted = self._cached or 0, self._engine_expected
         self._floor = self._lowest()
         expected = min(self._figure(self._promised()), self._prompt) if counted is None else counted
+        self._expected = expected
         return max(self._had_it_matched()[0], expected, cached) - cached
 
     def lost_unbroken(self) -> int:
         """Tokens that were lost of a prefix that nothing breaks, as `tokens` has them."""
         cached, promised = self._cached or 0, self._promised()
-        expected = min(self._figure(promised), self._prompt)
+        self._expected = expected = min(self._figure(promised), self._prompt)
         length = self._unbroken()
         if length is None or length is promised:
             return max(expected, cached) - cached

@@ -110,6 +110,8 @@ def plain_break(evidence: Evidence, usage: Usage | None, engine: EngineFacts | N
         return draft_contradicted(lost, counting)
     if lost <= NOTHING or (cached and may_have_been_read_past(evidence.rules, lost)):
         return None
+    if engine is None and counting.due > tolerance_of(evidence.rules):
+        return None  # what stands in front of the break was not read either
     return draft_counted_break(evidence, found, lost, counting)
 
 
@@ -128,9 +130,9 @@ def plain_shortfall(evidence: Evidence, usage: Usage) -> Draft | None:
     if reasons is None or (reasons and reasons[0].code == _FIRST):
         return None
     counting = Counting(evidence, prompt, cached, None)
-    lost = counting.lost_unbroken()
-    if lost <= tolerance_of(evidence.rules):
-        return None
+    lost, tolerance = counting.lost_unbroken(), tolerance_of(evidence.rules)
+    if lost <= tolerance or (reasons and counting.due > tolerance):
+        return None  # it is a hit, or the reasons may not be those of all that was lost
     return draft_counted_shortfall(evidence, reasons, lost, counting, usage.cache_write)
 
 
