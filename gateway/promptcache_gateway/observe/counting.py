@@ -108,7 +108,11 @@ class Counting:
 
     def lost_unbroken(self) -> int:
         """Tokens that were lost of a prefix that nothing breaks, as `tokens` has them."""
-        cached, promised = self._cached or 0, self._promised()
+        cached, counted = self._cached or 0, self._engine_expected
+        if counted is not None:
+            self._expected = counted
+            return max(self._reusable(counted)[0], counted, cached) - cached
+        promised = self._promised()
         self._expected = expected = min(self._figure(promised), self._prompt)
         length = self._unbroken()
         if length is None or length is promised:

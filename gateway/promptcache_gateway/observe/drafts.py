@@ -65,6 +65,15 @@ def draft_counted_hit(evidence: Evidence, tokens: Tokens) -> Draft:
     return Draft(None, None, None, lost, None, "expected", partial(_write_counted_hit, evidence, tokens))
 
 
+def draft_engines_hit(evidence: Evidence, counting: Counting) -> Draft:
+    """A hit by the built-in engine's counts; ``counting`` counts the rest, later."""
+    return Draft(None, None, None, 0, None, "expected", partial(_write_engines_hit, evidence, counting))
+
+
+def _write_engines_hit(evidence: Evidence, counting: Counting) -> Diagnosis:
+    return _write_counted_hit(evidence, counting.tokens(None))
+
+
 def _write_counted_hit(evidence: Evidence, tokens: Tokens) -> Diagnosis:
     assert evidence.match is not None
     assert evidence.match.predecessor is not None
@@ -175,18 +184,26 @@ def draft_shortfall(
 
 
 def draft_counted_shortfall(
-    evidence: Evidence, reasons: Sequence[Reason], lost: int, counting: Counting, written: int | None
+    evidence: Evidence,
+    reasons: Sequence[Reason],
+    lost: int,
+    counting: Counting,
+    *,
+    written: int | None = None,
+    engine: EngineFacts | None = None,
 ) -> Draft:
     """The same for reasons that no count changes; ``counting`` counts the rest, later."""
-    rest = partial(_write_counted_shortfall, evidence, counting, written)
+    rest = partial(_write_counted_shortfall, evidence, counting, written, engine)
     if not reasons:
         return _unexplained(lost, rest)
     first = reasons[0]
     return Draft(first.code, None, None, lost, get_cause(first.code).remedy, first.attribution, rest)
 
 
-def _write_counted_shortfall(evidence: Evidence, counting: Counting, written: int | None) -> Diagnosis:
-    return draft_shortfall(evidence, counting.tokens(written), None, None).whole()
+def _write_counted_shortfall(
+    evidence: Evidence, counting: Counting, written: int | None, engine: EngineFacts | None
+) -> Diagnosis:
+    return draft_shortfall(evidence, counting.tokens(written), engine, None).whole()
 
 
 def draft_unexplained(evidence: Evidence, prompt: int, lost: int) -> Draft:

@@ -18,13 +18,14 @@ from promptcache_gateway.observe.drafts import (
     draft_contradicted,
     draft_counted_break,
     draft_counted_shortfall,
+    draft_engines_hit,
     draft_hit,
     draft_unexplained,
 )
 from promptcache_gateway.observe.marked import kept_thoughts
 from promptcache_gateway.observe.read_past import may_have_been_read_past
 from promptcache_gateway.observe.ruler import guess_at
-from promptcache_gateway.observe.shortfall import certain_reasons
+from promptcache_gateway.observe.shortfall import certain_reasons, reasons_of
 from promptcache_gateway.observe.stops import stops_of, tolerance_of
 from promptcache_gateway.observe.unmarked import unmarked_history
 
@@ -133,7 +134,24 @@ def plain_shortfall(evidence: Evidence, usage: Usage) -> Draft | None:
     lost, tolerance = counting.lost_unbroken(), tolerance_of(evidence.rules)
     if lost <= tolerance or (reasons and counting.due > tolerance):
         return None  # it is a hit, or the reasons may not be those of all that was lost
-    return draft_counted_shortfall(evidence, reasons, lost, counting, usage.cache_write)
+    return draft_counted_shortfall(evidence, reasons, lost, counting, written=usage.cache_write)
+
+
+def plain_answer(evidence: Evidence, engine: EngineFacts) -> Draft | None:
+    """What the built-in engine's facts say of a prefix that nothing breaks; None where that takes more."""
+    comparison, match = evidence.comparison, evidence.match
+    if comparison is None or comparison.broken or comparison.shares_nothing or not evidence.use_cache:
+        return None
+    if match is None or match.predecessor is None:
+        return None
+    counting = Counting(evidence, engine.prompt_tokens, engine.cached_tokens, engine)
+    lost = counting.lost_unbroken()
+    if lost <= tolerance_of(evidence.rules):
+        return draft_engines_hit(evidence, counting) if engine.cached_tokens else None
+    reasons = reasons_of(evidence, engine)
+    if not reasons:
+        return None
+    return draft_counted_shortfall(evidence, reasons, lost, counting, engine=engine)
 
 
 def _should_be_there(evidence: Evidence, comparison: Comparison) -> bool:

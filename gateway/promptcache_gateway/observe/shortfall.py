@@ -92,19 +92,20 @@ def explain_shortfall(
     evidence: Evidence, tokens: Tokens, engine: EngineFacts | None, placement: Placement | None = None
 ) -> list[Reason]:
     """The reasons, the costliest first; none where nothing that can be seen is one."""
-    reasons = [] if engine is None else _from_engine(engine, on_demand=bool(_emptied(evidence)))
+    reasons = [] if engine is None else reasons_of(evidence, engine)
     return reasons or _from_request(evidence, tokens, placement)
 
 
 @found_once
 def certain_reasons(evidence: Evidence) -> Sequence[Reason] | None:
     """The reasons where neither an engine nor a fleet knows more, and no count; None: one may."""
-    if unmarked_history(evidence) is not None or has_no_marks(evidence):
-        return None
-    return (*_switched_off(evidence), *_from_evidence(evidence))
+    known = unmarked_history(evidence) is None and not has_no_marks(evidence)
+    return (*_switched_off(evidence), *_from_evidence(evidence)) if known else None
 
 
-def _from_engine(engine: EngineFacts, *, on_demand: bool) -> list[Reason]:
+def reasons_of(evidence: Evidence, engine: EngineFacts) -> list[Reason]:
+    """What the built-in engine says; none where it does not say why."""
+    on_demand = bool(_emptied(evidence))
     known = (
         ("PC803", engine.evicted, f"had been cached and were {'cleared' if on_demand else 'evicted'}"),
         ("PC808", engine.isolated, "are cached for another tenant or salt"),

@@ -20,7 +20,14 @@ from promptcache_gateway.observe.drafts import (
     draft_shortfall,
 )
 from promptcache_gateway.observe.marked import breaks_behind_marks
-from promptcache_gateway.observe.plain import NOTHING, plain_break, plain_hit, plain_miss, plain_shortfall
+from promptcache_gateway.observe.plain import (
+    NOTHING,
+    plain_answer,
+    plain_break,
+    plain_hit,
+    plain_miss,
+    plain_shortfall,
+)
 from promptcache_gateway.observe.read_past import was_read_past
 
 if TYPE_CHECKING:
@@ -60,7 +67,9 @@ def draft(
     comparison, plain = evidence.comparison, None
     if comparison is not None and comparison.broken:
         plain = plain_break(evidence, usage, engine)
-    elif engine is None and usage is not None:
+    elif engine is not None:
+        plain = plain_answer(evidence, engine) if placement is None else None
+    elif usage is not None:
         hit = plain_hit(evidence, usage)
         if hit is not None:
             return hit
