@@ -127,7 +127,7 @@ def plain_shortfall(evidence: Evidence, usage: Usage) -> Draft | None:
         return None
     if match is None or match.predecessor is None or prompt is None or cached is None:
         return None
-    reasons = certain_reasons(evidence)
+    reasons = certain_reasons(evidence) if comparison.depth else None
     if reasons is None or (reasons and reasons[0].code == _FIRST):
         return None
     counting = Counting(evidence, prompt, cached, None)

@@ -112,9 +112,8 @@ def reasons_of(evidence: Evidence, engine: EngineFacts) -> list[Reason]:
         ("PC807", engine.granularity, "do not fill a page"),
         ("PC807", engine.window, "have left the attention window"),
     )
-    found = [(code, lost, f"{lost} tokens {said}.") for code, lost, said in known if lost]
-    found.sort(key=lambda reason: -reason[1])
-    return [Reason(*reason, on_demand=on_demand and reason[0] == "PC803") for reason in found]
+    found = [one for one in sorted(known, key=lambda one: -one[1]) if one[1]]
+    return [Reason(code, n, f"{n} tokens {said}.", on_demand and code == "PC803") for code, n, said in found]
 
 
 def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | None) -> list[Reason]:
