@@ -62,6 +62,7 @@ class Gateway:
     Attributes:
         upstreams: where requests go, as configured now.
         observer: what requests are looked at by.
+        mutator: what changes requests on their way.
         shelf: the responses that are kept.
         room: the memory that bodies of requests and answers to them take.
     """
@@ -81,14 +82,13 @@ class Gateway:
         self.observer = observer
         self._ring = KeyRing(KeyFile(settings.key_file))
         self._limits = Limits(settings.tenants)
-        self._mutator = Mutator(settings.mutations)
+        self.mutator = Mutator(settings.mutations)
         self._ledger = open_ledger(settings, observer)
         self._shared = SharedState(common, self._limits, self._ledger, self.upstreams, observer)
         self.shelf = Shelf(settings.responses, settings.database_address)
         self.room = Room(settings)
-        observer.forgetters += [self._mutator.forget, self._ledger.forget, self.shelf.forget]
-        self._retirement = Retirement()
-        self._reloading = asyncio.Lock()
+        observer.forgetters += [self.mutator.forget, self._ledger.forget, self.shelf.forget]
+        self._retirement, self._reloading = Retirement(), asyncio.Lock()
         self._take(settings, switchboard)
         self._health = Health(self.upstreams, lambda: self._switchboard.lines, diagnosing=settings.diagnosis)
         sources, now = settings.sources, lambda: self._settings
@@ -188,7 +188,7 @@ class Gateway:
         self.upstreams[:] = [line.upstream for line in switchboard.lines]
         self._access = Access(settings.api_keys, self._ring, required=settings.api_key_required)
         self._limits.renew(settings.tenants)
-        self._mutator.renew(settings.mutations)
+        self.mutator.renew(settings.mutations)
         self._ledger.renew(budgets_in(settings))
         self._plane = DataPlane(
             settings,
@@ -196,7 +196,7 @@ class Gateway:
             self.observer,
             self._access,
             limits=self._limits,
-            mutator=self._mutator,
+            mutator=self.mutator,
             ledger=self._ledger,
             shelf=self.shelf,
             room=self.room,

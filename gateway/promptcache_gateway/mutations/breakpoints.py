@@ -19,11 +19,12 @@ from promptcache.breakpoints import breakpoints_in
 from promptcache.providers import LOOKBACK_BLOCKS, MARK_TTL_S, MAX_BREAKPOINTS, find_model
 from promptcache_gateway.exchange import Change
 from promptcache_gateway.mutations.sightings import with_alike_keys
+from promptcache_gateway.observe.own_marks import HELD_BACK, MARKING, own_marks
 from promptcache_gateway.observe.prompt import marked_segments
 from promptcache_gateway.upstreams.splice import value_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from promptcache.breakpoints import Breakpoint
     from promptcache.segments import Segment
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.mutations.sightings import Sightings
     from promptcache_gateway.observe.observation import Sight
     from promptcache_gateway.observe.prompt import Prompt
+    from promptcache_gateway.observe.row import Entry
     from promptcache_gateway.upstreams.splice import Path
 
 NAME = "breakpoints"
@@ -65,32 +67,56 @@ def mark_prefixes(call: Call, sight: Sight, sightings: Sightings, ttl: str) -> t
     if (unknown := _unknown_model(call.model)) is not None:
         return _left(call, unknown), prompt
     skipped: list[tuple[str, str]] = []
+    callers = breakpoints_in(call.payload)
+    own = {MARKING} if _may_mark_history(callers, prompt, ttl) else set()
     if steady < min(prompt.head, proved + 1):
         skipped.append((prompt.segments[steady].path, "its bytes change from request to request"))
+        own.add(HELD_BACK)
     elif not proved:
         skipped.append((NAME, "no prefix of it was seen often enough with the same bytes"))
     reach = min(proved, steady)
     entry = sightings.marked(route, seen, reach, call.received_at, lifetime)
-    places = _choose(call, sight, _ends(prompt, reach, entry), ttl, skipped)
+    places = _choose(call, sight, _ends(prompt, reach, entry), ttl, skipped, callers=callers)
     sightings.note_marks(route, seen, places, call.received_at)
     body = _marked(call.body, list(places.values()), ttl)
     done = tuple(place.path for _, place in sorted(places.items()))
     change = Change(NAME, done, tuple(skipped))
-    return replace(call, body=body, changes=(*call.changes, change)), _with_marks(prompt, places, ttl)
+    marked = _with_marks(prompt, places, ttl, own)
+    return replace(call, body=body, changes=(*call.changes, change)), marked
+
+
+def note_theirs(tenant: str, entry: Entry, sightings: Sightings) -> None:
+    """Note a request that another worker has sent, and its marks; not one in which it had none to set."""
+    prompt = entry.prompt
+    places = own_marks(prompt)
+    if not places and {MARKING, HELD_BACK}.isdisjoint(prompt.own):
+        return
+    route, seen = (tenant, entry.upstream, entry.model), with_alike_keys(prompt)
+    sightings.note(route, seen, entry.received_at)
+    sightings.note_marks(route, seen, [at + 1 for at in places], entry.received_at)
 
 
 def _left(call: Call, reason: str) -> Call:
     return replace(call, changes=(*call.changes, Change(NAME, skipped=((NAME, reason),))))
 
 
-def _with_marks(prompt: Prompt, places: Mapping[int, _Place], ttl: str) -> Prompt:
-    """The prompt as the upstream sees it."""
-    if not places:
-        return prompt
+def _may_mark_history(callers: Sequence[Breakpoint], prompt: Prompt, ttl: str) -> bool:
+    """Whether a mark may stand at the end of the history, beside the caller's own."""
+    depth = max(prompt.turn, 1)
+    return len(callers) < MAX_BREAKPOINTS and _out_of_order(callers, prompt.segments, depth, ttl) is None
+
+
+def _with_marks(prompt: Prompt, places: Mapping[int, _Place], ttl: str, own: Iterable[str]) -> Prompt:
+    """The prompt as the upstream sees it; ``own``: what else is to be known of the gateway's doing."""
     segments = list(prompt.segments)
     for depth in places:
         segments[depth - 1] = replace(segments[depth - 1], breakpoint=_mark_of(ttl))
-    return replace(prompt, segments=tuple(segments), marks=marked_segments(segments))
+    return replace(
+        prompt,
+        segments=tuple(segments),
+        marks=marked_segments(segments),
+        own=prompt.own.union(own, [place.path for place in places.values()]),
+    )
 
 
 def _mark_of(ttl: str) -> dict[str, str]:
@@ -107,13 +133,18 @@ def _unknown_model(model: str) -> str | None:
 
 
 def _choose(
-    call: Call, sight: Sight, ends: Sequence[int], ttl: str, skipped: list[tuple[str, str]]
+    call: Call,
+    sight: Sight,
+    ends: Sequence[int],
+    ttl: str,
+    skipped: list[tuple[str, str]],
+    *,
+    callers: Sequence[Breakpoint],
 ) -> dict[int, _Place]:
     """The places to mark by how many segments they end, of those wanted."""
     prompt = sight.prompt
     assert prompt is not None, "its shape is known"
-    own = breakpoints_in(call.payload)
-    room = MAX_BREAKPOINTS - len(own)
+    room = MAX_BREAKPOINTS - len(callers)
     facts = find_model(call.model)
     least = facts.min_tokens or 0 if facts is not None else 0
     chosen: dict[int, _Place] = {}
@@ -125,8 +156,8 @@ def _choose(
         reason = (
             _already(prompt.segments[depth - 1], call.payload, place)
             or _too_short(sight, prompt, depth, least)
-            or _out_of_order(own, prompt.segments, depth, ttl)
-            or (f"the caller's own {len(own)} leave no room" if len(chosen) >= room else None)
+            or _out_of_order(callers, prompt.segments, depth, ttl)
+            or (f"the caller's own {len(callers)} leave no room" if len(chosen) >= room else None)
         )
         if reason is not None:
             skipped.append((place.path, reason))

@@ -14,7 +14,7 @@ from promptcache_gateway.exchange import Change
 from promptcache_gateway.mutations.billing import NAME as BILLING
 from promptcache_gateway.mutations.billing import drop_header
 from promptcache_gateway.mutations.breakpoints import NAME as BREAKPOINTS
-from promptcache_gateway.mutations.breakpoints import mark_prefixes
+from promptcache_gateway.mutations.breakpoints import mark_prefixes, note_theirs
 from promptcache_gateway.mutations.cache_keys import KEYED, SALTED, SESSION, put_header, put_member
 from promptcache_gateway.mutations.rules import MutationSettings
 from promptcache_gateway.mutations.sightings import Sightings
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.mutations.rules import MutationRules, Policy
     from promptcache_gateway.observe.observation import Observation, Sight
     from promptcache_gateway.observe.prompt import Prompt
+    from promptcache_gateway.observe.row import Entry
     from promptcache_gateway.upstreams.base import Inbound
     from promptcache_gateway.upstreams.switchboard import Line
 
@@ -47,6 +48,10 @@ class Mutator:
     def forget(self, tenant: str) -> None:
         """Forget what was seen of a tenant's requests."""
         self._sightings.forget(tenant)
+
+    def watch(self, tenant: str, entry: Entry) -> None:
+        """Note what another worker's gateway marked, or would have, as if it had been seen here."""
+        note_theirs(tenant, entry, self._sightings)
 
     def prepare(self, call: Call, line: Line) -> Call:
         """The call as it is to be observed."""

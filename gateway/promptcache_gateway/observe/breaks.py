@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
-from promptcache.divergence.evidence import alike
 from promptcache.quick_values import quick
-from promptcache_gateway.observe.compaction import COMPACTION
-from promptcache_gateway.observe.edits import counterpart
+from promptcache_gateway.observe.codes import causes_of, unnamed
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks
 from promptcache_gateway.observe.own_keys import KEY_CHANGED, is_of_another_place, own_key_changed, said_of
 from promptcache_gateway.observe.places import Place, Spot, spot_of
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
-from promptcache_gateway.observe.shortfall import Reason, begins_a_setting, explain_away
+from promptcache_gateway.observe.shortfall import begins_a_setting, explain_away
 from promptcache_gateway.observe.tokens import Tokens
 from promptcache_gateway.observe.unsteady import SETTING
 
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.comparison import Comparison
     from promptcache_gateway.observe.diagnosis import Attribution
     from promptcache_gateway.observe.evidence import Evidence
+    from promptcache_gateway.observe.reason import Reason
 
 _ELSEWHERE = {
     "PC302": "The tools are others than in the earlier request",
@@ -174,7 +173,7 @@ def _causes(evidence: Evidence) -> tuple[str, ...]:
     if paid_once:  # a definition that stood still was not filled in
         causes = tuple(dict.fromkeys(_OTHER_TOOL if code == _FILLED_IN else code for code in causes))
     if begins_a_setting(evidence):
-        causes = tuple(code for code in causes if code != SETTING) or (_unnamed(comparison),)
+        causes = tuple(code for code in causes if code != SETTING) or (unnamed(comparison),)
     return tuple(code for code in causes if code != KEY_CHANGED or not is_of_another_place(evidence))
 
 
@@ -198,52 +197,6 @@ def _kept_by_others(evidence: Evidence, tokens: Tokens) -> int:
     return size if tokens.ruler.at(size).guess >= evidence.rules.minimum else 0
 
 
-@found_once
-def causes_of(comparison: Comparison) -> tuple[str, ...]:
-    """The codes of a difference.
-
-    Two conversations' system prompts are two, and neither was edited. A summary that is asked for under other
-    instructions has other tools for the same reason.
-    """
-    codes = comparison.divergence.causes
-    if COMPACTION in codes and comparison.depth < comparison.later.head:
-        return tuple(code for code in codes if not code.startswith("PC3"))
-    if "PC401" in codes and "PC403" in codes and not comparison.same_conversation:
-        codes = tuple(code for code in codes if code != "PC403")
-    codes = tuple(code for code in codes if not _costs_nothing(comparison, code)) or codes
-    codes = tuple(code for code in codes if not _is_asked_anew(comparison, code)) or codes
-    if codes == ("PC403",) and comparison.breaks_off:
-        return ("PC401",)  # the instructions were not edited: static text stands behind a value
-    return codes or (_unnamed(comparison),)
-
-
-def _costs_nothing(comparison: Comparison, code: str) -> bool:
-    """Whether a code of the instructions stands behind all that could have been read."""
-    place = comparison.divergence.places.get(code)
-    if place is None or place[0] >= comparison.later.head or code.startswith("PC6"):
-        return False
-    spot = spot_of(comparison, code)
-    return spot.path is not None and comparison.shared_bytes < comparison.kept_bytes <= spot.start
-
-
-def _is_asked_anew(comparison: Comparison, code: str) -> bool:
-    """Whether an edit stands where the predecessor asked last: another question there changed no history."""
-    earlier, later = comparison.earlier, comparison.later
-    place = comparison.divergence.places.get(code)
-    if code != "PC502" or place is None or place[0] >= len(later.segments):
-        return False
-    before = counterpart(earlier, later, place[0])
-    if before is None or before < earlier.turn:
-        return False
-    return not alike(earlier.segments[before].body, later.segments[place[0]].body)
-
-
-def _unnamed(comparison: Comparison) -> str:
-    """The code of a change that fits no detector, by where it stands."""
-    later, depth = comparison.later, comparison.depth
-    if depth < min(later.head, len(later.segments)):
-        return "PC302" if later.segments[depth].kind == "tool" else "PC403"
-    return "PC502"
 
 
 def _place(

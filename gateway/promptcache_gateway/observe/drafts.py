@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.counting import Counting
     from promptcache_gateway.observe.evidence import Evidence
-    from promptcache_gateway.observe.shortfall import Reason
+    from promptcache_gateway.observe.reason import Reason
 
 
 def counted(tokens: Tokens, **known: Any) -> Diagnosis:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from promptcache.divergence.evidence import alike
 from promptcache_gateway.observe.compaction import COMPACTION
 from promptcache_gateway.observe.evidence import found_once
+from promptcache_gateway.observe.own_marks import HELD_BACK, MARKING
 from promptcache_gateway.observe.rules import ttl_of
 
 if TYPE_CHECKING:
@@ -107,12 +108,18 @@ def has_no_marks(evidence: Evidence) -> bool:
 def breaks_behind_marks(evidence: Evidence) -> bool:
     """Whether a request leaves its predecessor behind all of that one's marks that it could have read up to.
 
-    Nothing else was kept for it, so nothing more would have been read had it stayed the same.
+    Nothing else was kept for it, so nothing more would have been read had it stayed the same: but for what
+    the gateway would have marked, had it stood still.
     """
     comparison = evidence.comparison
     if comparison is None or not evidence.rules.marked_only:
         return False
-    return bool(comparison.earlier.marks) and not is_marked_behind(comparison)
+    earlier, later = comparison.earlier, comparison.later
+    if HELD_BACK in earlier.own and comparison.depth < later.head:
+        return False
+    if not earlier.marks:
+        return MARKING in earlier.own and bool(later.marks)  # the gateway begins to mark
+    return not is_marked_behind(comparison)
 
 
 def is_marked_behind(comparison: Comparison) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from promptcache_gateway.observe.comparison import Comparison
-    from promptcache_gateway.observe.shortfall import Reason
+    from promptcache_gateway.observe.reason import Reason
 
 
 def weigh_causes(

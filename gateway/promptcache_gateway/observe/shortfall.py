@@ -7,13 +7,14 @@ been there and was not read is the upstream's doing, and says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptcache.quick_values import changed, quick
+from promptcache.quick_values import changed
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks, readable_at_any_age, readable_segments
 from promptcache_gateway.observe.own_keys import KEY_CHANGED, is_of_another_place, own_key_changed, said_of
+from promptcache_gateway.observe.own_marks import HELD_BACK, MISSING, own_marks_amiss
+from promptcache_gateway.observe.reason import CALLERS_OWN, Reason
 from promptcache_gateway.observe.tokens import Tokens
 from promptcache_gateway.observe.unmarked import (
     codes_beside_text,
@@ -27,46 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptcache_gateway.exchange import EngineFacts, Placement
-    from promptcache_gateway.observe.diagnosis import Attribution
     from promptcache_gateway.observe.evidence import Evidence
 
-_CALLERS_OWN = frozenset(
-    {"PC503", "PC504", "PC601", "PC602", "PC603", "PC605", "PC606", "PC607", "PC608", "PC610"}
-)
-_UPSTREAMS = frozenset({"PC803", "PC804", "PC809", "PC811"})
 UNEXPLAINED = "PC809"
 """Said of what should have been read and was not, for no reason that can be seen."""
 
 # What routing knows by estimate it knows to a piece of the prompt, and to a share of its tokens.
 _LEAST_ELSEWHERE = 128
 _LEAST_SHARE = 0.125
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One code, the tokens it cost (None: not known apart), and a sentence.
-
-    ``on_demand``: an administrator asked for it, so that it is nobody's fault. ``driven``: the upstream left
-    the caller no choice.
-    """
-
-    code: str
-    lost_tokens: int | None
-    summary: str
-    on_demand: bool = False
-    driven: bool = False
-
-    @property
-    def attribution(self) -> Attribution:
-        """Whose doing it is."""
-        if self.on_demand:
-            return "expected"
-        if self.driven:
-            return "upstream"
-        if self.code in _CALLERS_OWN:
-            return "caller"
-        return "upstream" if self.code in _UPSTREAMS else "expected"
 
 
 def explain_away(evidence: Evidence, tokens: Tokens) -> list[Reason]:
@@ -143,9 +112,14 @@ def _unmarked(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     if evidence.rules.on_request:
         summary = "The request asks that only what it marks be kept, and marks nothing."
         return [Reason("PC811", None, summary, on_demand=True)]
-    if evidence.match is None or not evidence.match.alive:
+    comparison = evidence.comparison
+    if evidence.match is None or not evidence.match.alive or comparison is None:
         return []  # it would have been gone anyway
-    return [Reason("PC602", None, "Nothing is marked, and this provider keeps only what is.")]
+    if comparison.broken and HELD_BACK in comparison.earlier.own:
+        return []  # what changes keeps the gateway from marking
+    if (own := own_marks_amiss(comparison, MISSING)) is not None:
+        return [Reason(MISSING, None, own, on_demand=True)]
+    return [Reason(MISSING, None, "Nothing is marked, and this provider keeps only what is.")]
 
 
 @found_once
@@ -232,20 +206,31 @@ def _in_order(evidence: Evidence, named: Sequence[Reason], placed: Sequence[Reas
 def _named_by_divergence(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     """Parameters, breakpoints, keys: what the SDK finds beside the text, and history without a breakpoint."""
     others = {"PC503", SETTING} if begins_a_setting(evidence) else {"PC503"}
-    codes = [code for code in codes_beside_text(evidence) if code in _CALLERS_OWN - others]
+    codes = [code for code in codes_beside_text(evidence) if code in CALLERS_OWN - others]
     ruler = tokens.ruler
     unmarked = None if ruler is None else worth_marking(evidence, ruler, tokens.cached)
     codes += [] if unmarked is None or unmarked.code in codes else [unmarked.code]
-    missing = what_is_unmarked(evidence, ruler, tokens.cached, tokens.lost) if "PC602" in codes else ""
-    own = own_key_changed(evidence.comparison) if KEY_CHANGED in codes and evidence.comparison else None
-    if own is not None and is_of_another_place(evidence):
+    missing = what_is_unmarked(evidence, ruler, tokens.cached, tokens.lost) if MISSING in codes else ""
+    if KEY_CHANGED in codes and is_of_another_place(evidence):
         codes.remove(KEY_CHANGED)
+    own = {code: said for code in codes if (said := _own_doing(evidence, code)) is not None}
     return [
-        Reason(code, None, f"{said_of(own)}.", on_demand=True)
-        if own is not None and code == KEY_CHANGED
-        else Reason(code, None, missing if code == "PC602" else "")
+        Reason(code, None, own[code], on_demand=True)
+        if code in own
+        else Reason(code, None, missing if code == MISSING else "")
         for code in codes
     ]
+
+
+def _own_doing(evidence: Evidence, code: str) -> str | None:
+    """What is said of a fault that the gateway's own key or breakpoints are; None where it is a caller's."""
+    comparison = evidence.comparison
+    if comparison is None:
+        return None
+    if code != KEY_CHANGED:
+        return own_marks_amiss(comparison, code)
+    own = own_key_changed(comparison)
+    return None if own is None else f"{said_of(own)}."
 
 
 @found_once

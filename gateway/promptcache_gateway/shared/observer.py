@@ -112,6 +112,10 @@ class PeerObserver(Observer):
 
     Args:
         tell: sends a value to the parent, or through it to the peers; never waits.
+
+    Attributes:
+        lost: records that could not be handed over.
+        onlookers: are told of what a peer put into a request: whose it was, and the request as it was sent.
     """
 
     def __init__(
@@ -126,6 +130,7 @@ class PeerObserver(Observer):
         self._theirs: WeakValueDictionary[str, _Theirs] = WeakValueDictionary()
         self._told: WeakKeyDictionary[Entry, Prompt] = WeakKeyDictionary()
         self.lost = 0
+        self.onlookers: list[Callable[[str, Entry], None]] = []
         super().__init__(upstreams, None, listeners=(self._ship, *listeners), money=money)
         # What its peers have to tell of an earlier answer should be there when the next request is looked at.
         self._arrivals = Arrivals(self._look, self.prepare, self._note_end, moment_s=_MOMENT_S)
@@ -171,6 +176,8 @@ class PeerObserver(Observer):
         entry.answered_at = settled.answered_at
         if settled.additions is not None:
             entry.prompt = settled.additions.within(entry.prompt)
+            for told in self.onlookers:
+                told(entry.tenant, entry)
         self.answered.add(entry.tenant, entry, settled.response_id)
 
     def move(self, observation: Observation, call: Call) -> Observation:

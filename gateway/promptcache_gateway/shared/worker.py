@@ -83,6 +83,7 @@ async def _serve(
     common = through_redis(settings.shared) or peers
     gateway = Gateway(settings, switchboard, observer, proxy.serving, common)
     gateway.shelf.share(peers)
+    observer.onlookers.append(gateway.mutator.watch)
     link.traffic, link.upstreams = gateway.traffic, gateway.upstreams
     listening_to = asyncio.create_task(_listen(link))
     try:

@@ -64,9 +64,9 @@ class Stage:
         settings = UpstreamSettings(**values)
         made = AnthropicUpstream(settings) if settings.kind == "anthropic" else OpenAIUpstream(settings)
         (self.line,) = Switchboard([(made, settings)]).lines
-        self.observer = Observer([made])
+        self.observer: Observer = Observer([made])
         self.mutator = Mutator(read_mutations(mutations or {}))
-        self._ids = RequestIds()
+        self.ids = RequestIds()
 
     def send(
         self,
@@ -81,7 +81,7 @@ class Stage:
             raw,
             json.loads(raw),
             list(headers),
-            request_id=self._ids.next(),
+            request_id=self.ids.next(),
             path=PATHS[dialect],
             dialect=dialect,
             tenant=tenant,
