@@ -14,7 +14,7 @@ from promptcache.quick_values import quick
 from promptcache_gateway.observe.codes import causes_of, unnamed
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks
-from promptcache_gateway.observe.own_keys import KEY_CHANGED, is_of_another_place, own_key_changed, said_of
+from promptcache_gateway.observe.own_keys import KEY_CHANGED, follows_from_first_message, own_key_changed
 from promptcache_gateway.observe.places import Place, Spot, spot_of
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import begins_a_setting, explain_away
@@ -115,11 +115,10 @@ def _find_break(evidence: Evidence, tokens: Tokens) -> Break:
     weights, codes = _weighed(evidence, comparison, away, kept)
     code = codes[0]
     first = reasons.get(code)
-    named = comparison.divergence.causes
+    own_key = own_key_changed(comparison) is not None
+    named = [one for one in comparison.divergence.causes if not (own_key and one == KEY_CHANGED)]
     attribution: Attribution = first.attribution if first else "caller" if named else "unknown"
     if code in _PAID_ONCE and _is_paid_once(evidence):
-        attribution = "expected"
-    if code == KEY_CHANGED and own_key_changed(comparison) is not None:
         attribution = "expected"
     if match is not None and match.driven and code == _MODEL:
         attribution = "upstream"
@@ -174,7 +173,10 @@ def _causes(evidence: Evidence) -> tuple[str, ...]:
         causes = tuple(dict.fromkeys(_OTHER_TOOL if code == _FILLED_IN else code for code in causes))
     if begins_a_setting(evidence):
         causes = tuple(code for code in causes if code != SETTING) or (unnamed(comparison),)
-    return tuple(code for code in causes if code != KEY_CHANGED or not is_of_another_place(evidence))
+    if own_key_changed(comparison) is None:
+        return causes
+    left = tuple(code for code in causes if code != KEY_CHANGED)  # it is among what would have lost it anyway
+    return left or ((unnamed(comparison),) if follows_from_first_message(comparison) else ())
 
 
 def _is_paid_once(evidence: Evidence) -> bool:
@@ -252,7 +254,5 @@ def _inside(title: str) -> str:
 
 
 def _title(comparison: Comparison, code: str) -> str:
-    if code == KEY_CHANGED and (own := own_key_changed(comparison)) is not None:
-        return said_of(own)
     title = get_cause(code).title
     return title if comparison.same_conversation else _ELSEWHERE.get(code, title)

@@ -23,6 +23,21 @@ def own_key_changed(comparison: Comparison) -> str | None:
     return min(changed, default=None)
 
 
+def follows_from_first_message(comparison: Comparison) -> bool:
+    """Whether a key may be another only because the first message is, which a conversation's is made from.
+
+    A caller cut the conversation off at its front, or edited what it begins with.
+    """
+    if not comparison.broken or not comparison.same_conversation:
+        return False
+    return _first_message(comparison.earlier) != _first_message(comparison.later)
+
+
+def _first_message(prompt: Prompt) -> list[str]:
+    messages = prompt.segments[prompt.head :]
+    return [segment.text for segment in messages if segment.message == messages[0].message]
+
+
 def _is_callers(prompt: Prompt, name: str) -> bool:
     return prompt.parameters.get(name) is not None and name not in prompt.own
 

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from promptcache.quick_values import changed
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks, readable_at_any_age, readable_segments
-from promptcache_gateway.observe.own_keys import KEY_CHANGED, is_of_another_place, own_key_changed, said_of
+from promptcache_gateway.observe.own_keys import (
+    KEY_CHANGED,
+    follows_from_first_message,
+    is_of_another_place,
+    own_key_changed,
+    said_of,
+)
 from promptcache_gateway.observe.own_marks import HELD_BACK, MISSING, own_marks_amiss
 from promptcache_gateway.observe.reason import CALLERS_OWN, Reason
 from promptcache_gateway.observe.tokens import Tokens
@@ -44,6 +50,7 @@ def explain_away(evidence: Evidence, tokens: Tokens) -> list[Reason]:
         *_switched_off(evidence),
         *_unmarked(evidence, tokens),
         *_away_anyway(evidence),
+        *_keyed_anew(evidence),
     ]
 
 
@@ -231,6 +238,16 @@ def _own_doing(evidence: Evidence, code: str) -> str | None:
         return own_marks_amiss(comparison, code)
     own = own_key_changed(comparison)
     return None if own is None else f"{said_of(own)}."
+
+
+@found_once
+def _keyed_anew(evidence: Evidence) -> list[Reason]:
+    """The gateway's own key is another, and not because of what broke the prefix."""
+    comparison = evidence.comparison
+    if comparison is None or is_of_another_place(evidence) or follows_from_first_message(comparison):
+        return []
+    own = own_key_changed(comparison)
+    return [] if own is None else [Reason(KEY_CHANGED, None, f"{said_of(own)}.", on_demand=True)]
 
 
 @found_once

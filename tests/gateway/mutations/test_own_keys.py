@@ -106,3 +106,52 @@ def test_a_callers_key_that_comes_or_goes_is_the_callers(
         diagnosis(served, "One?", **before)
         found = diagnosis(served, "One?", "An answer.", "Two?", **after)
         assert (found["cause"], found["attribution"]) == ("PC607", "caller")
+
+
+def turns(start: int, end: int) -> list[str]:
+    return [
+        f"Turn {n}: " + "something of weight is said here, and it is long enough. " * 6
+        for n in range(start, end)
+    ]
+
+
+@pytest.mark.parametrize("member", ["prompt_cache_key", "cache_salt"])
+def test_a_key_that_follows_from_a_trim_is_no_cause(
+    mock: MockUpstream, second: MockUpstream, tmp_path: Path, member: str
+) -> None:
+    """The first message is what the conversation's key is made from."""
+    with serve(house(mock, second, tmp_path, {member: "conversation"})) as served:
+        diagnosis(served, *turns(0, 7))
+        found = diagnosis(served, *turns(2, 9))
+        assert (found["causes"], found["attribution"]) == (["PC501"], "caller")
+        assert found["lost_tokens"]
+
+
+def test_a_key_that_follows_from_an_edit_is_no_cause(
+    mock: MockUpstream, second: MockUpstream, tmp_path: Path
+) -> None:
+    with serve(house(mock, second, tmp_path, {"prompt_cache_key": "conversation"})) as served:
+        first, *others = turns(0, 5)
+        diagnosis(served, first, *others)
+        found = diagnosis(served, f"{first} And so it is.", *others, *turns(5, 7))
+        assert (found["causes"], found["attribution"]) == (["PC502"], "caller")
+
+
+def test_another_conversations_key_is_the_operators_beside_a_clock(
+    mock: MockUpstream, second: MockUpstream, tmp_path: Path
+) -> None:
+    """Had the clock stood still, the key would have been another one all the same."""
+    with serve(house(mock, second, tmp_path, {"prompt_cache_key": "conversation"})) as served:
+        for number, question in enumerate(["What about the first order?", "And then what of another?"]):
+            system = {**SYSTEM, "content": f"Now: 2026-11-30T12:00:0{number}Z. {SYSTEM['content']}"}
+            body = {"model": "m", "messages": [system, {"role": "user", "content": question}]}
+            found = served.record(served.post(body))["diagnosis"]
+        assert (found["causes"][:2], found["attribution"]) == (["PC607", "PC101"], "expected")
+
+
+def test_a_trim_under_a_tenants_key_is_a_trim(
+    mock: MockUpstream, second: MockUpstream, tmp_path: Path
+) -> None:
+    with serve(house(mock, second, tmp_path, {"prompt_cache_key": "tenant"})) as served:
+        diagnosis(served, *turns(0, 7))
+        assert diagnosis(served, *turns(2, 9))["causes"] == ["PC501"]
