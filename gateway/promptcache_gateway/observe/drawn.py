@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from promptcache_gateway.observe.prompt import Prompt
 
 
-def unless_drawn_anew(comparison: Comparison, masker: Masker, *, shuffled: bool = False) -> Comparison:
+def unless_drawn_anew(
+    comparison: Comparison, masker: Masker, *, shuffled: bool = False, forked: bool = False
+) -> Comparison:
     """The comparison; where only pieces recur behind the same instructions, nothing in it is broken.
 
-    ``shuffled``: they are the same pieces each time, in another order (`shuffles`).
+    ``shuffled``: they are the same pieces each time, in another order (`shuffles`). ``forked``: it branches
+    off from the conversation (`forks`).
     """
     earlier, later, depth = comparison.earlier, comparison.later, comparison.depth
-    if not comparison.broken or depth < later.head or goes_on(earlier, later, masker):
+    if not comparison.broken or depth < later.head or forked or goes_on(earlier, later, masker):
         return comparison
     if shuffled or (comparison.living_full is None and is_preamble_again(earlier, later, masker)):
         return comparison

@@ -13,6 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.deploys import deploy_of
+from promptcache_gateway.observe.forks import is_forked
 from promptcache_gateway.observe.glance import repeated
 from promptcache_gateway.observe.lookup import (
     best_predecessor,
@@ -114,6 +115,8 @@ class History:
                     else others_of(row, prompt, best, route, not_before=not_before, at=at),
                     shuffled=near is None
                     and are_shuffled(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
+                    forked=near is None
+                    and is_forked(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
                     deploy="none"
                     if near is not None
                     else deploy_of(prompt, best.prompt, (one.prompt for one in reversed(row.entries))),
@@ -134,7 +137,14 @@ class History:
                 return match
             alive = other.lives(not_before, at)
             found = replace(
-                match, predecessor=other, alive=alive, first=False, shuffled=False, deploy="none", others=()
+                match,
+                predecessor=other,
+                alive=alive,
+                first=False,
+                shuffled=False,
+                forked=False,
+                deploy="none",
+                others=(),
             )
             return replace(match, elsewhere=found)
 

@@ -30,6 +30,7 @@ class Match:
         gaps: some earlier request has been forgotten, or is another tenant's on the same route, and may have
             more in common with this one.
         shuffled: it has the examples of those before it, in another order each time.
+        forked: it branches off from the predecessor's conversation, which it may have cut off as well.
         deploy: whether its instructions are the predecessor's, changed once.
         unsteady: a setting in which it differs from the predecessor is another one with nearly every request.
         head_alive: the predecessor has expired, and others keep its instructions alive but for values in it.
@@ -49,6 +50,7 @@ class Match:
     lengths: tuple[tuple[int, Extent], ...] = ()
     gaps: bool = False
     shuffled: bool = False
+    forked: bool = False
     deploy: Deploy = "none"
     unsteady: bool = False
     head_alive: bool = False

@@ -150,7 +150,9 @@ class Observation:
             own, match = match, of_another_template(sight.prompt, match)
             comparison = compare(sight.prompt, match, route, masker, compacted=match is not own)
             if comparison is not None and match is own:
-                comparison = unless_drawn_anew(comparison, masker, shuffled=match.shuffled)
+                comparison = unless_drawn_anew(
+                    comparison, masker, shuffled=match.shuffled, forked=match.forked
+                )
                 match, comparison = in_another_form(
                     comparison, match, route, masker, marked_only=sight.rules.marked_only
                 )
