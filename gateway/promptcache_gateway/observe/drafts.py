@@ -15,8 +15,9 @@ from promptcache.quick_values import changed
 from promptcache_gateway.observe.breaks import Break, explain_break, find_break
 from promptcache_gateway.observe.compaction import goes_on_from_summary
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
+from promptcache_gateway.observe.reason import UNEXPLAINED
 from promptcache_gateway.observe.shares import losses_by_cause
-from promptcache_gateway.observe.shortfall import UNEXPLAINED, explain_shortfall, unexplained
+from promptcache_gateway.observe.shortfall import explain_shortfall, unexplained
 from promptcache_gateway.observe.tokens import Tokens
 from promptcache_gateway.observe.unmarked import unmarked_history
 

@@ -64,6 +64,7 @@ class Evidence:
         received_at: Unix time at which the request came in.
         emptied_at: Unix time at which the upstream's cache was last emptied on demand, or None.
         use_cache: False where the caller opted out.
+        living: what was sent of the request that is known to be alive, as it was when this was gathered.
         found: what has been found out of it, by who found it.
     """
 
@@ -75,6 +76,7 @@ class Evidence:
     received_at: float
     emptied_at: float | None
     use_cache: bool
+    living: Prompt | None = None
     found: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -98,10 +100,12 @@ class Evidence:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the predecessor went to its upstream as another request than the one compared with."""
+        """Whether the predecessor, or what is alive, went out as another request than the comparison's."""
         match, comparison = self.match, self.comparison
         if match is None or match.predecessor is None or comparison is None:
             return False
+        if match.living is not None and match.living.prompt is not self.living:
+            return True
         return match.predecessor.prompt is not comparison.earlier
 
     @property

@@ -165,4 +165,5 @@ class Observation:
             received_at=self.call.received_at,
             emptied_at=sight.emptied_at,
             use_cache=self.call.use_cache,
+            living=None if match is None or match.living is None else match.living.prompt,
         )

@@ -13,10 +13,13 @@ from promptcache.quick_values import quick
 if TYPE_CHECKING:
     from promptcache_gateway.observe.diagnosis import Attribution
 
+UNEXPLAINED = "PC809"
+"""Said of what should have been read and was not, for no reason that can be seen."""
+
 CALLERS_OWN = frozenset(
     {"PC503", "PC504", "PC601", "PC602", "PC603", "PC605", "PC606", "PC607", "PC608", "PC610"}
 )
-_UPSTREAMS = frozenset({"PC803", "PC804", "PC809", "PC811"})
+_UPSTREAMS = frozenset({"PC803", "PC804", UNEXPLAINED, "PC811"})
 
 
 @quick

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache.quick_values import changed
+from promptcache_gateway.observe.alive import with_what_was_due
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks, readable_at_any_age, readable_segments
 from promptcache_gateway.observe.own_keys import (
@@ -20,7 +21,7 @@ from promptcache_gateway.observe.own_keys import (
     said_of,
 )
 from promptcache_gateway.observe.own_marks import HELD_BACK, MISSING, own_marks_amiss
-from promptcache_gateway.observe.reason import CALLERS_OWN, Reason
+from promptcache_gateway.observe.reason import CALLERS_OWN, UNEXPLAINED, Reason
 from promptcache_gateway.observe.tokens import Tokens
 from promptcache_gateway.observe.unmarked import (
     codes_beside_text,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.exchange import EngineFacts, Placement
     from promptcache_gateway.observe.evidence import Evidence
-
-UNEXPLAINED = "PC809"
-"""Said of what should have been read and was not, for no reason that can be seen."""
 
 # What routing knows by estimate it knows to a piece of the prompt, and to a share of its tokens.
 _LEAST_ELSEWHERE = 128
@@ -102,7 +100,7 @@ def _from_request(evidence: Evidence, tokens: Tokens, placement: Placement | Non
     found = [*_switched_off(evidence), *_unmarked(evidence, tokens), *certain]
     if found:
         found[0] = changed(found[0], lost_tokens=tokens.lost)
-    return found
+    return found if placement is not None else with_what_was_due(evidence, tokens, found)
 
 
 @found_once
