@@ -24,24 +24,30 @@ _OF_PREDECESSOR = frozenset({"PC503", "PC802", "PC803", "PC804"})
 
 def with_what_was_due(evidence: Evidence, tokens: Tokens, reasons: Sequence[Reason]) -> list[Reason]:
     """The reasons for a loss, of which the first explains all; and the upstream's, where a part was due."""
-    due = _due(evidence, tokens) if all(reason.code in _OF_PREDECESSOR for reason in reasons) else 0
-    if not due or not reasons:
+    missed = unread(evidence, tokens) if all(reason.code in _OF_PREDECESSOR for reason in reasons) else None
+    if missed is None or not reasons:
         return list(reasons)
-    living = evidence.match.living if evidence.match is not None else None
-    assert living is not None
-    since = max(0.0, evidence.received_at - living.last_used)
-    missed = Reason(
-        UNEXPLAINED,
-        due,
-        f"{due} tokens of it were sent {since:.0f} s ago with another request and should have been cached;"
-        f" {evidence.route[0]} did not read them.",
-    )
+    due = missed.lost_tokens or 0
     rest = max(0, (tokens.lost or 0) - due)
     if rest <= tokens.tolerance:
         return [missed]
     first = changed(reasons[0], lost_tokens=rest)
     pair = [missed, first] if due > rest else [first, missed]
     return [*pair, *reasons[1:]]
+
+
+def unread(evidence: Evidence, tokens: Tokens) -> Reason | None:
+    """The upstream's reason for what was due and was not read; None where all of it was."""
+    living, due = None if evidence.match is None else evidence.match.living, _due(evidence, tokens)
+    if living is None or not due:
+        return None
+    since = max(0.0, evidence.received_at - living.last_used)
+    return Reason(
+        UNEXPLAINED,
+        due,
+        f"{due} tokens of it were sent {since:.0f} s ago and should have been cached;"
+        f" {evidence.route[0]} did not read them.",
+    )
 
 
 def _due(evidence: Evidence, tokens: Tokens) -> int:

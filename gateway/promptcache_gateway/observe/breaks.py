@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from promptcache.causes import get_cause
-from promptcache.quick_values import quick
+from promptcache.quick_values import changed, quick
+from promptcache_gateway.observe.alive import unread
 from promptcache_gateway.observe.codes import causes_of, unnamed
 from promptcache_gateway.observe.evidence import found_once
 from promptcache_gateway.observe.marked import has_no_marks
 from promptcache_gateway.observe.own_keys import KEY_CHANGED, follows_from_first_message, own_key_changed
 from promptcache_gateway.observe.places import Place, Spot, spot_of
+from promptcache_gateway.observe.reason import UNEXPLAINED
 from promptcache_gateway.observe.shares import split_loss, weigh_causes
 from promptcache_gateway.observe.shortfall import begins_a_setting, explain_away
 from promptcache_gateway.observe.tokens import Tokens
@@ -64,6 +66,7 @@ class Break:
         reasons: those that would have lost the prefix anyway.
         attribution: whose doing the first cause is.
         spot: where the first cause stands; None: beside the text.
+        due: tokens in front of it that its upstream should have read and did not.
     """
 
     codes: tuple[str, ...]
@@ -71,6 +74,7 @@ class Break:
     reasons: Mapping[str, Reason]
     attribution: Attribution
     spot: Spot | None
+    due: int = 0
 
 
 @quick
@@ -92,9 +96,21 @@ class Account:
 
 
 def find_break(evidence: Evidence, tokens: Tokens) -> Break:
-    """A break of the caller's, and what would have lost the prefix anyway."""
+    """A break of the caller's, what would have lost the prefix anyway, and what was due in front of it."""
     known = certain_break(evidence)
-    return _find_break(evidence, tokens) if known is None else known
+    found = _find_break(evidence, tokens) if known is None else known
+    missed = unread(evidence, tokens)
+    return found if missed is None else _beside(found, missed, tokens)
+
+
+def _beside(found: Break, missed: Reason, tokens: Tokens) -> Break:
+    """The break with what its upstream did not read of the prefix in front of it."""
+    first, *others = found.codes
+    due = missed.lost_tokens or 0
+    reasons = {**found.reasons, missed.code: missed}
+    if due <= split_loss((tokens.lost or 0) - due, found.weights).get(first, 0):
+        return changed(found, codes=(first, missed.code, *others), reasons=reasons, due=due)
+    return Break((missed.code, *found.codes), found.weights, reasons, missed.attribution, None, due)
 
 
 @found_once
@@ -129,10 +145,15 @@ def explain_break(evidence: Evidence, tokens: Tokens, found: Break) -> Account:
     """What a break cost, where, and what is to be said of it."""
     comparison, codes = evidence.comparison, found.codes
     assert comparison is not None
-    losses = split_loss(tokens.lost or 0, found.weights)
+    losses = split_loss((tokens.lost or 0) - found.due, found.weights)
+    if found.due:
+        losses[UNEXPLAINED] = found.due
     places = tuple([_place(comparison, tokens, code, losses, found.reasons) for code in codes])
     first = found.reasons.get(codes[0])
     summary = first.summary if first else _what_broke(comparison, places, tokens.lost)
+    behind = [place for place in places if place.code not in found.reasons and place.lost_tokens]
+    if found.due and first and behind:
+        summary = f"{summary} Behind it: {_listed(comparison, behind)}."
     if first is None and evidence.match is not None and evidence.match.in_turn:
         summary = f"{summary} {_IN_TURN}"
     return Account(

@@ -79,6 +79,26 @@ def test_a_switched_model_is_charged_with_what_only_the_other_one_had() -> None:
     assert unread.losses["PC503"] == unread.lost_tokens - unread.losses["PC809"]  # type: ignore[operator]
 
 
+def test_an_edit_is_charged_with_what_stands_behind_it() -> None:
+    """What stands in front of it was due, and nobody changed that."""
+    before, after = talk("A", 9), talk("A", 11)
+    after[6] = {**after[6], "content": f"Edited. {after[6]['content']}"}
+    read, unread = (last((5, body(*before)), (5, body(*after)), forgets=forgets) for forgets in (False, True))
+    assert (read.causes, read.attribution) == (("PC502",), "caller")
+    assert (unread.causes, unread.attribution) == (("PC809", "PC502"), "upstream")
+    assert unread.losses["PC809"] == unread.expected_cached_tokens
+    assert sum(unread.losses.values()) == unread.lost_tokens
+    assert "(PC502, " in unread.summary
+
+
+def test_an_early_edit_that_cost_most_comes_first() -> None:
+    before, after = talk("A", 9), talk("A", 11)
+    after[2] = {**after[2], "content": f"Edited. {after[2]['content']}"}
+    found = last((5, body(*before)), (5, body(*after)), forgets=True)
+    assert (found.causes, found.attribution) == (("PC502", "PC809"), "caller")
+    assert found.losses["PC502"] > found.losses["PC809"]
+
+
 def test_another_cache_key_finds_nothing_of_the_others() -> None:
     found = expired(forgets=True, prompt_cache_key="mine")
     assert "PC809" not in found.causes
