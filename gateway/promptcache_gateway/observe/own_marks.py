@@ -62,7 +62,8 @@ def is_own_on_dynamic(comparison: Comparison) -> bool:
     if not (earlier.own or later.own):
         return False
     callers = [*_callers(earlier, earlier.marks), *_callers(later, later.marks)]
-    return min(callers, default=-1) < comparison.divergence.details.get("changed", 1)
+    changed: int = comparison.divergence.details.get("changed", 0)
+    return min(callers, default=-1) < changed
 
 
 def _is_callers_lost(comparison: Comparison, left: Sequence[int]) -> bool:

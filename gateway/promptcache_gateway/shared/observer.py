@@ -56,16 +56,21 @@ class Seen:
     model: str
     upstream: str
     received_at: float
+    lifetime_s: float
     prompt: Packed
 
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a gateway put into a request on its way: settings, which of these are its own, breakpoints."""
+    """What a gateway put into a request on its way: settings, which of these are its own, breakpoints.
+
+    ``lifetime_s``: how long what it left is kept for then, in seconds.
+    """
 
     parameters: Mapping[str, Any]
     own: frozenset[str]
     breakpoints: tuple[tuple[int, Any], ...]
+    lifetime_s: float
 
     def within(self, prompt: Prompt) -> Prompt:
         """The prompt as its upstream saw it."""
@@ -161,6 +166,7 @@ class PeerObserver(Observer):
         if known is not None:
             prompt = share_texts(prompt, known.prompt)
         theirs = _Theirs(seen.tenant, family, seen.id, prompt, *reversed(route), seen.received_at)
+        theirs.lifetime_s = seen.lifetime_s
         self._history.add(seen.tenant, family, theirs)
         self._theirs[seen.id] = theirs
 
@@ -176,6 +182,7 @@ class PeerObserver(Observer):
         entry.answered_at = settled.answered_at
         if settled.additions is not None:
             entry.prompt = settled.additions.within(entry.prompt)
+            entry.lifetime_s = settled.additions.lifetime_s
             for told in self.onlookers:
                 told(entry.tenant, entry)
         self.answered.add(entry.tenant, entry, settled.response_id)
@@ -199,9 +206,9 @@ class PeerObserver(Observer):
         sight = super()._observe(call)
         self._tell_learned()
         if (entry := sight.entry) is not None:
-            told = (entry.id, entry.model, entry.upstream, entry.received_at, _packed(entry.prompt))
+            told = (entry.id, entry.model, entry.upstream, entry.received_at, entry.lifetime_s)
             self._told[entry] = entry.prompt
-            self._tell(Kind.SEEN, Seen(call.tenant, call.template, *told))
+            self._tell(Kind.SEEN, Seen(call.tenant, call.template, *told, _packed(entry.prompt)))
         return sight
 
     def _tell_learned(self) -> None:
@@ -217,7 +224,7 @@ class PeerObserver(Observer):
     def _tell_end(self, entry: Entry) -> None:
         told = self._told.pop(entry, entry.prompt)  # told once
         counts = (entry.prompt_tokens, entry.cached_tokens, entry.response_id)
-        added = None if told is entry.prompt else _added_to(told, entry.prompt)
+        added = None if told is entry.prompt else _added_to(told, entry)
         self._tell(Kind.SETTLED, Settled(entry.id, entry.answered_at, *counts, added))
 
     def _ship(self, record: RequestRecord) -> None:
@@ -246,6 +253,7 @@ def _unpacked(packed: Packed) -> Prompt:
     return Prompt(tuple(Segment(*fields) for fields in segments), *others)
 
 
-def _added_to(told: Prompt, sent: Prompt) -> Additions:
+def _added_to(told: Prompt, entry: Entry) -> Additions:
+    sent = entry.prompt
     marks = [(at, sent.segments[at].breakpoint) for at in sent.marks if at not in told.marks]
-    return Additions(sent.parameters, sent.own, tuple(marks))
+    return Additions(sent.parameters, sent.own, tuple(marks), entry.lifetime_s)

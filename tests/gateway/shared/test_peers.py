@@ -16,7 +16,7 @@ from promptcache_gateway.shared.home import Home
 from promptcache_gateway.shared.observer import Known, PeerObserver
 from promptcache_gateway.store import Store
 from promptcache_gateway.traffic_metrics import LineFigures, Traffic, added_up
-from tests.gateway.observe.scenes import Stage, chat, outcome, rules_text
+from tests.gateway.observe.scenes import Provider, Stage, chat, outcome, rules_text
 from tests.gateway.observe.test_lodgers import prose
 from tests.gateway.store.records import record
 
@@ -32,8 +32,8 @@ Frame = tuple[Kind, bytes]
 class Pair:
     """Two workers, and what they have said and not yet heard."""
 
-    def __init__(self) -> None:
-        self.stages = (Stage(), Stage())
+    def __init__(self, provider: Provider | None = None) -> None:
+        self.stages = (Stage(provider), Stage(provider))
         self.said: list[list[Frame]] = [[], []]
         self.records: list[RequestRecord] = []
         for index, stage in enumerate(self.stages):
@@ -110,6 +110,17 @@ def test_a_request_that_moves_to_another_upstream_is_one(pair: Pair) -> None:
     first.observer.move(observation, first.call(chat(rules_text(), "hi"), id=call.id, upstream="other"))
     pair.hear()
     assert len(second.observer._history) == 1
+
+
+@pytest.mark.parametrize("worker", [0, 1])
+def test_what_a_peers_request_did_not_ask_to_be_kept_has_expired(worker: int) -> None:
+    """How long it is kept for is what it asked for itself, whichever worker it came to."""
+    pair = Pair(Provider(kind="hosted", granularity=None))
+    pair.send(0, chat(rules_text(), "One?", model="gpt-5.1"))
+    pair.stages[0].provider.stored.clear()
+    asked = chat(rules_text(), "Two?", model="gpt-5.1", prompt_cache_retention="24h")
+    found = pair.send(worker, asked, after_s=7_200.0).diagnosis
+    assert (found.cause, found.attribution) == ("PC802", "expected")
 
 
 @pytest.mark.parametrize("streamed", [False, True])
