@@ -185,6 +185,7 @@ class PeerObserver(Observer):
             entry.lifetime_s = settled.additions.lifetime_s
             for told in self.onlookers:
                 told(entry.tenant, entry)
+        self._history.learn(entry.tenant, entry.family, entry, ())  # its upstream answers
         self.answered.add(entry.tenant, entry, settled.response_id)
 
     def move(self, observation: Observation, call: Call) -> Observation:

@@ -123,6 +123,19 @@ def test_what_a_peers_request_did_not_ask_to_be_kept_has_expired(worker: int) ->
     assert (found.cause, found.attribution) == ("PC802", "expected")
 
 
+@pytest.mark.parametrize("worker", [0, 1])
+def test_an_upstream_that_answers_a_peer_again_drives_nobody_away(pair: Pair, worker: int) -> None:
+    """Who asks another model then has changed its mind."""
+    first = pair.stages[0]
+    call = first.call(chat(rules_text(), "Good day?"))
+    first.observer.close(first.observer.open(call), outcome(Usage.unreported(), status=503))
+    pair.hear()
+    pair.send(0, chat(rules_text(), "One?"))
+    switched = chat(rules_text(), "One?", "An answer.", "Two?", model="model-b")
+    found = pair.send(worker, switched).diagnosis
+    assert (found.cause, found.attribution) == ("PC503", "caller")
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_what_is_put_into_a_request_on_its_way_is_known_to_all_workers(pair: Pair, streamed: bool) -> None:
     """The gateway's own key and marks come in after the look, of which the others heard at once."""
