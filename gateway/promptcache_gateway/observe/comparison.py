@@ -17,6 +17,7 @@ from promptcache.divergence import Divergence, compare_segments
 from promptcache.divergence.parameters import parameter_findings
 from promptcache.divergence.same_message import result_shape
 from promptcache.quick_values import quick
+from promptcache_gateway.observe.apis import are_of_two_apis
 from promptcache_gateway.observe.edits import (
     broke_off,
     bytes_of,
@@ -74,6 +75,7 @@ class Comparison:
         living_bytes: identical prefix with what the same upstream and model should still hold.
         living_full: an earlier request is a prefix of this one as a whole: its length in tokens is
             then what can be read. None where no such request is known.
+        other_api: they came through two APIs, and how they differ says nothing of what an upstream was sent.
     """
 
     earlier: Prompt
@@ -86,6 +88,7 @@ class Comparison:
     matching_full: Entry | None
     living_bytes: int
     living_full: Entry | None
+    other_api: bool = False
 
     @cached_property
     def found(self) -> dict[Any, Any]:
@@ -140,9 +143,12 @@ def compare(
     earlier = predecessor.prompt
     at = _depth(earlier, later, match)
     shared = later.offsets[at] + _partial(earlier, later, at)
-    nothing = not compacted and at == 0 and not _begins_alike(earlier, later, masker)
+    other_api = at == 0 and not compacted and are_of_two_apis(earlier, later)
+    nothing = not (compacted or other_api) and at == 0 and not _begins_alike(earlier, later, masker)
     broken = compacted or (
-        not nothing and at < min(later.turn, len(earlier.segments)) and _is_meant(earlier, later, at, masker)
+        not (nothing or other_api)
+        and at < min(later.turn, len(earlier.segments))
+        and _is_meant(earlier, later, at, masker)
     )
     living = shared if match.alive and predecessor.route == route else 0
     if match.living is predecessor and match.living_segments == at:
@@ -161,6 +167,7 @@ def compare(
         matching_full=predecessor if broken and _is_bridged(earlier, later, at, masker) else None,
         living_bytes=living,
         living_full=_whole_prefix(match),
+        other_api=other_api,
     )
 
 

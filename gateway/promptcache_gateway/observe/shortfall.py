@@ -47,13 +47,14 @@ def explain_away(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     return [
         *_switched_off(evidence),
         *_unmarked(evidence, tokens),
-        *_away_anyway(evidence),
+        *away_anyway(evidence),
         *_keyed_anew(evidence),
     ]
 
 
 @found_once
-def _away_anyway(evidence: Evidence) -> Sequence[Reason]:
+def away_anyway(evidence: Evidence) -> Sequence[Reason]:
+    """Reasons in the clock and the route for which nothing of the predecessor's can have been read."""
     return (
         *_first_of_model(evidence),
         *_emptied(evidence),

@@ -29,6 +29,7 @@ from promptcache_gateway.observe.plain import (
     plain_shortfall,
 )
 from promptcache_gateway.observe.read_past import was_read_past
+from promptcache_gateway.observe.shortfall import away_anyway
 
 if TYPE_CHECKING:
     from promptcache.usage import Usage
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 _LEAST_BYTES_A_TOKEN = 2
 
 _DUE = Diagnosis(summary="Nothing diverges; the answer is due.")
+
+_UNLIKE = (
+    "It came through another API than the request that it is most like; whether both are one is not known."
+)
 
 _OPENING_TOKENS = 512
 """What a chat template may put in front of any prompt; reading that much is no sign of a known prefix."""
@@ -105,6 +110,8 @@ def weigh(
         return _lossless_first(_broken(evidence, tokens, unreported=answered and not reported), tokens)
     if not reported:
         return _unreported(tokens) if answered else _DUE
+    if evidence.comparison.other_api and not tokens.cached and _knows_nothing_else(evidence):
+        return _unlike(evidence, tokens)
     return _lossless_first(_unbroken(evidence, tokens, engine, placement), tokens)
 
 
@@ -135,6 +142,31 @@ def _first(tokens: Tokens, summary: str) -> Diagnosis:
         summary=summary,
         remedy=get_cause("PC801").remedy,
         attribution="expected",
+    )
+
+
+def _knows_nothing_else(evidence: Evidence) -> bool:
+    """Whether neither the upstream itself nor another request tells what could have been read."""
+    return not evidence.rules.reports_exactly and (evidence.match is None or evidence.match.living is None)
+
+
+def _unlike(evidence: Evidence, tokens: Tokens) -> Diagnosis:
+    """It came through another API than its predecessor, and nothing was read: clock and route may tell why."""
+    match, away = evidence.match, away_anyway(evidence)
+    compared = None if match is None or match.predecessor is None else match.predecessor.id
+    if not away:
+        return counted(tokens.settled(), summary=_UNLIKE, compared_with=compared)
+    first = away[0]
+    return counted(
+        tokens.settled(),
+        cause=first.code,
+        causes=(first.code,),
+        hit=False,
+        lost_tokens=0 if first.code == "PC801" else None,
+        summary=first.summary,
+        remedy=get_cause(first.code).remedy,
+        compared_with=compared,
+        attribution=first.attribution,
     )
 
 
