@@ -16,6 +16,7 @@ from promptcache_gateway.observe.compaction import of_another_template
 from promptcache_gateway.observe.comparison import Comparison, compare
 from promptcache_gateway.observe.drawn import unless_drawn_anew
 from promptcache_gateway.observe.evidence import Evidence
+from promptcache_gateway.observe.read_alike import unless_joined
 from promptcache_gateway.observe.rules import with_marks
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ class Observation:
                 comparison = unless_drawn_anew(
                     comparison, masker, shuffled=match.shuffled, forked=match.forked
                 )
+                if sight.rules.reports_exactly:
+                    comparison = unless_joined(comparison)
                 match, comparison = in_another_form(
                     comparison, match, route, masker, marked_only=sight.rules.marked_only
                 )

@@ -151,7 +151,7 @@ def _knows_nothing_else(evidence: Evidence) -> bool:
 
 
 def _unlike(evidence: Evidence, tokens: Tokens) -> Diagnosis:
-    """It came through another API than its predecessor, and nothing was read: clock and route may tell why."""
+    """It came through another API than its predecessor, and nothing was read: time and route may say why."""
     match, away = evidence.match, away_anyway(evidence)
     compared = None if match is None or match.predecessor is None else match.predecessor.id
     if not away:
