@@ -16,7 +16,7 @@ from promptcache_gateway.observe.compaction import of_another_template
 from promptcache_gateway.observe.comparison import Comparison, compare
 from promptcache_gateway.observe.drawn import unless_drawn_anew
 from promptcache_gateway.observe.evidence import Evidence
-from promptcache_gateway.observe.read_alike import unless_joined
+from promptcache_gateway.observe.joined import unless_joined
 from promptcache_gateway.observe.rules import with_marks
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 Whoever moves a ``cache_control`` mark along a conversation turns ``"text"`` into ``[{"type": "text", ...}]``
 and back again, and Anthropic's cache does not notice: a message's, the instructions' and a tool result's (its
 documentation calls a string short for a list with one text). With one place and one text for both, nothing
-differs, and everything else is explained as it is elsewhere. Other providers' messages stay as they came;
-the built-in engine is sent the same text for both, so that such a difference is none there.
+differs, and everything else is explained as it is elsewhere. Other providers' messages stay as they came.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptcache.segments import Segment
-    from promptcache_gateway.observe.comparison import Comparison
 
 _RESULT = '"type":"tool_result"'
 _WRAPPINGS = (
@@ -34,18 +32,6 @@ def read_alike(body: Mapping[str, Any], segments: tuple[Segment, ...]) -> tuple[
     if facts is None or facts.provider != "anthropic":
         return segments
     return tuple([_settled(segment) for segment in segments])
-
-
-def unless_joined(comparison: Comparison) -> Comparison:
-    """The comparison; where only shapes differ, nothing in it is broken for an engine that joins texts."""
-    earlier, later, at = comparison.earlier, comparison.later, comparison.depth
-    end = min(len(earlier.segments), later.turn)
-    pairs = zip(earlier.segments[at:end], later.segments[at:end], strict=False)
-    if not comparison.broken or any(
-        one.text != other.text or one.extra != other.extra for one, other in pairs
-    ):
-        return comparison
-    return changed(comparison, broken=False, matching_bytes=comparison.shared_bytes, matching_full=None)
 
 
 def _settled(segment: Segment) -> Segment:
