@@ -220,8 +220,6 @@ def _kept_by_others(evidence: Evidence, tokens: Tokens) -> int:
     return size if tokens.ruler.at(size).guess >= evidence.rules.minimum else 0
 
 
-
-
 def _place(
     comparison: Comparison,
     tokens: Tokens,
