@@ -374,3 +374,36 @@ def test_a_conversation_that_is_seen_to_grow_makes_an_error(program):
 @pytest.mark.parametrize("program", DOES_NOT.values(), ids=DOES_NOT)
 def test_one_that_may_not_makes_none(program):
     assert "error" not in _severities(program)
+
+
+BETWEEN = """
+from datetime import datetime
+from openai import OpenAI
+client = OpenAI()
+NOTE = "Never promise a seat."
+def ask(history, question, memories):
+    LIST
+    return client.chat.completions.create(model="m", messages=messages)
+"""
+SYSTEM = '{"role": "system", "content": f"You are a clerk. It is {datetime.now()}."}'
+KNOWN = '{"role": "assistant", "content": f"What I know of this: {memories}"}'
+NOTED = '{"role": "system", "content": NOTE}'
+
+
+@pytest.mark.parametrize(
+    ("made", "severity"),
+    [
+        (f"messages = [{SYSTEM}, *history, {KNOWN}]", "error"),
+        (f"messages = [{SYSTEM}, {NOTED}, *history]", "error"),
+        (f"messages = [{SYSTEM}, {KNOWN}, *history]", "warning"),
+        (f"messages = [{SYSTEM}, *([{KNOWN}] if memories else []), *history]", "warning"),
+        (f"messages = [{SYSTEM}, {KNOWN}] + history", "warning"),
+        (f"messages = [{SYSTEM}, {NOTED}] + history", "error"),
+        (f"messages = [{SYSTEM}]\n    messages.append({NOTED})\n    messages.extend(history)", "error"),
+        (f"messages = [{SYSTEM}]\n    messages.append({KNOWN})\n    messages.extend(history)", "warning"),
+        (f"messages = [{SYSTEM}]\n    messages += [{KNOWN}]\n    messages += history", "warning"),
+    ],
+)
+def test_what_stands_between_a_clock_and_the_conversation(made, severity):
+    found = lint_text(BETWEEN.replace("LIST", made), "clerk.py", Settings()).findings
+    assert {str(each.severity) for each in found if each.code == "PC101"} == {severity}

@@ -28,6 +28,7 @@ _STORED = re.compile(r"(?:Chat|Conversation)?Messages?|Turns?")
 _ASKED = {"user", "system", "developer"}
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _GROWS = {"append", "extend"}
+_ADDS = {*_GROWS, "insert"}
 
 
 def goes_on(sent: ast.AST | None, frame: Frame, *, seen: bool, before: bool) -> bool:
@@ -65,7 +66,10 @@ class _Here:
         self._owner = owner
 
     def is_followed(self, message: ast.AST) -> bool:
-        """Whether what was said before stands behind a message, or in a list of them."""
+        """Whether what was said before stands right behind a message, or in a list of them.
+
+        What stands between may be another in each turn; then only the whole list can tell.
+        """
         above = blocks.parents_of(self._function)
         if isinstance(message, ast.List) and self._has_talk(message.elts):
             return True
@@ -73,8 +77,10 @@ class _Here:
         while outer is not None:
             match outer:
                 case ast.List(elts=items):
-                    if self._has_talk(items[[each is at for each in items].index(True) + 1 :]):
-                        return True
+                    behind = items[[each is at for each in items].index(True) + 1 :]
+                    following = next((each for each in behind if not _is_written(each)), None)
+                    if following is not None:
+                        return self._has_talk([following])
                 case ast.BinOp(op=ast.Add(), left=left, right=right):
                     if left is at and self._is_talk(right):
                         return True
@@ -167,19 +173,16 @@ class _Here:
         return any(isinstance(each, ast.Starred) and self._is_talk(each.value) for each in items)
 
     def _gets_talk(self, name: str, row: int) -> bool:
-        """Whether what was said before is added to a list behind a row."""
-        for node in blocks.own_nodes(self._function):
-            if getattr(node, "lineno", 0) < row:
-                continue
+        """Whether what was said before is added to a list behind a row, and nothing else before it."""
+        behind = [each for each in blocks.own_nodes(self._function) if getattr(each, "lineno", 0) >= row]
+        for node in sorted(behind, key=lambda each: getattr(each, "lineno", 0)):
             match node:
-                case ast.Expr(
-                    value=ast.Call(func=ast.Attribute(value=ast.Name(id=to), attr="extend"), args=[it])
-                ):
-                    if to == name and self._is_talk(it):
-                        return True
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=to), attr=attr), args=[*_, it]):
+                    if to == name and attr in _ADDS and not _is_written(it):
+                        return attr == "extend" and self._is_talk(it)
                 case ast.AugAssign(target=ast.Name(id=to), op=ast.Add(), value=it):
-                    if to == name and self._is_talk(it):
-                        return True
+                    if to == name and not _is_written(it):
+                        return self._is_talk(it)
                 case ast.For(iter=it) | ast.AsyncFor(iter=it):
                     if any(_adds_answer(each, name) for each in nodes_of(node)) and self._is_talk(it):
                         return True
@@ -201,6 +204,15 @@ class _Here:
         values = [each.value for each in bases if isinstance(each, ast.Assign) and len(bases) == 1]
         names = (blocks.name_of(part) for value in values for part in _parts(value))
         return any(_says_talk(each) or _STORED.fullmatch(each) is not None for each in names)
+
+
+def _is_written(node: ast.AST) -> bool:
+    """Whether a message stands in the source as it is sent, and is the same each time."""
+    return not any(
+        isinstance(each, ast.Call | ast.Attribute | ast.Starred)
+        or (isinstance(each, ast.Name) and not each.id.isupper())
+        for each in nodes_of(node)
+    )
 
 
 def _parts(node: ast.AST) -> list[ast.expr]:

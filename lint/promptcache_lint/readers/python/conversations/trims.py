@@ -18,6 +18,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     spell,
 )
 from promptcache_lint.readers.python.conversations.fitting import fitted
+from promptcache_lint.readers.python.conversations.hidden import is_lost, outrun
 from promptcache_lint.readers.python.conversations.keeping import is_kept
 from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
 from promptcache_lint.readers.python.conversations.stored import goes_on, is_beside
@@ -104,8 +105,10 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
     sure = facts.conviction(node.value)
     if sure is None or not _is_from_end(lower, node.value) or takes_older_along(node.value, lower, facts):
         return
-    severity = use_of(node, sure, facts)
+    hidden = outrun(node.value, node, _length(lower, facts), facts)
+    severity = None if hidden or is_lost(node, facts) else use_of(node, sure, facts)
     if severity is not None:
+        severity = min(severity, Severity.WARNING) if hidden is None else severity
         severity = Severity.INFO if _is_long(lower, facts) else severity
         if not (facts.calls or facts.handed) and _is_given(lower, facts):
             if _LOOK.fullmatch(facts.name.lower()):
@@ -120,7 +123,7 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
         if severity == Severity.ERROR and not _goes_on(node, facts):
             severity = Severity.INFO if is_beside(facts) else Severity.WARNING
-        if _is_unknown(lower, facts):
+        if _length(lower, facts) is None:  # it may be so long that no conversation fills it
             severity = min(severity, Severity.WARNING)
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
 
@@ -134,15 +137,13 @@ def _is_long(lower: ast.expr, facts: Facts) -> bool:
     """Whether a window, and the system prompt beside it, is so long that few conversations ever fill it."""
     if _is_given(lower, facts):
         return False
-    counted = lower.right if isinstance(lower, ast.BinOp) else getattr(lower, "operand", lower)
-    length = amount(counted, facts)
+    length = _length(lower, facts)
     return length is not None and length + 1 >= MANY_RUNS
 
 
-def _is_unknown(lower: ast.expr, facts: Facts) -> bool:
-    """Whether nothing shows how long a window is: it may be so long that no conversation fills it."""
-    counted = lower.right if isinstance(lower, ast.BinOp) else getattr(lower, "operand", lower)
-    return amount(counted, facts) is None
+def _length(lower: ast.expr, facts: Facts) -> float | None:
+    """How many messages a window takes that begins at ``-n`` or ``len(messages) - n``."""
+    return amount(lower.right if isinstance(lower, ast.BinOp) else getattr(lower, "operand", lower), facts)
 
 
 def _is_last_resort(node: ast.AST, facts: Facts) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.stores import MANY_RUNS, hands_out, is_length
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
+from promptcache_lint.readers.typescript.conversations.hidden import is_lost, outrun
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of
 from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_fetched, is_put_back
 from promptcache_lint.readers.typescript.module import FUNCTIONS
@@ -80,8 +81,9 @@ def _takes_last(node: Node, name: str, facts: Facts) -> bool:
 def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
     holder = _cut_list(function.child_by_field_name("object") if function is not None else None)
     key = facts.names.key(holder)
-    if facts.is_conversation(holder):
-        sure = _lives(key, node, facts) or _is_between(node, facts)
+    hidden = outrun(key, node, facts)
+    if facts.is_conversation(holder) and not hidden and not is_lost(key, node, facts):
+        sure = hidden is False and (_lives(key, node, facts) or _is_between(node, facts))
         severity = Severity.ERROR if sure else Severity.WARNING
         yield facts.practice("PC501", Severity.INFO if _is_long(node, facts) else severity, node, _SAYS)
 

@@ -1,0 +1,108 @@
+"""Cuts that no request shows: of a name that nothing reads again, and the longer one of two of one list."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python import blocks
+from promptcache_lint.readers.python.conversations.amounts import amount
+from promptcache_lint.readers.python.conversations.facts import spell
+from promptcache_lint.readers.python.walking import nodes_of
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["is_lost", "outrun"]
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def is_lost(cut: ast.AST, facts: Facts) -> bool:
+    """Whether a cut only gives a variable of the function another value, which nothing reads any more."""
+    statement = facts.statement(cut)
+    if facts.function is None or not isinstance(statement, ast.Assign):
+        return False
+    names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    if len(names) < len(statement.targets) or any(
+        isinstance(each, _LOOPS) for each in facts.around(statement)
+    ):
+        return False
+    end = (statement.end_lineno or 0, statement.end_col_offset or 0)
+    return not any(
+        _takes_up(node, names, end, facts) for node in facts.of(ast.Name, ast.Global, ast.Nonlocal)
+    )
+
+
+def _takes_up(node: ast.AST, names: list[str], end: tuple[int, int], facts: Facts) -> bool:
+    """Whether a node reads one of some names behind a place, or in a function that may be called there."""
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return not set(names).isdisjoint(node.names)
+    if not isinstance(node, ast.Name) or node.id not in names or not isinstance(node.ctx, ast.Load):
+        return False
+    inner = (each for each in facts.around(node) if each is not facts.node)
+    return (node.lineno, node.col_offset) >= end or any(isinstance(each, _SCOPES) for each in inner)
+
+
+def outrun(owner: ast.expr, cut: ast.AST, bound: float | None, facts: Facts) -> bool | None:
+    """Whether a shorter cut of a list that an object keeps hides this one, of ``bound`` messages.
+
+    True if so wherever the list is read, None if it is also read whole somewhere, which may be sent or not.
+    """
+    name = spell(owner)
+    if bound is None or not name.startswith("self."):
+        return False
+    above = blocks.parents_of(facts.module.tree)
+    reads = [
+        node
+        for node in nodes_of(facts.module.tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and spell(node) == name
+    ]
+    others = [(node, above[node]) for node in reads if above[node] is not cut]
+    if not _is_put_back(cut, name, above):
+        return any(
+            _is_put_back(outer, name, above) and (_length(outer, facts) or bound) < bound
+            for _, outer in others
+        )
+    shown = [outer for node, outer in others if not _is_harmless(node, outer, name, above)]
+    shorter = [outer for outer in shown if (length := _length(outer, facts)) is not None and length <= bound]
+    return bool(shorter) and (True if len(shorter) == len(shown) else None)
+
+
+def _is_put_back(cut: ast.AST, name: str, above: dict[ast.AST, ast.AST]) -> bool:
+    """``self.talk = self.talk[-20:]``."""
+    statement = above.get(cut)
+    match statement:
+        case ast.Assign(targets=targets):
+            return any(spell(target) == name for target in targets)
+        case ast.AnnAssign(target=target):
+            return spell(target) == name
+        case _:
+            return False
+
+
+def _length(cut: ast.AST, facts: Facts) -> float | None:
+    """How many of the last messages ``talk[-10:]`` takes; None where it is no such cut, or not shown."""
+    match cut:
+        case ast.Subscript(slice=ast.Slice(lower=ast.UnaryOp(op=ast.USub(), operand=counted), upper=None)):
+            return amount(counted, facts)
+        case _:
+            return None
+
+
+def _is_harmless(node: ast.AST, outer: ast.AST, name: str, above: dict[ast.AST, ast.AST]) -> bool:
+    """Whether reading a list tells nothing of its beginning: it is added to, counted, asked, or cut again."""
+    match outer:
+        case ast.Attribute():
+            return True
+        case ast.Call(func=ast.Name(id="len")):
+            return True
+        case ast.Subscript():
+            return not isinstance(outer.slice, ast.Slice) or _is_put_back(outer, name, above)
+        case ast.If() | ast.While() | ast.IfExp():
+            return outer.test is node
+        case ast.UnaryOp(op=ast.Not()) | ast.Compare():
+            return True
+        case _:
+            return False

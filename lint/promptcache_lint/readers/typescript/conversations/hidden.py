@@ -1,0 +1,108 @@
+"""Cuts that no request shows, as in Python: of a name that nothing reads again, and the longer one of two."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.typescript.conversations.facts import LOOPS
+from promptcache_lint.readers.typescript.conversations.names import around, function_of
+from promptcache_lint.readers.typescript.conversations.stored import is_put_back
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from promptcache_lint.readers.typescript.conversations.facts import Facts
+    from promptcache_lint.readers.typescript.conversations.names import Key
+
+__all__ = ["is_lost", "outrun"]
+
+_READS = {"identifier", "shorthand_property_identifier"}
+_HARMLESS = {"push", "unshift", "pop", "shift", "length", "at"}
+_FROM_END = re.compile(r"-\s*([\w.$]+)")
+
+
+def is_lost(key: Key | None, cut: Node, facts: Facts) -> bool:
+    """Whether a cut only gives a variable of the function another value, which nothing reads any more."""
+    function = function_of(cut)
+    statement = next((outer for outer in around(cut) if outer.type.endswith("_statement")), None)
+    if key is None or function is None or statement is None or key[1] != function.id:
+        return False
+    if not is_put_back(key, cut, facts) or _is_in_a_loop(cut, function):
+        return False
+    return not any(
+        (node.start_byte >= statement.end_byte or function_of(node) != function)
+        and node.type in _READS
+        and facts.names.key(node) == key
+        for node in facts.names.nodes
+    )
+
+
+def _is_in_a_loop(node: Node, function: Node) -> bool:
+    within = (outer for outer in around(node) if outer.start_byte > function.start_byte)
+    return any(outer.type in LOOPS for outer in within)
+
+
+def outrun(key: Key | None, cut: Node, facts: Facts) -> bool | None:
+    """Whether a shorter cut of a list that an object keeps hides this one.
+
+    True if so wherever the list is read, None if it is also read whole somewhere, which may be sent or not.
+    """
+    bound = _length(cut, facts)
+    if key is None or bound is None or not key[0].startswith("this."):
+        return False
+    reads = (
+        node
+        for node in facts.names.nodes
+        if node.type == "member_expression" and facts.names.key(node) == key
+    )
+    uses = [_use(node) for node in reads if not _is_given(node)]
+    others = [use for use in uses if use != cut]
+    if not is_put_back(key, cut, facts):
+        kept = (use for use in others if is_put_back(key, use, facts))
+        return any((_length(use, facts) or bound) < bound for use in kept)
+    shown = [use for use in others if not _is_harmless(use, key, facts)]
+    shorter = [use for use in shown if (length := _length(use, facts)) is not None and length <= bound]
+    return bool(shorter) and (True if len(shorter) == len(shown) else None)
+
+
+def _use(field: Node) -> Node:
+    """What is done with a field: the call of its method, its member, or the field as it is."""
+    member = field.parent
+    if member is None or member.type not in {"member_expression", "subscript_expression"}:
+        return field
+    called = member.parent
+    return called if called is not None and called.type == "call_expression" else member
+
+
+def _is_given(field: Node) -> bool:
+    """Whether a field is given a value, and not read."""
+    outer = field.parent
+    return (
+        outer is not None
+        and outer.type == "assignment_expression"
+        and outer.child_by_field_name("left") == field
+    )
+
+
+def _is_harmless(use: Node, key: Key, facts: Facts) -> bool:
+    """Whether a use tells nothing of the list's beginning: it is added to, counted, or cut again."""
+    if use.type == "subscript_expression":
+        return True
+    member = use.child_by_field_name("function") if use.type == "call_expression" else use
+    named = facts.names.text(member.child_by_field_name("property")) if member is not None else ""
+    return named in _HARMLESS or (named == "slice" and is_put_back(key, use, facts))
+
+
+def _length(use: Node, facts: Facts) -> int | None:
+    """How many of the last messages ``slice(-10)`` takes; None where it is no such cut, or not shown."""
+    function = use.child_by_field_name("function") if use.type == "call_expression" else None
+    given = use.child_by_field_name("arguments") if function is not None else None
+    if function is None or given is None or len(given.named_children) != 1:
+        return None
+    count = _FROM_END.fullmatch(facts.names.text(given.named_children[0]))
+    if facts.names.text(function.child_by_field_name("property")) != "slice" or count is None:
+        return None
+    values = facts.names.values.get((count[1], 0), ())
+    said = count[1] if len(values) != 1 else facts.names.text(values[0])
+    return int(said) if said.isdecimal() else None
