@@ -94,7 +94,7 @@ SENT = {
     "a window": "this.messages.slice(-10)",
     "a window behind the system prompt": "[{ role: 'system', content: SYSTEM }, ...this.messages.slice(-10)]",
     "a window written in another form": "[...this.messages.slice(-10).map((m) => ({ role: m.role, content: m.content }))]",
-    "a window of some": "this.messages.filter((m) => m.content).slice(-SIZE)",
+    "a window of some": "this.messages.filter((m) => m.content).slice(-12)",
     "a window by its length": "this.messages.slice(Math.max(0, this.messages.length - 10))",
 }
 
@@ -102,6 +102,35 @@ SENT = {
 @pytest.mark.parametrize("sent", SENT.values(), ids=SENT)
 def test_windows_that_are_sent(sent):
     assert _found(_bot(sent=sent)) == [("PC501", ERROR, 6)]
+
+
+@pytest.mark.parametrize(
+    ("size", "severity"),
+    [
+        ("const SIZE = 12;", ERROR),
+        ("const SIZE = 1_200;", Severity.INFO),
+        ("import { SIZE } from './settings';", WARNING),
+        ("const SIZE = Number(process.env.SIZE);", WARNING),
+        ("let SIZE = 12; SIZE = settings.size;", WARNING),
+    ],
+)
+def test_a_window_as_long_as_a_constant_says(size, severity):
+    text = f"{size} {_bot(sent='this.messages.slice(-SIZE)').lstrip()}"
+    assert {(code, sure) for code, sure, _ in _found(text)} == {("PC501", severity)}
+
+
+@pytest.mark.parametrize(
+    ("here", "sent", "severity"),
+    [
+        ("const most = 12;", "this.messages.slice(-most)", ERROR),
+        ("const most = this.most();", "this.messages.slice(this.messages.length - most)", WARNING),
+        ("this.size = 12;", "this.messages.slice(-this.size)", ERROR),
+        ("this.size = status.size;", "this.messages.slice(-this.size)", WARNING),
+    ],
+)
+def test_a_window_as_long_as_a_variable_or_a_field_says(here, sent, severity):
+    found = {(code, sure) for code, sure, _ in _found(_bot(here, sent))}
+    assert found == {("PC501", severity)}
 
 
 HARMLESS = {

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
-from promptcache_lint.readers.typescript.conversations.names import around, function_of
+from promptcache_lint.readers.typescript.conversations.names import around, function_of, walk
 from promptcache_lint.readers.typescript.conversations.stored import is_put_back
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.conversations.facts import Facts
     from promptcache_lint.readers.typescript.conversations.names import Key
 
-__all__ = ["is_lost", "outrun"]
+__all__ = ["is_lost", "number", "outrun"]
 
 _READS = {"identifier", "shorthand_property_identifier"}
 _HARMLESS = {"push", "unshift", "pop", "shift", "length", "at"}
@@ -103,6 +103,13 @@ def _length(use: Node, facts: Facts) -> int | None:
     count = _FROM_END.fullmatch(facts.names.text(given.named_children[0]))
     if facts.names.text(function.child_by_field_name("property")) != "slice" or count is None:
         return None
-    values = facts.names.values.get((count[1], 0), ())
-    said = count[1] if len(values) != 1 else facts.names.text(values[0])
+    return number(count[1], given.named_children[0], facts)
+
+
+def number(said: str, at: Node, facts: Facts) -> int | None:
+    """The number that a literal, a constant or a field in ``at`` stands for, if it is seen and only one."""
+    named = next((node for node in walk(at) if facts.names.text(node) == said), None)
+    key = facts.names.key(named)
+    values = facts.names.values.get(key, ()) if key is not None else ()
+    said = re.sub(r"(?<=\d)_(?=\d)", "", facts.names.text(values[0])) if len(values) == 1 else said
     return int(said) if said.isdecimal() else None

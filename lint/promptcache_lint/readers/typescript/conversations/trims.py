@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.stores import MANY_RUNS, hands_out, is_length
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
-from promptcache_lint.readers.typescript.conversations.hidden import is_lost, outrun
+from promptcache_lint.readers.typescript.conversations.hidden import is_lost, number, outrun
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of
 from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_fetched, is_put_back
 from promptcache_lint.readers.typescript.module import FUNCTIONS
@@ -83,9 +83,13 @@ def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
     key = facts.names.key(holder)
     hidden = outrun(key, node, facts)
     if facts.is_conversation(holder) and not hidden and not is_lost(key, node, facts):
-        sure = hidden is False and (_lives(key, node, facts) or _is_between(node, facts))
+        length = _length(node, facts)
+        sure = (
+            length is not None and hidden is False and (_lives(key, node, facts) or _is_between(node, facts))
+        )
         severity = Severity.ERROR if sure else Severity.WARNING
-        yield facts.practice("PC501", Severity.INFO if _is_long(node, facts) else severity, node, _SAYS)
+        is_long = length is not None and length >= MANY_RUNS
+        yield facts.practice("PC501", Severity.INFO if is_long else severity, node, _SAYS)
 
 
 def _lives(key: Key | None, node: Node, facts: Facts) -> bool:
@@ -111,10 +115,11 @@ def _cut_list(node: Node | None) -> Node | None:
     return None
 
 
-def _is_long(node: Node, facts: Facts) -> bool:
-    """Whether a window is so long that few conversations ever reach its end."""
-    said = re.sub(r"\D", "", facts.names.text(_arguments(node)[0]))
-    return said.isdecimal() and int(said) >= MANY_RUNS
+def _length(node: Node, facts: Facts) -> int | None:
+    """How many messages a window takes; None if nothing shows it: few conversations may ever be so long."""
+    first = _arguments(node)[0]
+    match = _FROM_END.fullmatch(re.sub(r"\s+", "", facts.names.text(first)))
+    return number(match["count"] or match["left"], first, facts) if match is not None else None
 
 
 def _is_between(node: Node, facts: Facts) -> bool:
