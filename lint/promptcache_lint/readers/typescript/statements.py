@@ -13,6 +13,7 @@ from promptcache_lint.readers.python.values import (
     with_traits,
 )
 from promptcache_lint.readers.typescript import binding, expressions
+from promptcache_lint.readers.typescript.lasting import made_once
 from promptcache_lint.readers.typescript.shapes import keys_of
 
 if TYPE_CHECKING:
@@ -111,7 +112,17 @@ def _declare(machine: Machine, node: Node, frame: Frame) -> None:
         if name.type == "identifier":
             frame.names[frame.module.text(name)] = Thing(constant="undefined")
         return
-    binding.assign(machine, name, _named_value(machine, name, value, frame), frame, value, declares=True)
+    named = _named_value(machine, name, value, frame)
+    if frame.at_module_level and name.type == "identifier" and _is_constant(node):
+        named = made_once(named)
+    binding.assign(machine, name, named, frame, value, declares=True)
+
+
+def _is_constant(declarator: Node) -> bool:
+    """Whether a variable is declared by ``const``, so that nothing gives it another value."""
+    holder = declarator.parent
+    kind = holder.child_by_field_name("kind") if holder is not None else None
+    return kind is not None and kind.type == "const"
 
 
 def _named_value(machine: Machine, name: Node, value: Node, frame: Frame) -> Value:
