@@ -60,7 +60,7 @@ class Chat:
         reply = client.chat.completions.create(model="m", messages=messages)
         self.history.append({"role": "user", "content": question})
         self.history.append({"role": "assistant", "content": reply.choices[0].message.content})
-        if len(self.history) > KEPT:
+        if len(self.history) > MARK:
             self.history = self.history[-KEPT:]
         return reply
     def show(self):
@@ -74,12 +74,18 @@ class Chat:
         ("10", "20", "print(len(self.history))", [(10, "error")]),
         ("10", "10", "print(self.history[-1])", [(10, "error")]),
         ("20", "10", "print(self.history[0])", [(17, "error")]),
+        ("20", "200 10", "print(self.history[0])", [(10, "error")]),
         ("10", "20", "return self.history", [(10, "error"), (17, "warning")]),
         ("10", "20", "return self.history[:3]", [(10, "error"), (17, "warning")]),
         ("self.most", "20", "print(len(self.history))", [(10, "warning"), (17, "error")]),
     ],
 )
 def test_the_shorter_of_two_cuts_hides_the_other(sent, kept, show, expected):
-    text = CHAT.replace("SENT", sent).replace("KEPT", kept).replace("SHOW", show)
+    text = (
+        CHAT.replace("SENT", sent)
+        .replace("MARK", kept.split()[0])
+        .replace("KEPT", kept.split()[-1])
+        .replace("SHOW", show)
+    )
     found = lint_text(text, "chat.py", Settings()).findings
     assert [(each.place.row, str(each.severity)) for each in found if each.code == "PC501"] == expected

@@ -50,7 +50,7 @@ class Chat {
     const reply = await client.chat.completions.create({ model: "m", messages });
     this.history.push({ role: "user", content: question });
     this.history.push({ role: "assistant", content: reply.choices[0].message.content });
-    if (this.history.length > KEPT) {
+    if (this.history.length > MARK) {
       this.history = this.history.slice(-KEPT);
     }
     return reply;
@@ -68,12 +68,19 @@ class Chat {
         ("10", "20", "console.log(this.history.length);", [(9, "error")]),
         ("10", "KEEP", "console.log(this.history[0]);", [(9, "error")]),
         ("20", "10", "console.log(this.history.at(-1));", [(14, "error")]),
+        ("30", "KEEP", "console.log(this.history.at(-1));", [(14, "error")]),
+        ("30", "200 KEEP", "console.log(this.history.at(-1));", [(9, "error"), (14, "error")]),
         ("10", "20", "return this.history;", [(9, "error"), (14, "warning")]),
         ("10", "20", "return this.history.map(String);", [(9, "error"), (14, "warning")]),
         ("most", "20", "console.log(this.history.length);", [(9, "warning"), (14, "error")]),
     ],
 )
 def test_the_shorter_of_two_cuts_hides_the_other(sent, kept, show, expected):
-    text = CHAT.replace("SENT", sent).replace("KEPT", kept).replace("SHOW", show)
+    text = (
+        CHAT.replace("SENT", sent)
+        .replace("MARK", kept.split()[0])
+        .replace("KEPT", kept.split()[-1])
+        .replace("SHOW", show)
+    )
     found = lint_text(text, "chat.ts", Settings()).findings
     assert [(each.place.row, str(each.severity)) for each in found if each.code == "PC501"] == expected

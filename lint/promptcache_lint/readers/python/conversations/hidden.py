@@ -61,10 +61,8 @@ def outrun(owner: ast.expr, cut: ast.AST, bound: float | None, facts: Facts) -> 
     ]
     others = [(node, above[node]) for node in reads if above[node] is not cut]
     if not _is_put_back(cut, name, above):
-        return any(
-            _is_put_back(outer, name, above) and (_length(outer, facts) or bound) < bound
-            for _, outer in others
-        )
+        kept = (outer for _, outer in others if _is_put_back(outer, name, above))
+        return any((_length(each, facts) or bound) < bound and _is_due(each, bound, facts) for each in kept)
     shown = [outer for node, outer in others if not _is_harmless(node, outer, name, above)]
     shorter = [outer for outer in shown if (length := _length(outer, facts)) is not None and length <= bound]
     return bool(shorter) and (True if len(shorter) == len(shown) else None)
@@ -80,6 +78,20 @@ def _is_put_back(cut: ast.AST, name: str, above: dict[ast.AST, ast.AST]) -> bool
             return spell(target) == name
         case _:
             return False
+
+
+def _is_due(cut: ast.AST, bound: float, facts: Facts) -> bool:
+    """Whether a list is cut wherever it is longer than ``bound``: in any case, or above a mark not higher."""
+    at, above = cut, blocks.parents_of(facts.module.tree)
+    while (outer := above.get(at)) is not None and not isinstance(outer, _SCOPES):
+        if isinstance(outer, ast.If | ast.While):
+            marks = [amount(each, facts) for each in ast.walk(outer.test) if isinstance(each, ast.expr)]
+            if not any(mark is not None and mark <= bound for mark in marks):
+                return False
+        elif isinstance(outer, ast.ExceptHandler | ast.For | ast.AsyncFor | ast.Match):
+            return False
+        at = outer
+    return True
 
 
 def _length(cut: ast.AST, facts: Facts) -> float | None:

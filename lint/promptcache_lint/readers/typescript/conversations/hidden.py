@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.names import around, function_of, walk
 from promptcache_lint.readers.typescript.conversations.stored import is_put_back
+from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -60,10 +61,26 @@ def outrun(key: Key | None, cut: Node, facts: Facts) -> bool | None:
     others = [use for use in uses if use != cut]
     if not is_put_back(key, cut, facts):
         kept = (use for use in others if is_put_back(key, use, facts))
-        return any((_length(use, facts) or bound) < bound for use in kept)
+        return any((_length(use, facts) or bound) < bound and _is_due(use, bound, facts) for use in kept)
     shown = [use for use in others if not _is_harmless(use, key, facts)]
     shorter = [use for use in shown if (length := _length(use, facts)) is not None and length <= bound]
     return bool(shorter) and (True if len(shorter) == len(shown) else None)
+
+
+def _is_due(cut: Node, bound: int, facts: Facts) -> bool:
+    """Whether a list is cut wherever it is longer than ``bound``: in any case, or above a mark not higher."""
+    for outer in around(cut):
+        if outer.type in FUNCTIONS:
+            break
+        condition = outer.child_by_field_name("condition")
+        if condition is not None:
+            words = (facts.names.text(node) for node in walk(condition) if not node.named_children)
+            marks = [number(word, condition, facts) for word in words]
+            if not any(mark is not None and mark <= bound for mark in marks):
+                return False
+        elif outer.type in {"catch_clause", "switch_statement", *LOOPS}:
+            return False
+    return True
 
 
 def _use(field: Node) -> Node:
