@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from promptcache_lint.exposure import Exposed
     from promptcache_lint.prompts import Part, Prompt
 
-__all__ = ["is_enough", "is_steady"]
+__all__ = ["is_cached", "is_enough", "is_steady"]
 
 _LEAST_CACHED = 1024
 """OpenAI and most of Anthropic's models cache nothing shorter (tokens): the least where no model is known."""
@@ -39,6 +39,17 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 """What it is called where it may be another one in the next turn, whatever else its name says."""
+
+
+def is_cached(prompt: Prompt) -> bool:
+    """Whether its provider may keep anything of it: some keep only what a breakpoint asks them to.
+
+    Where there is none, that is the fault (PC602), and nothing else costs anything before it is mended.
+    """
+    facts = find_model(prompt.model) if prompt.model else None
+    if facts is None or facts.control != "marks":
+        return True
+    return any(segment.breakpoint for segment in prompt.segments)
 
 
 def is_enough(prompt: Prompt, exposed: Exposed) -> bool:

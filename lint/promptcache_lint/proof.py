@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from promptcache_lint.at_stake import is_steady
+from promptcache_lint.at_stake import is_cached, is_steady
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python import ways as python_ways
 from promptcache_lint.readers.python.interpreter import Interpreter
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
     from promptcache_lint.readers.reading import Workspace
 
-__all__ = ["as_proven", "behind_what_is_steady"]
+__all__ = ["as_proven", "behind_what_is_steady", "where_it_is_cached"]
 
 _PYTHON = {".py", ".pyi"}
 _MADE = re.compile(
@@ -38,6 +38,13 @@ _MADE = re.compile(
     re.IGNORECASE,
 )
 """A system prompt that a function makes of what it is given; what comes of it the readers may not see."""
+_ASKS_ANTHROPIC = re.compile(r"(?<!threads)\.messages\.(?:create|stream|parse|tool_runner|toolRunner)\s*\(")
+_MARKS_OR_ASKS_OTHERS = re.compile(
+    r"cache_?control|cache_?point|\.completions\.|\.responses\.|generate_?(?:content|text|object)|stream_?text"
+    r"|litellm|\b(?:a?completion|a?invoke|converse(?:_?stream)?|chat)\s*\(|messages\s*\.\s*batches|\*\*\w+\s*[,)]",
+    re.IGNORECASE,
+)
+"""A breakpoint, arguments that may hold one, or a request to somebody who keeps prefixes by himself."""
 
 
 def as_proven(finding: Finding, prompt: Prompt, workspace: Workspace) -> Finding:
@@ -61,6 +68,19 @@ def behind_what_is_steady(finding: Finding, prompts: Iterable[Prompt], source: S
     here = (prompt for prompt in prompts if prompt.certain and prompt.place.path == finding.place.path)
     steady = _MADE.search(source.text) is None and all(map(is_steady, here))
     return finding if steady else replace(finding, severity=Severity.WARNING)
+
+
+def where_it_is_cached(finding: Finding, prompt: Prompt, source: Source) -> Finding:
+    """The finding; a warning where a program asks only Anthropic, which keeps nothing, for it marks nothing.
+
+    A missing breakpoint is a fault of its own (PC602); nothing else costs anything before it is mended.
+    """
+    if finding.severity < Severity.ERROR or prompt.written or prompt.recorded:
+        return finding
+    asks = "anthropic" in source.text.lower() and _ASKS_ANTHROPIC.search(source.text) is not None
+    if is_cached(prompt) and (not asks or _MARKS_OR_ASKS_OTHERS.search(source.text) is not None):
+        return finding
+    return replace(finding, severity=Severity.WARNING)
 
 
 def _is_shown_in_python(

@@ -21,7 +21,7 @@ from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.fixes.trial import Trial
 from promptcache_lint.places import Place, Source
 from promptcache_lint.prompts import Hole, flatten
-from promptcache_lint.proof import as_proven, behind_what_is_steady
+from promptcache_lint.proof import as_proven, behind_what_is_steady, where_it_is_cached
 from promptcache_lint.readers.choice import choose_reader
 from promptcache_lint.readers.reading import Forgetful, InputFile, Workspace
 from promptcache_lint.rule import PracticeRule, SignRule
@@ -160,7 +160,8 @@ class FileLinter:
                         told = replace(finding, severity=min(finding.severity, most))
                         if isinstance(rule, SignRule):
                             told = as_proven(told, prompt, self.workspace)
-                        found.append((prompt, behind_what_is_steady(told, prompts, source)))
+                        told = behind_what_is_steady(told, prompts, source)
+                        found.append((prompt, where_it_is_cached(told, prompt, source)))
         return found
 
     def retried(self, file: InputFile) -> list[Finding]:
