@@ -9,8 +9,14 @@ from promptcache_lint.prompts import Prompt
 from promptcache_lint.readers.typescript.conversations.abroad import abroad, may_pass
 from promptcache_lint.readers.typescript.conversations.edits import edits
 from promptcache_lint.readers.typescript.conversations.facts import Facts
+from promptcache_lint.readers.typescript.conversations.fan_outs import STARTS, fan_outs
+from promptcache_lint.readers.typescript.conversations.images import IMAGES, images
 from promptcache_lint.readers.typescript.conversations.names import Names
+from promptcache_lint.readers.typescript.conversations.reasoning import reasoning
 from promptcache_lint.readers.typescript.conversations.replays import replays
+from promptcache_lint.readers.typescript.conversations.settings import settings
+from promptcache_lint.readers.typescript.conversations.steps import HOOK, steps
+from promptcache_lint.readers.typescript.conversations.summaries import summaries
 from promptcache_lint.readers.typescript.conversations.switches import switches
 from promptcache_lint.readers.typescript.conversations.trims import trims
 
@@ -30,11 +36,14 @@ _CUTS = re.compile(
 _SWITCHES = re.compile(
     r"model[\"']?\s*[:=][^,;]*(?:\?|\[|\()|arguments[\"']?\s*:\s*JSON\.stringify\(|Promise\.(?:race|any)\("
     r"|listTools|getTools|McpTools|[mM]cp\w*\.tools\(|\.map\(\s*\(\w+[^)]*,|\.slice\([^)]*,\s*-\d+\)\s*\.map\("
+    r"|\b(?:tools|thinking|reasoning\w*|tool_?[cC]hoice|response_?[fF]ormat|verbosity)[\"']?\s*[:=](?!=)|\.{3}\("
+    r"|[\"'](?:redacted_)?(?:thinking|reasoning)[\"']|<\\?/?think|pruneMessages|[sS]ummar|[cC]ondens|[cC]ompact"
 )
 _ASKS = re.compile(
     r"\.(?:post|create|stream|parse|runTools|generateContent\w*|startChat|invoke|call)\(|ollama\.chat|ConverseStream|Converse"
     r"|(?:generate|stream)(?:Text|Object|UI)|JSON\.stringify\("
 )
+_RECOGNISERS = (trims, edits, switches, settings, replays, reasoning, summaries, images, fan_outs)
 _LISTS = ("essages", "istory", "contents", "input", "onversation")
 
 
@@ -44,15 +53,19 @@ def find_practices(module: Module, program: Program) -> Iterator[Prompt]:
     ``program``: the tree, through whose other modules its conversations may pass.
     """
     text = module.source.text
+    if HOOK.search(text) is not None:
+        for practice in steps(Facts(Names(module))):
+            yield Prompt("conversation", practice.place, (), practices=(practice,))
     if _ASKS.search(text) is None or not any(word in text for word in _LISTS):
         return
     passes = may_pass(module, program)
-    if not passes and _CUTS.search(text) is None and _SWITCHES.search(text) is None:
+    starts = STARTS.search(text) is not None or IMAGES.search(text) is not None
+    if not (passes or starts or _CUTS.search(text) or _SWITCHES.search(text)):
         return
     facts = Facts(Names(module))
     if not facts.calls:
         return
-    for recognise in (trims, edits, switches, replays):
+    for recognise in _RECOGNISERS:
         for practice in recognise(facts):
             yield Prompt("conversation", practice.place, (), practices=(practice,))
     for practice in abroad(facts, program) if passes else ():

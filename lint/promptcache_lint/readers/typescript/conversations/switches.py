@@ -6,7 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of, walk
+from promptcache_lint.readers.typescript.conversations.choosing import (
+    alternatives,
+    decided_by_turn,
+    in_handler,
+    resolved,
+)
+from promptcache_lint.readers.typescript.conversations.names import around, function_of, walk
 from promptcache_lint.readers.typescript.conversations.trims import ASIDE
 
 if TYPE_CHECKING:
@@ -21,11 +27,6 @@ __all__ = ["switches"]
 
 _DRAWS = re.compile(r"Math\.random\(|crypto\.randomInt\(|_\.sample\(|\bsample\(")
 _CHOOSES = re.compile(r"(?:.*\.)?(?:pick|choose|select|route|decide)\w*Model\w*|(?:.*\.)?modelFor\w*")
-_OF_THE_TURN = re.compile(
-    r"\.length\b|\b(?:step|turn|round|iteration|depth|complexity|difficulty|intent|usage|tokens?)\w*\b"
-    r"|\b\w*(?:question|query|prompt|message|text|input|userInput)\b|\.(?:includes|match|startsWith|test)\(",
-    re.IGNORECASE,
-)
 _SETTING = re.compile(
     r"\b(?:config|settings|options?|opts|env|process|flags?|props|plan|tier|args|argv|params|user|account|org|"
     r"customer|session|provider|model)\w*\b|\bthis\.|\bis[A-Z]\w*|\buse[A-Z]\w*|\b[A-Z][A-Z0-9_]{2,}\b"
@@ -56,20 +57,16 @@ def switches(facts: Facts) -> Iterator[Practice]:
 
 
 def _model(value: Node, facts: Facts) -> Iterator[Practice]:
-    chosen = _resolved(value, facts)
-    if any(outer.type == "catch_clause" for outer in around(chosen)):
+    chosen = resolved(value, facts)
+    if in_handler(chosen):
         return  # a fallback after an error is no ordinary traffic
     said = facts.names.text(chosen)
-    if chosen.type == "ternary_expression":
-        test = facts.names.text(chosen.child_by_field_name("condition"))
-        results = {
-            facts.names.text(chosen.child_by_field_name(each)) for each in ("consequence", "alternative")
-        }
-        if len(results) < 2 or re.search(r"attempt|retr(?:y|ies)|error|fail", test, re.IGNORECASE):
-            return
-        if _DRAWS.search(test):
+    choice = alternatives(chosen, facts)
+    if choice is not None:
+        test = choice[0]
+        if _DRAWS.search(facts.names.text(test)):
             yield facts.practice("PC503", Severity.ERROR, chosen, _MODEL)
-        elif _OF_THE_TURN.search(test) and not _SETTING.search(test):
+        elif decided_by_turn(test, facts):
             yield facts.practice("PC503", Severity.WARNING, chosen, _MODEL)
     elif chosen.type == "subscript_expression":
         if _DRAWS.search(said) or re.search(r"\[[^\]]*\b(?:i|step|turn|round)\b[^\]]*%", said):
@@ -123,13 +120,3 @@ def _is_kept(listing: Node, facts: Facts) -> bool:
     function = function_of(listing)
     # Listed once in front of the loop that asks: it is the same for all of the conversation.
     return loop is None and function is not None and any(facts.in_turns(call) for call in facts.calls)
-
-
-def _resolved(value: Node, facts: Facts) -> Node:
-    """What a name is given, where that is one thing."""
-    at = bare(value) or value
-    key = facts.names.key(at)
-    given = facts.names.values.get(key, []) if key is not None else []
-    if len(given) == 1 and key is not None and key[1] != 0:
-        return bare(given[0]) or given[0]
-    return at

@@ -1,0 +1,145 @@
+"""What changes between turns in TypeScript beside the text: sets of tools, parameters of the prompt."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.typescript.conversations.choosing import (
+    alternatives,
+    decided_by_turn,
+    in_handler,
+    of_the_turn,
+    resolved,
+)
+from promptcache_lint.readers.typescript.conversations.names import bare, walk
+from promptcache_lint.readers.typescript.conversations.trims import ASIDE
+from promptcache_lint.readers.typescript.module import unquoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+    from promptcache_lint.prompts import Practice
+    from promptcache_lint.readers.typescript.conversations.facts import Facts
+
+__all__ = ["PARAMETERS", "TOOLS_CHANGE", "settings"]
+
+PARAMETERS = {
+    *(
+        "tool_choice",
+        "toolChoice",
+        "thinking",
+        "reasoning",
+        "reasoning_effort",
+        "reasoningEffort",
+        "verbosity",
+    ),
+    *("response_format", "responseFormat", "output_config", "thinkingConfig", "toolConfig", "toolMode"),
+}
+_TOOLS = {"tools", "functions", "activeTools", "toolConfig"}
+_CHOOSES_TOOLS = re.compile(
+    r"(?:.*\.)?_?(?:select|filter|pick|choose|retrieve|search|relevant|rank|match|find|active|enabled|allowed|"
+    r"(?:get)?(?:relevant|available|active|allowed))\w*[tT]ools?\w*|(?:.*\.)?(?:tools|functions)(?:For|Of)\w*"
+)
+TOOLS_CHANGE = "The tools ({}) change inside a conversation: they come first, so all of the prompt is new."
+_CHANGES = "`%s` ({}) changes inside a conversation, and with it the prompt the provider builds."
+
+
+def settings(facts: Facts) -> Iterator[Practice]:
+    """PC302 and PC504."""
+    for call in facts.calls:
+        if not facts.converses(call) or ASIDE.search(facts.names.function_name(call)):
+            continue
+        for name, value in facts.options(call):
+            if name in PARAMETERS:
+                yield from _parameter(name, value, facts)
+            elif name in _TOOLS:
+                yield from _tools(value, call, facts)
+        yield from _spread(call, facts)
+
+
+def _parameter(name: str, value: Node, facts: Facts) -> Iterator[Practice]:
+    for each in _written(value, facts):
+        choice = alternatives(each, facts)
+        if choice is not None and decided_by_turn(choice[0], facts) and not in_handler(choice[1]):
+            yield facts.practice("PC504", Severity.WARNING, choice[1], _CHANGES % name)
+            return
+
+
+def _written(value: Node, facts: Facts) -> Iterator[Node]:
+    """A parameter's value, and what the object that it is holds: ``reasoning: { effort: … }``."""
+    at = resolved(value, facts)
+    yield at
+    for child in at.named_children if at.type == "object" else ():
+        inner = child.child_by_field_name("value") if child.type == "pair" else None
+        if inner is not None:
+            yield inner
+
+
+def _tools(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:
+    chosen = resolved(value, facts)
+    if in_handler(chosen):
+        return
+    choice = alternatives(chosen, facts)
+    if choice is not None:
+        if decided_by_turn(choice[0], facts):
+            yield facts.practice("PC302", Severity.WARNING, chosen, TOOLS_CHANGE)
+    elif chosen.type == "call_expression":
+        function, given = chosen.child_by_field_name("function"), chosen.child_by_field_name("arguments")
+        said = facts.names.text(given)
+        is_filter = facts.names.text(_property(function)) == "filter"
+        chooses = _CHOOSES_TOOLS.fullmatch(facts.names.path(function)) is not None
+        if (is_filter and _filters_by_turn(given, facts)) or (chooses and of_the_turn(said)):
+            yield facts.practice("PC302", Severity.WARNING, chosen, TOOLS_CHANGE)
+    else:
+        yield from _grown(value, call, facts)
+
+
+def _property(function: Node | None) -> Node | None:
+    return function.child_by_field_name("property") if function is not None else None
+
+
+def _filters_by_turn(given: Node | None, facts: Facts) -> bool:
+    """Whether a filter of tools looks at the turn, and not at the tools alone."""
+    test = given.named_children[0] if given is not None and given.named_children else None
+    body = test.child_by_field_name("body") if test is not None else None
+    return body is not None and body.type != "statement_block" and decided_by_turn(body, facts)
+
+
+def _grown(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:
+    """``tools.push(…)`` between two turns of a loop."""
+    key, loop = facts.names.key(value), facts.in_turns(call)
+    for node in walk(loop) if loop is not None and key is not None else ():
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
+        changes = facts.names.text(_property(function)) in {"push", "splice", "pop", "shift", "unshift"}
+        if (
+            function is not None
+            and changes
+            and facts.names.key(function.child_by_field_name("object")) == key
+        ):
+            yield facts.practice("PC302", Severity.ERROR, node, TOOLS_CHANGE)
+            return
+
+
+def _spread(call: Node, facts: Facts) -> Iterator[Practice]:
+    """``...(hard && { thinking: … })`` and ``...(hard ? { tools } : {})`` among the options of a request."""
+    given = call.child_by_field_name("arguments")
+    options = bare(given.named_children[0]) if given is not None and given.named_children else None
+    for child in options.named_children if options is not None and options.type == "object" else ():
+        inner = bare(child) if child.type == "spread_element" else None
+        test = inner.child_by_field_name("condition") or inner.child_by_field_name("left") if inner else None
+        if inner is None or test is None or inner.type not in {"ternary_expression", "binary_expression"}:
+            continue
+        if in_handler(inner) or not decided_by_turn(test, facts):
+            continue
+        for pair in (each for each in walk(inner) if each.type in {"pair", "shorthand_property_identifier"}):
+            name = unquoted(facts.names.text(pair.child_by_field_name("key") or pair))
+            if name in PARAMETERS:
+                yield facts.practice("PC504", Severity.WARNING, inner, _CHANGES % name)
+                break
+            if name in _TOOLS:
+                yield facts.practice("PC302", Severity.WARNING, inner, TOOLS_CHANGE)
+                break
