@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from promptcache_lint.places import Place
     from promptcache_lint.prompts import Mark, Prompt, Trait
 
-__all__ = ["PracticeRule", "Rule", "Sign", "SignRule", "steps"]
+__all__ = ["PracticeRule", "Rule", "Sign", "SignRule", "practised", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +115,22 @@ class PracticeRule(Rule):
 
     def check(self, prompt: Prompt) -> Iterator[Finding]:
         """One finding for each practice with the rule's code."""
-        for practice in prompt.practices:
-            if practice.code == self.code:
-                yield Finding(
-                    code=self.code,
-                    severity=practice.severity,
-                    message=practice.says,
-                    place=practice.place,
-                    source=practice.source,
-                    flow=(practice.source, practice.place) if practice.source else (),
-                    subject=practice.says,
-                )
+        yield from practised(prompt, self.code)
+
+
+def practised(prompt: Prompt, code: str) -> Iterator[Finding]:
+    """The practices of a prompt that have a code, as findings."""
+    for practice in prompt.practices:
+        if practice.code == code:
+            yield Finding(
+                code=code,
+                severity=practice.severity,
+                message=practice.says,
+                place=practice.place,
+                source=practice.source,
+                flow=(practice.source, practice.place) if practice.source else (),
+                subject=practice.says,
+            )
 
 
 def steps(trait: Trait, place: Place) -> tuple[Place, ...]:

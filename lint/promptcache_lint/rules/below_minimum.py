@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 from promptcache.providers import find_model
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.prompts import Text, estimate_tokens, flatten
-from promptcache_lint.rule import Rule
+from promptcache_lint.rule import Rule, practised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +51,7 @@ class BelowMinimum(Rule):
 
     def check(self, prompt: Prompt) -> Iterator[Finding]:
         """One finding: the last breakpoint ends a prefix that is known to the last word, and too short."""
+        yield from practised(prompt, self.code)
         facts = find_model(prompt.model) if prompt.model else None
         last = max((i for i, segment in enumerate(prompt.segments) if segment.breakpoint), default=None)
         if facts is None or facts.min_tokens is None or last is None:

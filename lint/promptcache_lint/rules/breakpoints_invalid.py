@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 
 from promptcache.providers import MARK_TTL_S, MAX_BREAKPOINTS
 from promptcache_lint.findings import Finding, Severity
-from promptcache_lint.rule import Rule
+from promptcache_lint.rule import Rule, practised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,7 @@ class BreakpointsInvalid(Rule):
 
     def check(self, prompt: Prompt) -> Iterator[Finding]:
         """One finding: too many, a lifetime nobody offers, or a lifetime longer than one before it."""
+        yield from practised(prompt, self.code)
         marks = [segment for segment in prompt.segments if segment.breakpoint]
         if len(marks) > MAX_BREAKPOINTS:
             message = f"{len(marks)} breakpoints; a request may carry {MAX_BREAKPOINTS}."

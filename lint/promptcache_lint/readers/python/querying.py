@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["queried"]
+__all__ = ["is_unordered", "queried"]
 
 _CURSOR = re.compile(r"cur(?:sor|s)?\d?$|^c$", re.IGNORECASE)
 _ASKS = {"execute", "read_sql", "read_sql_query", "fetch", "fetch_all", "fetchall", "query", "sql"}
@@ -53,7 +53,7 @@ def queried(
     if last not in _ASKS or mark is None or not made.arguments:
         return None
     label = frame.module.label(made.node)
-    unordered = _is_unordered(made.arguments[0][0])
+    unordered = is_unordered(made.arguments[0][0])
     rows = Thing(label, (Trait(mark, place, label),) if unordered else ())
     if last == "execute" and isinstance(made.node.func, ast.Attribute):
         owner = machine.spelling(made.node.func.value)
@@ -62,7 +62,7 @@ def queried(
     return rows if unordered else None
 
 
-def _is_unordered(query: Value) -> bool:
+def is_unordered(query: Value) -> bool:
     """Whether a query, as far as it is written out, asks for rows and for no order of theirs."""
     if not isinstance(query, Str):
         return False

@@ -11,7 +11,8 @@ from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str,
 from promptcache_lint.readers.typescript import expressions, known, members, methods
 from promptcache_lint.readers.typescript.declared import declared_value
 from promptcache_lint.readers.typescript.module import FUNCTIONS, Class, Closure
-from promptcache_lint.readers.typescript.signs import call_mark, normal
+from promptcache_lint.readers.typescript.querying import queried, queried_by_tag
+from promptcache_lint.readers.typescript.signs import age_mark, call_mark, normal
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -83,7 +84,9 @@ def call(machine: Machine, node: Node, frame: Frame) -> Value:
         function = function.named_children[0]
     if given.type == "template_string":
         machine.evaluate(function, frame)
-        return machine.evaluate(given, frame)
+        written = machine.evaluate(given, frame)
+        rows = queried_by_tag(machine, node, written, _path(function, frame), frame)
+        return rows if rows is not None else written
     receiver: Value | None = None
     target: Node | None = None
     name = ""
@@ -185,7 +188,9 @@ def _run(machine: Machine, made: Call, frame: Frame) -> Value:
         value = machine.call(made.callee, made.values, frame, place)
         if value is not None:
             return value
-    value = known.function(machine, made, frame, place)
+    if age_mark(made.dotted, machine.vocabulary) is not None:
+        return _source(machine, made, frame) or Thing()
+    value = known.function(machine, made, frame, place) or queried(machine, made, frame)
     if value is not None:
         return value
     if made.receiver is not None and not isinstance(made.callee, Ref):
@@ -198,11 +203,14 @@ def _run(machine: Machine, made: Call, frame: Frame) -> Value:
 
 def _source(machine: Machine, made: Call, frame: Frame) -> Value | None:
     """A call that yields a volatile value."""
-    mark = call_mark(made.dotted, machine.vocabulary)
+    if made.name == "toLocaleString" and made.arguments:
+        return None  # the locale is named: the number is the same everywhere
+    age = age_mark(made.dotted, machine.vocabulary)
+    mark = call_mark(made.dotted, machine.vocabulary) if age is None else age
     if mark is None:
         return None
     label = frame.module.label(made.node)
-    trait = Trait(mark, frame.module.place(made.node), label)
+    trait = Trait(mark, frame.module.place(made.node), label, guessed=age is not None)
     if mark.order:
         return Seq((Thing("", settled=True),), (trait,), partial=True)
     return Thing(label, (trait,), made.dotted)

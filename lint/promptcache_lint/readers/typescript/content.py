@@ -19,9 +19,18 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.frame import Frame
     from promptcache_lint.readers.typescript.machine import Machine
 
-__all__ = ["content_segments", "is_marked", "message_segments", "spoken", "system_segments", "tool_segments"]
+__all__ = [
+    "BREAKPOINTS",
+    "content_segments",
+    "is_marked",
+    "message_segments",
+    "spoken",
+    "system_segments",
+    "tool_segments",
+]
 
-_BREAKPOINTS = {"cache_control", "cacheControl", "cachePoint", "prompt_cache_breakpoint", "cache_point"}
+BREAKPOINTS = {"cache_control", "cacheControl", "cachePoint", "prompt_cache_breakpoint", "cache_point"}
+"""Keys under which a message, block or tool declares that a cacheable prefix ends with it."""
 
 
 def system_segments(value: Value, keyword: str, node: Node, frame: Frame) -> list[Segment]:
@@ -162,7 +171,7 @@ def is_marked(value: Value, depth: int = 0) -> bool:
     if not isinstance(value, Map) or depth > 4:
         return False
     for key, item in value.pairs:
-        if key in _BREAKPOINTS:
+        if key in BREAKPOINTS:
             return not (isinstance(item, Thing) and item.constant in {"null", "undefined", "false"})
         if key in {
             "providerOptions",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.typescript import declared
 from promptcache_lint.readers.typescript.module import Closure, Import
+from promptcache_lint.readers.typescript.querying import asks_for_rows
 from promptcache_lint.readers.typescript.signs import source_words
 from promptcache_lint.wording import role_of_name
 
@@ -38,6 +39,7 @@ _HINTS = (
     ),
     *("role:", '"role"', "you are ", "generatetext", "streamtext", "generateobject", "generatecontent"),
     *("completions.create", "messages.create", "responses.create", "messages.stream", "conversecommand"),
+    *("v1/messages", "chat/completions", "system ="),
 )
 _WORD = re.compile(r"\w+")
 _ENVIRONMENT = {"env", "pid", "platform", "arch", "version", "__dirname", "url", "dirname", "filename"}
@@ -106,6 +108,7 @@ class Relevance:
         text = function.text
         words = set(_WORD.findall(text))
         found = bool(words & self._sure) or any(f"{word}(" in text for word in words & _COMMON)
+        found = found or asks_for_rows(text) or "Promise.all(" in text
         if not found:
             found = any(
                 self._reaches_source(called.function, called.frame, depth + 1)

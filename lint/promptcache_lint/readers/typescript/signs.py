@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Mark
     from promptcache_lint.rulebook import Vocabulary
 
-__all__ = ["attribute_mark", "call_mark", "normal", "source_words"]
+__all__ = ["age_mark", "attribute_mark", "call_mark", "normal", "source_words"]
 
 _LIKE: dict[str, tuple[str, ...]] = {
     "time.time": (
@@ -72,6 +72,7 @@ _LIKE: dict[str, tuple[str, ...]] = {
         *("fast-glob.sync", "fast-glob.globSync", "globby.globby", "globby.globbySync", "tinyglobby.glob"),
         *("tinyglobby.globSync", "fs.glob", "fs.globSync", "fg", "fg.sync", "fast-glob.async"),
     ),
+    "locale.format_string": ("?.toLocaleString",),
     "asyncio.as_completed": ("Promise.race", "Promise.any", "p-any", "p-race", "p-some"),
 }
 _LIKE_ATTRIBUTE: dict[str, tuple[str, ...]] = {
@@ -85,6 +86,12 @@ _LIKE_ATTRIBUTE: dict[str, tuple[str, ...]] = {
     ),
     "platform.system": ("process.platform", "process.arch", "process.version", "process.versions", "os.EOL"),
 }
+_AGES = {
+    *("date-fns.formatDistanceToNow", "date-fns.formatDistanceToNowStrict"),
+    *("timeago.js.format", "timeago", "timeAgo", "javascript-time-ago.format", "?.fromNow", "?.toRelative"),
+    *("dayjs.fromNow", "moment.fromNow"),
+}
+"""What writes how long ago something was: it is made of the clock, and of something else."""
 _CALLS = {name: like for like, names in _LIKE.items() for name in names}
 _ATTRIBUTES = {name: like for like, names in _LIKE_ATTRIBUTE.items() for name in names}
 
@@ -119,6 +126,11 @@ def call_mark(dotted: str, vocabulary: Vocabulary) -> Mark | None:
     return vocabulary.call(like) if like is not None else None
 
 
+def age_mark(dotted: str, vocabulary: Vocabulary) -> Mark | None:
+    """The mark of what a call of ``dotted`` yields that says how long ago a time is."""
+    return vocabulary.call("time.time") if dotted in _AGES else None
+
+
 def attribute_mark(dotted: str, vocabulary: Vocabulary) -> Mark | None:
     """The mark of the value ``dotted`` itself."""
     like = _ATTRIBUTES.get(dotted)
@@ -129,5 +141,5 @@ def attribute_mark(dotted: str, vocabulary: Vocabulary) -> Mark | None:
 
 def source_words() -> frozenset[str]:
     """The last words of all sources: a text without any of them calls none."""
-    names = (*_CALLS, *_ATTRIBUTES)
+    names = (*_CALLS, *_ATTRIBUTES, *_AGES)
     return frozenset(re.split(r"[./]", name)[-1] for name in names)

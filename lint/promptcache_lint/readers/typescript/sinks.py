@@ -18,10 +18,12 @@ from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.readers.routing_keys import key_practices
 from promptcache_lint.readers.typescript import filling
 from promptcache_lint.readers.typescript.absolution import absolved_in, without
+from promptcache_lint.readers.typescript.bodies import is_body
 from promptcache_lint.readers.typescript.clocks import literal
 from promptcache_lint.readers.typescript.content import content_segments, is_marked, message_segments, spoken
 from promptcache_lint.readers.typescript.declared import is_declared_sink
 from promptcache_lint.readers.typescript.following import goes_on
+from promptcache_lint.readers.typescript.marks import mark_practices
 from promptcache_lint.readers.typescript.own_text import ENOUGH_WORDS, is_headed, opens, own_words
 from promptcache_lint.readers.typescript.repetition import is_made_anew
 from promptcache_lint.readers.typescript.requests import API, SYSTEM_KEYS, conversations_of, request_segments
@@ -68,13 +70,15 @@ class Sinks:
         """A call is about to be made."""
         if is_declared_sink(made, self._machine().vocabulary):
             self._declared(made, frame)
-        elif API.fullmatch(made.path):
+        elif API.fullmatch(made.path) or is_body(made, frame):
             self._request(made, frame)
         elif made.arguments:
             self._keywords(made, frame)
 
     def built_object(self, value: Map, node: Node, frame: Frame) -> None:
         """An object was written: a system message stands for itself."""
+        for practice in mark_practices(self._machine(), value, node, frame):
+            self.practised(practice, frame)
         role, content = spoken(value)
         if role == "system" and content is not None:
             segments = content_segments(content, node, "system", "system", frame, marked=is_marked(value))

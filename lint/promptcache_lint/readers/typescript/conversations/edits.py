@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.typescript.conversations.lending import grows_somewhere
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of, walk
 from promptcache_lint.readers.typescript.conversations.trims import ASIDE
 
@@ -73,7 +74,7 @@ def _mapped(facts: Facts) -> Iterator[Practice]:
             inner = owner.child_by_field_name("function")
             owner = inner.child_by_field_name("object") if inner is not None else None
         key = facts.names.key(owner)
-        if key is not None and facts.grows(key) and facts.is_conversation(owner):
+        if key is not None and grows_somewhere(key, facts) and facts.is_conversation(owner):
             yield facts.practice("PC502", _weight(key, at, facts), at, _EARLIER)
 
 

@@ -37,6 +37,7 @@ _DRAINED = re.compile(r"\(?[\w.$]+\.length(?:>0)?\)?")
 _FIRST = re.compile(r"""\brole["']?\s*:\s*["'](?:system|developer)["']""")
 _LAST = re.compile(r"""\brole["']?\s*:\s*["']user["']""")
 _WRITTEN = re.compile(r"""\bcontent["']?\s*:\s*(?:["']|`\s*\w)""")
+_PIPED = re.compile(r"\.pipe\(|RunnableSequence|\.invoke\(")
 _BULK = 8
 _MOST_MESSAGES = 300
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
@@ -50,6 +51,7 @@ def trims(facts: Facts) -> Iterator[Practice]:
 
 def windows(facts: Facts) -> Iterator[Practice]:
     """The newest messages that are sent without the others."""
+    yield from _piped(facts)
     for node, call in facts.ways:
         function = node.child_by_field_name("function")
         name = facts.names.text(function.child_by_field_name("property")) if function is not None else ""
@@ -61,6 +63,17 @@ def windows(facts: Facts) -> Iterator[Practice]:
         ):
             yield from _cut(node, function, facts)
         elif function is not None and _takes_last(node, name, facts):
+            yield facts.practice("PC501", Severity.WARNING, node, _SAYS)
+
+
+def _piped(facts: Facts) -> Iterator[Practice]:
+    """LangChain's ``trimMessages({ maxTokens, … })`` without messages: a step in front of the model."""
+    for node in facts.names.nodes if _PIPED.search(facts.module.source.text) else ():
+        if facts.names.path(node.child_by_field_name("function")) != "trimMessages":
+            continue
+        given = _arguments(node)
+        keeps = re.search(r"""strategy:\s*["']first""", facts.names.text(given[0])) if given else None
+        if len(given) == 1 and given[0].type == "object" and not keeps and not is_aside(node, facts):
             yield facts.practice("PC501", Severity.WARNING, node, _SAYS)
 
 

@@ -1,0 +1,172 @@
+"""Requests of TypeScript as they are written: rows without order, ages, numbers, bodies by hand, breakpoints."""
+
+# ruff: noqa: E501 - snippets of another language
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tree_sitter_typescript")
+
+from promptcache_lint import Settings, Severity, lint_text
+
+_HEAD = """import Anthropic from "@anthropic-ai/sdk";
+import { formatDistanceToNow } from "date-fns";
+import { nanoid } from "nanoid";
+const client = new Anthropic();
+const RULES = "You review the changes of a platform for payments. Read all of it before you comment. Be brief.";
+"""
+
+
+def _found(text: str, head: str = _HEAD) -> list[tuple[str, str, int]]:
+    """(code, severity, row below the head)."""
+    report = lint_text(head + text, "src/agent.ts", Settings(severity=Severity.WARNING))
+    return [(found.code, found.severity.name, found.place.row - 5) for found in report.findings]
+
+
+def _codes(text: str) -> list[str]:
+    return [code for code, _, _ in _found(text)]
+
+
+def _asks(before: str, told: str) -> str:
+    return f"""
+export async function ask(messages: any[], db: any, prisma: any, supabase: any, sql: any, row: any) {{
+  {before}
+  return client.messages.create({{ model: "m", max_tokens: 9, system: `You are a clerk.\\n${{{told}}}\\n${{RULES}}`, messages }});
+}}
+"""
+
+
+_LISTED = 'rows.map((row) => `- ${row.title}`).join("\\n")'
+ROWS = {
+    "an ORM": "const rows = await prisma.policy.findMany({ where: { active: true } });",
+    "an ORM without options": "const rows = await prisma.policy.findMany();",
+    "a query object": "const rows = await db.query.policies.findMany({ columns: { title: true } });",
+    "a text": 'const { rows } = await db.query("select title from policies where active");',
+    "a prepared text": 'const rows = db.prepare("SELECT title FROM policies").all();',
+    "a tag": "const rows = await sql`select title from policies`;",
+    "a builder": 'const { data: rows } = await supabase.from("policies").select("title").eq("active", true);',
+}
+
+
+@pytest.mark.parametrize("before", ROWS.values(), ids=ROWS)
+def test_rows_without_order(before):
+    assert _codes(_asks(before, _LISTED)) == ["PC203"]
+
+
+ORDERED = {
+    "an ORM": 'const rows = await prisma.policy.findMany({ orderBy: { title: "asc" } });',
+    "an ORM with options from elsewhere": "const rows = await prisma.policy.findMany(options);",
+    "one row": "const rows = [await prisma.policy.findFirst()];",
+    "a text": 'const { rows } = await db.query("select title from policies order by title");',
+    "a tag": "const rows = await sql`select title from policies order by id`;",
+    "a builder": 'const { data: rows } = await supabase.from("policies").select("title").order("title");',
+    "sorted afterwards": "const rows = (await prisma.policy.findMany()).sort((a, b) => a.id - b.id);",
+}
+
+
+@pytest.mark.parametrize("before", ORDERED.values(), ids=ORDERED)
+def test_rows_in_an_order(before):
+    assert _codes(_asks(before, _LISTED)) == []
+
+
+def test_rows_that_are_counted_have_no_order():
+    assert _codes(_asks("const rows = await prisma.policy.findMany();", "rows.length")) == []
+
+
+def test_an_age_is_the_clock_and_no_proof():
+    assert _found(_asks("", "formatDistanceToNow(row.changed)"))[0][:2] == ("PC101", "WARNING")
+
+
+def test_a_number_as_the_machine_writes_it():
+    assert _codes(_asks("", "row.price.toLocaleString()")) == ["PC205"]
+    assert _codes(_asks("", 'row.price.toLocaleString("en-US")')) == []
+
+
+def test_keys_that_runs_put_in_as_they_finish():
+    made = "const files = await loadAll(messages.map((m) => m.path));"
+    load = """
+async function loadAll(paths: string[]) {
+  const files: Record<string, string> = {};
+  await Promise.all(paths.map(async (path) => { files[path] = await read(path); }));
+  return files;
+}
+"""
+    assert _codes(load + _asks(made, "JSON.stringify(files)")) == ["PC201"]
+
+
+_BY_HAND = """
+export async function ask(messages: any[]) {
+  const id = nanoid();
+  const system = "[" + id + "] " + RULES;
+  return fetch(URL_OF_MODEL, { method: "POST", HERE: JSON.stringify({ model: "m", system, messages }) });
+}
+"""
+
+
+def test_a_body_written_by_hand_is_a_request():
+    assert _codes(_BY_HAND.replace("HERE", "body")) == ["PC102"]
+
+
+def test_a_body_in_an_object_of_functions_is_one_too():
+    text = """
+export default {
+  async fetch(request: any) {
+    const { messages } = await request.json();
+    const id = nanoid();
+    const system = "[" + id + "] " + RULES;
+    return fetch("https://api.anthropic.com/v1/messages", { body: JSON.stringify({ model: "m", system, messages }) });
+  },
+};
+"""
+    assert _codes(text) == ["PC102"]
+
+
+_MARK = 'cache_control: { type: "ephemeral" }'
+
+
+def _request(
+    system: str, model: str = "claude-sonnet-4-5", user: str = '{ role: "user", content: q }'
+) -> str:
+    return f"""
+export const request = (q: string, tools: any[]) => ({{
+  model: "{model}",
+  max_tokens: 9,
+  system: [
+{system}
+  ],
+  messages: [{user}],
+}});
+"""
+
+
+def _block(text: str, mark: str = _MARK) -> str:
+    return f'    {{ type: "text", text: {text}, {mark} }},'
+
+
+def test_more_breakpoints_than_there_may_be():
+    five = "\n".join(_block(name) for name in ("A", "B", "C", "D", "E"))
+    assert _found(_request(five)) == [("PC603", "WARNING", 10)]
+    assert _found(_request(five.rpartition("\n")[0])) == []
+
+
+def test_a_longer_lifetime_behind_a_shorter_one():
+    hour = 'cache_control: { type: "ephemeral", ttl: "1h" }'
+    assert _found(_request(_block("A") + "\n" + _block("B", hour))) == [("PC603", "WARNING", 7)]
+    assert _found(_request(_block("A", hour) + "\n" + _block("B"))) == []
+
+
+def test_a_breakpoint_behind_too_little_text():
+    assert _found(_request(_block('"Translate to Danish."'))) == [("PC604", "WARNING", 6)]
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [("BOOK", "claude-sonnet-4-5"), ('"Translate. " + book', "claude-sonnet-4-5"), ('"Translate."', "m")],
+)
+def test_a_prefix_of_unknown_length_is_no_fault(text, model):
+    assert _found(_request(_block(text), model)) == []
+
+
+def test_a_mark_that_is_set_elsewhere_has_no_lifetime_to_compare():
+    assert _found(_request(_block("A") + "\n" + _block("B", "cache_control: lasting"))) == []
