@@ -163,3 +163,52 @@ def test_each_call_of_one_helper_is_told(tmp_path):
     assert (
         found(tmp_path, {"agent.ts": chat + again, "memory.ts": CUT}) == [("agent.ts", "PC501", "error")] * 2
     )
+
+
+ROUTE = """
+import OpenAI from "openai";
+import { fit } from "./fit";
+const client = new OpenAI();
+export async function POST(request: Request) {
+  const body = await request.json();
+  const messages = fit(body.messages ?? []);
+  const system = { role: "system", content: "Be brief." };
+  return client.chat.completions.create({ model: "m", messages: [system, ...messages] });
+}
+"""
+BUDGET = """
+export function fit(messages: any[]) {
+  const kept: any[] = [];
+  let left = 9000;
+  for (let i = messages.length - 1; i >= 0; i--) {
+    left -= messages[i].content.length;
+    if (left < 0) break;
+    kept.unshift(messages[i]);
+  }
+  return kept;
+}
+"""
+AGED = """
+export function fit(messages: any[]) {
+  return messages.map((m, i) => (messages.length - i > 6 ? { ...m, content: m.content.slice(0, 99) } : m));
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fit", "code"),
+    [
+        pytest.param(
+            "export const fit = (messages: any[]) => messages.slice(-(20 - 2));\n", "PC501", id="cut"
+        ),
+        pytest.param(BUDGET, "PC501", id="a budget"),
+        pytest.param(AGED, "PC502", id="aged"),
+    ],
+)
+def test_the_conversation_of_a_request_that_is_handed_on(tmp_path, fit, code):
+    assert found(tmp_path, {"route.ts": ROUTE, "fit.ts": fit}) == [("route.ts", code, "warning")]
+
+
+def test_the_documents_of_a_request_that_are_handed_on(tmp_path):
+    chat = ROUTE.replace("body.messages", "body.documents")
+    assert found(tmp_path, {"route.ts": chat, "fit.ts": BUDGET.replace("messages", "documents")}) == []

@@ -75,6 +75,7 @@ export async function show(history: any[], s3: any, question: string) {{
 """
 
 
+BUDGET = "const kept = []; for (let i = messages.length - 1; i >= 0; i--) { if (used(kept) > 9) break; kept.unshift(messages[i]); }"
 FOUND = {
     "tools by the round": (_rounds("tools: round < 3 ? few : all"), "PC302"),
     "tools by a name": (_rounds("tools: some", before="const some = round < 3 ? few : all;"), "PC302"),
@@ -156,6 +157,38 @@ export const shorten = (history: any[]) => client.messages.create({ model: "m", 
         _agent("({ stepNumber }) => ({ system: stepNumber === 0 ? RULES : RULES + ' Finish.' })"),
         "PC403",
     ),
+    "steps behind a guard": (
+        _agent(
+            '({ steps }) => { const force = mustFinish(steps); if (!force) return undefined; return { activeTools: ["finish"] }; }'
+        ),
+        "PC302",
+    ),
+    "a budget from the end": (_turn(before=BUDGET, messages="kept"), "PC501"),
+    "a budget of a function": (
+        """
+function fit(history: any[]) {
+  const first = history[0], rest = history.slice(1), kept = [];
+  let left = 9000;
+  for (let i = rest.length - 1; i >= 0; i -= 1) {
+    const m = rest[i];
+    left -= m.content.length;
+    if (left < 0) break;
+    kept.unshift(m);
+  }
+  return [first, ...kept];
+}
+"""
+        + _turn(messages="fit(messages)"),
+        "PC501",
+    ),
+    "a budget over the reversed list": (
+        _turn(
+            before="const kept = []; for (const m of [...messages].reverse()) { if (size(kept) > 9) break; kept.unshift(m); }",
+            messages="kept",
+        ),
+        "PC501",
+    ),
+    "a window of a sum": (_turn(messages="[messages[0], ...messages.slice(-(MOST - 1))]"), "PC501"),
     "fan-out": (
         """
 export const all = (book: string, questions: string[]) =>
@@ -211,6 +244,18 @@ export const once = (text: string) =>
     "steps with what there is": _agent("() => (nextPrompt ? { system: nextPrompt } : {})"),
     "steps after an error": _agent(
         "({ stepNumber }) => { try { check(); } catch { return stepNumber > 1 ? { system: RULES } : {}; } }"
+    ),
+    "steps behind a guard of a setting": _agent(
+        '() => { if (!config.cheap) return {}; return { model: "small" }; }'
+    ),
+    "all of them, from the end": _turn(
+        before=BUDGET.replace("if (used(kept) > 9) break;", ""), messages="kept"
+    ),
+    "the last question": _turn(
+        before="let last; for (let i = messages.length - 1; i >= 0; i--) { if (messages[i].role === 'user') { last = messages[i]; break; } }"
+    ),
+    "a budget of documents": _turn(
+        before=BUDGET.replace("messages", "documents") + " const told = kept.join();"
     ),
     "steps that add": _agent(
         '({ messages }) => ({ messages: [...messages, { role: "user", content: "Go on." }] })'

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.typescript.conversations.budgets import budgets
 from promptcache_lint.readers.typescript.conversations.edits import edits
 from promptcache_lint.readers.typescript.conversations.facts import Facts
 from promptcache_lint.readers.typescript.conversations.names import Names, around, bare, walk
 from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_put_back
-from promptcache_lint.readers.typescript.conversations.trims import drops, is_aside, windows
+from promptcache_lint.readers.typescript.conversations.trims import cut_list, drops, is_aside, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,9 @@ _HANDS_ON = re.compile(
 )
 _MADE = re.compile(r"\bnew\s+(\w+)\(|:\s*(\w+)\b")
 _MEMBER = re.compile(r"\b(\w+)\.(\w+)")
-_CHANGES = re.compile(r"\.slice\(|\.shift\(|\.splice\(|trimMessages\(|\.(?:content|text|parts)\s*\+?=(?!=)")
+_CHANGES = re.compile(
+    r"\.slice\(|\.(?:un)?shift\(|\.splice\(|trimMessages\(|\.map\(|\.(?:content|text|parts)\s*\+?=(?!=)"
+)
 _CLASSES = {"class_declaration", "abstract_class_declaration"}
 _TYPED = {"public_field_definition", "required_parameter", "optional_parameter", "variable_declarator"}
 _TYPE = re.compile(r":?\s*(\w+)\s*(?:\|\s*(?:null|undefined))?")
@@ -95,7 +98,7 @@ def abroad(facts: Facts, program: Program) -> Iterator[Practice]:
             continue
         other = Facts(target.names, target.function, target.given)
         shown = [*windows(other)]
-        for practice in (*shown, *drops(other), *edits(other)):
+        for practice in (*shown, *drops(other), *budgets(other), *edits(other)):
             severity = practice.severity if target.given is None else _severity(practice, at, facts)
             if severity == Severity.ERROR and practice in shown and not _goes_on(at, facts):
                 severity = Severity.WARNING
@@ -177,12 +180,18 @@ class _Search:
         if found is None or _CHANGES.search(found[0].source.text) is None:
             return None
         key = self._facts.names.key(given[0]) if given else None
-        if key is None or (key not in self._facts.sent and key not in self._facts.lent):
+        talks = key in self._facts.sent or key in self._facts.lent if key is not None else False
+        if not talks and not (given and self._is_field(given[0])):
             return None
         names = self._names_of(found[0])
         function = names.functions.get((found[1], 0))
         parameter = _first_parameter(function, names) if function is not None else None
         return None if function is None or parameter is None else _Target(names, function, parameter)
+
+    def _is_field(self, node: Node) -> bool:
+        """``body.messages``, ``req.body.history ?? []``: the conversation as a caller sent it."""
+        held = cut_list(node)
+        return held is not None and held.type == "member_expression" and self._facts.is_conversation(held)
 
     def _method(self, key: Key, name: str, at: Node) -> _Target | None:
         """The method of an object whose class another module defines."""

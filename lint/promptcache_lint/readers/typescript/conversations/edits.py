@@ -74,7 +74,8 @@ def _mapped(facts: Facts) -> Iterator[Practice]:
             inner = owner.child_by_field_name("function")
             owner = inner.child_by_field_name("object") if inner is not None else None
         key = facts.names.key(owner)
-        if key is not None and grows_somewhere(key, facts) and facts.is_conversation(owner):
+        lives = key is not None and (facts.seeded or grows_somewhere(key, facts))
+        if key is not None and lives and facts.is_conversation(owner):
             yield facts.practice("PC502", _weight(key, at, facts), at, _EARLIER)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Prompt
 from promptcache_lint.readers.typescript.conversations.abroad import abroad, may_pass
+from promptcache_lint.readers.typescript.conversations.budgets import budgets
 from promptcache_lint.readers.typescript.conversations.edits import edits
 from promptcache_lint.readers.typescript.conversations.facts import Facts
 from promptcache_lint.readers.typescript.conversations.fan_outs import STARTS, fan_outs
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["find_practices"]
 
 _CUTS = re.compile(
-    r"\.slice\(\s*(?:-|Math\.max|[\w.]+\.length)|\.shift\(\)|\.splice\(|trimMessages\("
+    r"\.slice\(\s*(?:-|Math\.max|[\w.]+\.length)|\.(?:un)?shift\(|[rR]everse(?:d)?\(\)|\.splice\(|trimMessages\("
     r"|\.\w*(?:Messages|History|Turns|Conversation)\((?:[^()]*\D)?\d{1,2}\s*\}?\s*\)"
     r"|\.(?:content|text|parts|output)\s*\+?=(?!=)|\[\w+\]\s*=(?!=)"
 )
@@ -43,7 +44,7 @@ _ASKS = re.compile(
     r"\.(?:post|create|stream|parse|runTools|generateContent\w*|startChat|invoke|call)\(|ollama\.chat|ConverseStream|Converse"
     r"|(?:generate|stream)(?:Text|Object|UI)|JSON\.stringify\("
 )
-_RECOGNISERS = (trims, edits, switches, settings, replays, reasoning, summaries, images, fan_outs)
+_RECOGNISERS = (trims, budgets, edits, switches, settings, replays, reasoning, summaries, images, fan_outs)
 _LISTS = ("essages", "istory", "contents", "input", "onversation")
 
 

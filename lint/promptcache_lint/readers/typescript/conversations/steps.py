@@ -109,4 +109,17 @@ def _by_step(value: Node, function: Node | None, facts: Facts) -> bool:
         asks_for_it = facts.names.text(test) == facts.names.text(value)
         if test is not None and not asks_for_it and decided_by_turn(test, facts):
             return True
+        if outer.type == "return_statement" and any(decided_by_turn(each, facts) for each in _passed(outer)):
+            return True
     return False
+
+
+def _passed(result: Node) -> Iterator[Node]:
+    """The conditions under which a function has ended before this: ``if (!force) return {};``."""
+    before = result.prev_named_sibling
+    while before is not None:
+        test, then = before.child_by_field_name("condition"), before.child_by_field_name("consequence")
+        ends = then is not None and any(inner.type == "return_statement" for inner in walk(then))
+        if before.type == "if_statement" and test is not None and ends:
+            yield test
+        before = before.prev_named_sibling

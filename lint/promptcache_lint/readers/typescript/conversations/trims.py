@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.conversations.facts import Facts
     from promptcache_lint.readers.typescript.conversations.names import Key
 
-__all__ = ["ASIDE", "drops", "is_aside", "trims", "windows"]
+__all__ = ["ASIDE", "cut_list", "drops", "is_aside", "trims", "windows"]
 
 ASIDE = re.compile(
     r"summar|title|classif|condens|rewrit|rout|compact|extract|preview|debug|suggest|followup|intent|display|log\b",
@@ -30,7 +30,9 @@ ASIDE = re.compile(
 )
 """Functions beside the conversation, which look at its end, and those that shorten it by a summary."""
 _COMPACTS = re.compile(r"summar|compact|condens", re.IGNORECASE)
-_FROM_END = re.compile(r"-(?P<count>[\w.$]+)|(?:Math\.max\(0,)?[\w.$]+\.length-(?P<left>[\w.$]+)\)?")
+_FROM_END = re.compile(
+    r"-\(?(?P<count>[\w.$]+)(?:[-+]\d+\))?|(?:Math\.max\(0,)?[\w.$]+\.length-(?P<left>[\w.$]+)\)?"
+)
 _FIRST_TEST = re.compile(r"(?:\[0\]|\.at\(0\))[!?]*\.(?:role|type)|isSystem|first\w*\.role", re.IGNORECASE)
 """What goes is the system message, or a result that a cut has left without its call: no turn is lost."""
 _DRAINED = re.compile(r"\(?[\w.$]+\.length(?:>0)?\)?")
@@ -92,7 +94,7 @@ def _takes_last(node: Node, name: str, facts: Facts) -> bool:
 
 
 def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
-    holder = _cut_list(function.child_by_field_name("object") if function is not None else None)
+    holder = cut_list(function.child_by_field_name("object") if function is not None else None)
     key = facts.names.key(holder)
     hidden = outrun(key, node, facts)
     if facts.is_conversation(holder) and not hidden and not is_lost(key, node, facts):
@@ -112,7 +114,7 @@ def _lives(key: Key | None, node: Node, facts: Facts) -> bool:
     return facts.seeded or is_put_back(key, node, facts) or goes_on(key, node, facts)
 
 
-def _cut_list(node: Node | None) -> Node | None:
+def cut_list(node: Node | None) -> Node | None:
     """The list of which a part is taken: ``history.filter(…)``, ``(body.history ?? [])``."""
     node = bare(node)
     while node is not None:
