@@ -79,7 +79,11 @@ class _Finder:
         self._source = file.source
         self._path = file.path
         self._workspace = workspace
-        self._labels = holds_labels(PurePosixPath(file.source.called))
+        called = PurePosixPath(file.source.called)
+        self._labels = holds_labels(called)
+        self._among_prompts = any(
+            role_of_name(folder) in {"prompt", "system"} for folder in called.parts[:-1]
+        )
 
     def find(self, node: Node, name: str, role: Role | None) -> Iterator[Prompt]:
         """The prompts in ``node``, which stands under ``name``; ``role`` is what the names above suggest."""
@@ -144,6 +148,8 @@ class _Finder:
             if inner is None and role is not None and takes:
                 inner = role
             if inner is None and declared and key == "template":
+                inner = "prompt"
+            if inner is None and self._among_prompts and _opens(value):
                 inner = "prompt"
             yield from self.find(value, key, inner)
 
@@ -293,6 +299,12 @@ class _Finder:
     def _prompt(self, name: str, node: Node, segments: tuple[Segment, ...]) -> Prompt:
         place = self._source.place(node.start, node.end)
         return Prompt(name, place, segments, proven=True, written=True)
+
+
+def _opens(node: Node) -> bool:
+    """Whether an entry is a text that speaks to a model from its beginning, whatever its name."""
+    text = node.value if isinstance(node, Scalar) and isinstance(node.value, str) else ""
+    return opens_like_prompt(text) or text.lstrip().startswith("You ")
 
 
 def _asks_in_words(node: Entries) -> bool:

@@ -119,3 +119,11 @@ ID = "7f9c2ba4-e88f-427d-a1c5-0f3c2d1b7a11"
 )
 def test_a_body_that_asks_in_words_was_sent(codes, value, asked, expected):
     assert [code for code, _ in codes(RESPONSE.format(value, asked), "a.json")] == expected
+
+
+def test_a_text_among_prompts_that_speaks_to_a_model_is_one_whatever_its_name():
+    text = '{"triage": "You triage tickets. Session: {session_id}. Answer in the language of the customer."}'
+    assert [found.code for found in lint_text(text, "prompts/agents.json").findings] == ["PC102"]
+    assert lint_text(text, "locales/agents.json").findings == ()
+    label = '{"notice": "Your session {session_id} has ended."}'
+    assert lint_text(label, "prompts/labels.json").findings == ()

@@ -189,6 +189,46 @@ function fit(history: any[]) {
         "PC501",
     ),
     "a window of a sum": (_turn(messages="[messages[0], ...messages.slice(-(MOST - 1))]"), "PC501"),
+    "effort by a name, of a field": (
+        """
+class Solver {
+  private input: any[] = [];
+  async next(text: string) {
+    this.input.push({ role: "user", content: text });
+    const effort = this.input.length > 12 ? "low" : "high";
+    return client.responses.create({ model: "m", input: this.input, reasoning: { effort } });
+  }
+}
+""",
+        "PC504",
+    ),
+    "a tool that is added for a question": (
+        _turn("tools: [few, ...(text.includes('deploy') ? [deploy] : [])],"),
+        "PC302",
+    ),
+    "an earlier message by a name": (
+        _turn(
+            before="for (let i = 0; i < messages.length - 3; i++) { const m = messages[i]; m.content = m.content.filter((b) => b.type !== 'image'); }"
+        ),
+        "PC502",
+    ),
+    "results as they finish": (
+        _turn(
+            before='const results = []; await Promise.all(allTools.map((c) => run(c).then((content) => { results.push({ type: "tool_result", tool_use_id: c.id, content }); }))); messages.push({ role: "user", content: results });'
+        ),
+        "PC304",
+    ),
+    "a model of LangChain": (
+        """
+import { ChatOpenAI } from "@langchain/openai";
+export async function go(messages: any[]) {
+  const llm = messages.length < 6 ? small : large;
+  const answer = await llm.invoke(messages);
+  messages.push(answer);
+}
+""",
+        "PC503",
+    ),
     "fan-out": (
         """
 export const all = (book: string, questions: string[]) =>
@@ -256,6 +296,13 @@ export const once = (text: string) =>
     ),
     "a budget of documents": _turn(
         before=BUDGET.replace("messages", "documents") + " const told = kept.join();"
+    ),
+    "a tool of a setting": _turn("tools: [few, ...(config.deploy ? [deploy] : [])],"),
+    "the newest message by a name": _turn(
+        before="const m = messages[messages.length - 1]; m.content += text;"
+    ),
+    "results in the order of the calls": _turn(
+        before="const results = await Promise.all(calls.map((c) => run(c).then((content) => ({ type: 'tool_result', tool_use_id: c.id, content })))); messages.push({ role: 'user', content: results });"
     ),
     "steps that add": _agent(
         '({ messages }) => ({ messages: [...messages, { role: "user", content: "Go on." }] })'

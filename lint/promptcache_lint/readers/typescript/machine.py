@@ -240,7 +240,8 @@ class Machine:
         *,
         racing: bool = False,
     ) -> Frame:
-        frame = Frame(function.module, function, outer, depth, this, racing=racing and function.is_async)
+        waits = function.is_async or ".then(" in function.text
+        frame = Frame(function.module, function, outer, depth, this, racing=racing and waits)
         self.running.append(function)
         try:
             binding.bind_parameters(self, function, arguments, frame)

@@ -83,6 +83,7 @@ def method(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value
 
 def _then(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value:
     if made.name == "then" and isinstance(made.first, Ref):
+        frame.waited = True
         value = machine.call(made.first, [receiver], frame, frame.module.place(made.node), move=False)
         return value if value is not None else Thing(frame.module.label(made.node))
     return receiver

@@ -39,7 +39,7 @@ _HINTS = (
     ),
     *("role:", '"role"', "you are ", "generatetext", "streamtext", "generateobject", "generatecontent"),
     *("completions.create", "messages.create", "responses.create", "messages.stream", "conversecommand"),
-    *("v1/messages", "chat/completions", "system ="),
+    *("v1/messages", "chat/completions", "system =", "@langchain/", "@ai-sdk/", "@anthropic-ai/"),
 )
 _WORD = re.compile(r"\w+")
 _ENVIRONMENT = {"env", "pid", "platform", "arch", "version", "__dirname", "url", "dirname", "filename"}

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.typescript.conversations.choosing import resolved
 from promptcache_lint.readers.typescript.conversations.lending import grows_somewhere
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of, walk
 from promptcache_lint.readers.typescript.conversations.trims import ASIDE
@@ -48,8 +49,16 @@ def edits(facts: Facts) -> Iterator[Practice]:
         message, field = _message_of(left, facts)
         if message is not None and message.type == "subscript_expression":
             yield from _by_index(node, message, field, right, facts=facts)
+        elif message is not None and field and (picked := _picked(message, facts)) is not None:
+            yield from _by_index(node, picked, field, right, facts=facts)
         elif message is not None and message.type == "identifier" and field:
             yield from _by_loop(left, message, right, facts)
+
+
+def _picked(message: Node, facts: Facts) -> Node | None:
+    """The place in a list of which a variable is the message: ``const message = messages[i]``."""
+    made = resolved(message, facts)
+    return made if message.type == "identifier" and made.type == "subscript_expression" else None
 
 
 def _mapped(facts: Facts) -> Iterator[Practice]:

@@ -77,7 +77,7 @@ def _mapped(call: Node, facts: Facts) -> Node | None:
 
 def _asking(each: Node, facts: Facts) -> tuple[Node, Node] | None:
     """The request that is made for each item, and the function that makes it."""
-    pending, seen = [each], set()
+    pending, seen = [each], set[int]()
     while pending and len(seen) < 8:
         at = pending.pop(0)
         function = (

@@ -74,8 +74,8 @@ def _written(value: Node, facts: Facts) -> Iterator[Node]:
     at = resolved(value, facts)
     yield at
     for child in at.named_children if at.type == "object" else ():
-        inner = child.child_by_field_name("value") if child.type == "pair" else None
-        if inner is not None:
+        inner = child.child_by_field_name("value") if child.type == "pair" else child
+        if inner is not None and child.type in {"pair", "shorthand_property_identifier"}:
             yield inner
 
 
@@ -94,8 +94,21 @@ def _tools(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:
         chooses = _CHOOSES_TOOLS.fullmatch(facts.names.path(function)) is not None
         if (is_filter and _filters_by_turn(given, facts)) or (chooses and of_the_turn(said)):
             yield facts.practice("PC302", Severity.WARNING, chosen, TOOLS_CHANGE)
+    elif chosen.type in {"object", "array"} and (added := _added(chosen, facts)) is not None:
+        yield facts.practice("PC302", Severity.WARNING, added, TOOLS_CHANGE)
     else:
         yield from _grown(value, call, facts)
+
+
+def _added(tools: Node, facts: Facts) -> Node | None:
+    """``{ search, ...(asked ? { deploy } : {}) }``: what is among the tools in some turns only."""
+    for child in tools.named_children:
+        inner = bare(child) if child.type == "spread_element" else None
+        test = inner.child_by_field_name("condition") or inner.child_by_field_name("left") if inner else None
+        is_choice = inner is not None and inner.type in {"ternary_expression", "binary_expression"}
+        if test is not None and is_choice and decided_by_turn(test, facts):
+            return inner
+    return None
 
 
 def _property(function: Node | None) -> Node | None:

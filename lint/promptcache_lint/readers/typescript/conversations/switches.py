@@ -54,6 +54,21 @@ def switches(facts: Facts) -> Iterator[Practice]:
                 yield from _model(value, facts)
             elif name == "tools":
                 yield from _listed(value, call, facts)
+        yield from _bound(call, facts)
+
+
+def _bound(call: Node, facts: Facts) -> Iterator[Practice]:
+    """``const llm = messages.length < 6 ? small : large;`` and then ``llm.invoke(messages)``."""
+    function = call.child_by_field_name("function")
+    holder = function.child_by_field_name("object") if function is not None else None
+    if holder is not None and facts.names.text(_property(function)) in {"invoke", "stream"}:
+        choice = alternatives(holder, facts)
+        if choice is not None and decided_by_turn(choice[0], facts) and not in_handler(choice[1]):
+            yield facts.practice("PC503", Severity.WARNING, choice[1], _MODEL)
+
+
+def _property(function: Node | None) -> Node | None:
+    return function.child_by_field_name("property") if function is not None else None
 
 
 def _model(value: Node, facts: Facts) -> Iterator[Practice]:
