@@ -304,6 +304,26 @@ export const once = (text: string) =>
     "results in the order of the calls": _turn(
         before="const results = await Promise.all(calls.map((c) => run(c).then((content) => ({ type: 'tool_result', tool_use_id: c.id, content })))); messages.push({ role: 'user', content: results });"
     ),
+    "tools where there are any": _turn("tools: allTools.length > 0 ? allTools : undefined,"),
+    "tools of a list of features": _turn("tools: features.includes('search') ? allTools : [],"),
+    "tools by their own names": _turn("tools: allTools.filter((t) => t.name.includes('search')),"),
+    "tools that somebody allows": _turn("tools: allTools.filter((t) => allowed.includes(t.name)),"),
+    "an option of what is given": _turn("thinking: input.thinking ? ON : OFF,"),
+    "a schema where there is one": _turn(
+        "response_format: prompt.schema ? { type: 'json_schema' } : undefined,"
+    ),
+    "a bare name": _turn("...(query && { tools: allTools }),"),
+    "a prompt that wants summaries in answers": _turn(
+        'system: "You are a researcher. End each answer with a summary.",'
+    ),
+    "a summary that the prompt holds": _turn("system: systemWithSummary,"),
+    "detail of the first image": _photos("load(entry)", 'i === 0 ? "high" : "low"'),
+    "a signed address for one request": """
+export async function look(s3: any, key: string) {
+  const url = await getSignedUrl(s3, key);
+  return client.chat.completions.create({ model: "m", messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] });
+}
+""",
     "steps that add": _agent(
         '({ messages }) => ({ messages: [...messages, { role: "user", content: "Go on." }] })'
     ),

@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.typescript.conversations.facts import Facts
 
-__all__ = ["alternatives", "decided_by_turn", "in_handler", "of_the_turn", "resolved"]
+__all__ = ["alternatives", "decided_by_turn", "in_handler", "resolved"]
 
 _OF_THE_TURN = re.compile(
-    r"\.length\b|\b(?:step|turn|round|iteration|depth|complexity|difficulty|intent|usage|tokens?)\w*\b"
-    r"|\b\w*(?:question|query|prompt|message|text|input|userInput)\b|\.(?:includes|match|startsWith|test)\(",
+    r"\b(?:step|turn|round|iteration|depth|complexity|difficulty|intent|usage|tokens?)\w*\b"
+    r"|\b\w*(?:question|query|prompt|message|text|input|userInput)\b",
     re.IGNORECASE,
 )
+_OWNER = re.compile(
+    r"\b\w+\??\.(?!(?:length|includes|match|startsWith|endsWith|test|toLowerCase|trim|at|some|search|split)\b)(?=\w)"
+)
+"""What something is taken out of: of ``input.thinking`` the name of the option alone says what decides."""
+_NAME = re.compile(r"[!(\s]*[\w.?]+[)\s]*")
 _SETTING = re.compile(
     r"\b(?:config|settings|options?|opts|env|process|flags?|props|plan|tier|args|argv|params|user|account|org|"
     r"customer|session|provider|model)\w*\b|\bthis\.|\bis[A-Z]\w*|\buse[A-Z]\w*|\b[A-Z][A-Z0-9_]{2,}\b"
@@ -34,9 +39,11 @@ _STEP = re.compile(r"stepNumber|steps")
 """What the AI SDK hands to the function that prepares each step."""
 
 
-def of_the_turn(said: str) -> bool:
+def _speaks_of_turn(said: str) -> bool:
     """Whether a condition, as it is written, speaks of the turn and of no setting."""
-    return _OF_THE_TURN.search(said) is not None and _SETTING.search(said) is None
+    if _NAME.fullmatch(said) or _SETTING.search(said):
+        return False  # whether there is something at all says nothing of the turn
+    return _OF_THE_TURN.search(_OWNER.sub("", said)) is not None
 
 
 def decided_by_turn(test: Node, facts: Facts) -> bool:
@@ -47,7 +54,7 @@ def decided_by_turn(test: Node, facts: Facts) -> bool:
     inner = [each for start in _with_meanings(at, facts) for each in walk(start)]
     if any(_counts_turns(each, facts) for each in inner):
         return True
-    return of_the_turn(facts.names.text(test)) or of_the_turn(facts.names.text(at))
+    return _speaks_of_turn(facts.names.text(test)) or _speaks_of_turn(facts.names.text(at))
 
 
 def _with_meanings(test: Node, facts: Facts) -> Iterator[Node]:
@@ -59,10 +66,10 @@ def _with_meanings(test: Node, facts: Facts) -> Iterator[Node]:
 
 
 def _counts_turns(node: Node, facts: Facts) -> bool:
-    """``messages.length``, the counter of the loop in which the model is asked, or the number of a step."""
+    """``messages.length``, ``messages.at(-1)``, the counter of the loop of turns, or the number of a step."""
     if node.type == "member_expression":
-        is_length = facts.names.text(node.child_by_field_name("property")) == "length"
-        return is_length and facts.is_conversation(bare(node.child_by_field_name("object")))
+        looks = facts.names.text(node.child_by_field_name("property")) in {"length", "at"}
+        return looks and facts.is_conversation(bare(node.child_by_field_name("object")))
     if node.type != "identifier":
         return False
     name = facts.names.text(node)

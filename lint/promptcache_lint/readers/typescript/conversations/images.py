@@ -31,9 +31,7 @@ _HISTORY = re.compile(
     r"messages?|msgs|history|conversation|turns|thread|transcript|rows|entries|dialog", re.IGNORECASE
 )
 _DETAILS = re.compile(r"[\"'](?:low|high|auto|original)[\"']")
-_PLACE = re.compile(
-    r"\.length\b|\.at\(-1\)|\blast\w*\b|\b(?:i|idx|index)\b|isLast|newest|latest", re.IGNORECASE
-)
+_PLACE = re.compile(r"\.length\b|\.at\(-1\)|\blast\w*\b|isLast|newest|latest", re.IGNORECASE)
 _SIGNED = (
     "{} signs the image's address anew: the same image comes under another address each time it is sent."
 )
@@ -50,7 +48,7 @@ def images(facts: Facts) -> Iterator[Practice]:
             yield from _detail(node, facts)
         elif node.type == "call_expression":
             path = facts.names.path(node.child_by_field_name("function"))
-            if _SIGNS.fullmatch(path) and _makes_part(node, facts):
+            if _SIGNS.fullmatch(path) and _makes_part(node, facts) and _is_sent_again(node, facts):
                 yield facts.practice("PC701", Severity.WARNING, node, _SIGNED)
             elif path.rpartition(".")[2] in {"toBuffer", "toDataURL", "getBufferAsync"}:
                 said = facts.names.text(node)
@@ -81,6 +79,11 @@ def _makes_part(node: Node, facts: Facts) -> bool:
             if words & names:
                 return True
     return False
+
+
+def _is_sent_again(node: Node, facts: Facts) -> bool:
+    """Whether an image belongs to a conversation that goes on, and not to one request alone."""
+    return _over_history(node, facts) or any(map(facts.converses, facts.calls))
 
 
 def _over_history(node: Node, facts: Facts) -> bool:

@@ -10,7 +10,6 @@ from promptcache_lint.readers.typescript.conversations.choosing import (
     alternatives,
     decided_by_turn,
     in_handler,
-    of_the_turn,
     resolved,
 )
 from promptcache_lint.readers.typescript.conversations.names import bare, walk
@@ -43,6 +42,10 @@ _TOOLS = {"tools", "functions", "activeTools", "toolConfig"}
 _CHOOSES_TOOLS = re.compile(
     r"(?:.*\.)?_?(?:select|filter|pick|choose|retrieve|search|relevant|rank|match|find|active|enabled|allowed|"
     r"(?:get)?(?:relevant|available|active|allowed))\w*[tT]ools?\w*|(?:.*\.)?(?:tools|functions)(?:For|Of)\w*"
+)
+_TURNS = re.compile(
+    r"\w*(?:question|query|prompt|message|text|input|intent)s?|(?:step|turn|round|iteration)\w*",
+    re.IGNORECASE,
 )
 TOOLS_CHANGE = "The tools ({}) change inside a conversation: they come first, so all of the prompt is new."
 _CHANGES = "`%s` ({}) changes inside a conversation, and with it the prompt the provider builds."
@@ -89,10 +92,9 @@ def _tools(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:
             yield facts.practice("PC302", Severity.WARNING, chosen, TOOLS_CHANGE)
     elif chosen.type == "call_expression":
         function, given = chosen.child_by_field_name("function"), chosen.child_by_field_name("arguments")
-        said = facts.names.text(given)
         is_filter = facts.names.text(_property(function)) == "filter"
         chooses = _CHOOSES_TOOLS.fullmatch(facts.names.path(function)) is not None
-        if (is_filter and _filters_by_turn(given, facts)) or (chooses and of_the_turn(said)):
+        if (is_filter and _filters_by_turn(given, facts)) or (chooses and _is_of_turn(given, facts)):
             yield facts.practice("PC302", Severity.WARNING, chosen, TOOLS_CHANGE)
     elif chosen.type in {"object", "array"} and (added := _added(chosen, facts)) is not None:
         yield facts.practice("PC302", Severity.WARNING, added, TOOLS_CHANGE)
@@ -111,6 +113,12 @@ def _added(tools: Node, facts: Facts) -> Node | None:
     return None
 
 
+def _is_of_turn(given: Node | None, facts: Facts) -> bool:
+    """Whether one of the arguments is what was said in the turn, by its name."""
+    values = given.named_children if given is not None else []
+    return any(_TURNS.fullmatch(facts.names.text(each)) for each in values)
+
+
 def _property(function: Node | None) -> Node | None:
     return function.child_by_field_name("property") if function is not None else None
 
@@ -119,7 +127,15 @@ def _filters_by_turn(given: Node | None, facts: Facts) -> bool:
     """Whether a filter of tools looks at the turn, and not at the tools alone."""
     test = given.named_children[0] if given is not None and given.named_children else None
     body = test.child_by_field_name("body") if test is not None else None
-    return body is not None and body.type != "statement_block" and decided_by_turn(body, facts)
+    if test is None or body is None or body.type == "statement_block":
+        return False
+    others = [each for each in walk(body) if each.type == "identifier" and not _is_own(each, test, facts)]
+    return any(_TURNS.fullmatch(facts.names.text(each)) for each in others) and decided_by_turn(body, facts)
+
+
+def _is_own(name: Node, function: Node, facts: Facts) -> bool:
+    key = facts.names.key(name)
+    return key is not None and key[1] == function.id
 
 
 def _grown(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["summaries"]
 
 _SUMMARY = re.compile(r"summar|condens|compact|compress", re.IGNORECASE)
+_OF_A_TALK = re.compile(
+    r"(?:summar|condens|compact|compress)\w*[\w\s,]{0,40}"
+    r"\b(?:conversation|chat|history|messages|transcript|dialog|discussion|session|so far)"
+    r"|\b(?:conversation|chat|history|transcript|dialog\w*)[\w\s]{0,12}\b(?:summar|condens|compact|compress)",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?:\w+\.)*\w*(?:summar|condens|compact)\w*?_?(?:prompt|system|instruction)s?", re.IGNORECASE
+)
 _HEADS = {"system", "instructions", "systemInstruction", "systemPrompt"}
 _LISTS = {"messages", "input", "contents"}
 _SYSTEM = re.compile(r"""\brole["']?\s*:\s*["'](?:system|developer)["']|new SystemMessage\(""")
@@ -57,9 +66,12 @@ def _first(messages: Node, facts: Facts) -> Node | None:
 
 
 def _speaks_of_summaries(head: Node, facts: Facts) -> bool:
-    """Whether a prompt, or the name of one, asks for a summary and for nothing else."""
+    """Whether a prompt, or the name of one, asks for a summary of the conversation."""
     said = facts.names.text(resolved(head, facts))
-    return _SUMMARY.search(said[:200]) is not None
+    if _NAMED.fullmatch(said) or _OF_A_TALK.search(said[:300]):
+        return True
+    purpose = _SUMMARY.search(facts.names.function_name(head)) is not None
+    return purpose and _SUMMARY.search(said[:300]) is not None
 
 
 def _passes_on(messages: Node, facts: Facts) -> bool:
