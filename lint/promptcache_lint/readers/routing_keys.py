@@ -9,7 +9,7 @@ from promptcache_lint.prompts import Practice, Stability
 from promptcache_lint.readers.python.values import Map, traits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from promptcache_lint.places import Place
     from promptcache_lint.prompts import Trait
@@ -24,10 +24,13 @@ _SAYS = "`{}` holds {}, which is new in each request{}: equal prefixes do not sh
 _VOLATILE = frozenset({"PC101", "PC102", "PC103", "PC107"})
 
 
-def key_practices(given: Map, call: Place) -> tuple[Practice, ...]:
+def key_practices(
+    given: Map, call: Place, is_made_with: Callable[[Place], bool] = lambda _: False
+) -> tuple[Practice, ...]:
     """What is wrong with the cache keys among the options ``given`` to a request, which stands at ``call``.
 
-    A value made in the request itself is another one for each; one made before it may be a conversation's.
+    A value made in the request itself is another one for each, as is one that ``is_made_with`` tells to be
+    made each time on the way to it; one made before may be a conversation's.
     """
     found: dict[str, Practice] = {}
     for name, value in _keys(given):
@@ -35,7 +38,7 @@ def key_practices(given: Map, call: Place) -> tuple[Practice, ...]:
         if trait is None:
             continue
         here = _inside(trait.origin, call)
-        certain = here and not trait.guessed
+        certain = (here or is_made_with(trait.origin)) and not trait.guessed
         found.setdefault(
             name,
             Practice(

@@ -16,6 +16,7 @@ from promptcache_lint.prompts import Hole, Prompt, Segment, Text, flatten
 from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.bindings import Bindings
+from promptcache_lint.readers.python.cache_keys import keys_of
 from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.entering import brought
 from promptcache_lint.readers.python.following import goes_on, is_history
@@ -36,7 +37,6 @@ from promptcache_lint.readers.python.requests import (
 from promptcache_lint.readers.python.speakers import made_message, said_by_system
 from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.readers.python.worded import is_notice, is_worded, start_of, static_words
-from promptcache_lint.readers.routing_keys import key_practices
 from promptcache_lint.readers.wording_only import doubted
 from promptcache_lint.wording import opens_like_code, role_of_name, role_of_speaker
 
@@ -216,7 +216,7 @@ class Sinks:
             model = literal(made.argument(0, "model") if "model" in made.named else None)
             talks = any(grows(made.named[name][0]) for name in TALKS if name in made.named)
             self._add("request", segments, place, frame, model=model, sent=made.node, grows=talks)
-        if keys := key_practices(Map(tuple((name, value) for name, (value, _) in made.named.items())), place):
+        if keys := keys_of(made, frame):
             self._keep(place.path, Prompt("request", place, (), practices=keys))
 
     def _cutter(self, frame: Frame) -> Cutter:

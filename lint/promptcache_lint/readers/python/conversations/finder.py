@@ -49,7 +49,8 @@ _ABOUT_MODELS = re.compile(
 )
 _CONVERSATION = (
     *("essages", "istory", "onversation", "ranscript", "ialog", "emory", "list_tools", "Message", "mage"),
-    *("chema", "msgs", "input=", "odel_context", "num_history"),
+    *("chema", "msgs", "input=", "odel_context", "num_history", ".arguments", "thinking", "reasoning"),
+    "deque",
 )
 _HANDLES = (
     *(
@@ -74,7 +75,7 @@ _HINTS = (
     *("as_completed", "asyncio.wait(", "gather(", "create_task(", "submit(", "start_soon(", "list_tools"),
     *("mcp", "MCP", "get_tools", "bind_tools", "<think", "ummar", "ompact", "_history(", "_messages("),
     *("_turns(", "ondens", ".save(", "image_url", "input_image", "cache_control", "cachePoint"),
-    "canonical",
+    *("canonical", "maxlen"),
 )
 """One of these is in each function in which something is found; the most common ones come first."""
 _RECOGNISERS = (

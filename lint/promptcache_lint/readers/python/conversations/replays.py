@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.callers import calls_of, is_given_back
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
 from promptcache_lint.readers.python.conversations.kinds_kept import keeps_some_kinds, loop_keeps_some_kinds
 
@@ -82,7 +83,16 @@ def _looped(node: ast.For, facts: Facts) -> Iterator[Practice]:
 
 
 def _sent_back(node: ast.AST, facts: Facts) -> bool:
-    """Whether a value becomes part of a message that is kept."""
+    """Whether a value becomes part of a message that is kept, here or where a caller takes it."""
+    return _is_kept(node, facts) or _sent_back_by_callers(node, facts)
+
+
+def _sent_back_by_callers(node: ast.AST, facts: Facts) -> bool:
+    """Whether a helper gives a value back to one that puts it into a message."""
+    return is_given_back(node, facts) and any(_is_kept(call, caller) for caller, call in calls_of(facts))
+
+
+def _is_kept(node: ast.AST, facts: Facts) -> bool:
     for outer in facts.around(node):
         if role_of(outer) == "assistant":
             return True
@@ -149,8 +159,17 @@ def _reserialized(node: ast.Call, facts: Facts) -> Iterator[Practice]:
         parsed = _assigned(spell(parsed), facts) or parsed
     loads = isinstance(parsed, ast.Call) and called_name(parsed).endswith("loads") and parsed.args
     changed = _is_changed(spell(node.args[0]), facts)  # then it is another text on purpose
-    if loads and "arguments" in ast.unparse(parsed) and not changed and _under_arguments(node, facts):
+    written = loads and "arguments" in ast.unparse(parsed) and not changed and _under_arguments(node, facts)
+    if written and (_handles_messages(facts) or _sent_back_by_callers(node, facts)):
         yield facts.practice("PC507", Severity.WARNING, node, _WRITTEN.format(facts.label(node)))
+
+
+def _handles_messages(facts: Facts) -> bool:
+    """Whether a function has to do with messages itself; a helper for one call shows nothing of them."""
+    function = facts.function
+    return function is None or any(
+        word in function.text for word in ("essage", "istory", "onversation", "ranscript")
+    )
 
 
 def _last_name(node: ast.Call) -> str:

@@ -19,6 +19,7 @@ from promptcache_lint.readers.python.conversations.choices import (
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
 from promptcache_lint.readers.python.conversations.growing import growth
 from promptcache_lint.readers.python.conversations.options import options_of
+from promptcache_lint.readers.python.conversations.picking import is_picked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +131,7 @@ def _model(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[Pract
         name = called_name(value)
         if _DRAWS.fullmatch(name):
             yield facts.practice("PC503", Severity.ERROR, value, _SAYS["PC503"].format(label))
-        elif _CHOOSES.fullmatch(name) and (value.args or value.keywords):
+        elif (_CHOOSES.fullmatch(name) and (value.args or value.keywords)) or is_picked(value, facts):
             yield facts.practice("PC503", Severity.WARNING, value, _SAYS["PC503"].format(label))
         return
     chosen = variants(keyword.value, call, facts)

@@ -20,6 +20,7 @@ from promptcache_lint.readers.python.conversations.facts import (
 from promptcache_lint.readers.python.conversations.fitting import fitted
 from promptcache_lint.readers.python.conversations.hidden import is_lost, outrun
 from promptcache_lint.readers.python.conversations.keeping import is_kept
+from promptcache_lint.readers.python.conversations.queues import QUEUE, bounded, makes_queue
 from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
 from promptcache_lint.readers.python.conversations.stored import goes_on, is_beside
 from promptcache_lint.readers.python.conversations.uses import use_of
@@ -44,15 +45,10 @@ _ASIDE = re.compile(
     r"summar|title|classif|condens|rewrite|rout|compact|extract|preview|debug|test_|display|render|log"
     r"|hash|digest|fingerprint|checksum|^_?(?:clear|save|export|snapshot)"
 )
-_MESSAGES = re.compile(
-    r"message|msg|turn|content|dict|map|exchange|\b(?:any|str|tuple|object)\b", re.IGNORECASE
-)
-"""What the items of a conversation are declared to be; a queue of ``Snapshot`` holds something else."""
 _LOOK = re.compile(r"(?:.*\W)?(?:get_|read_|load_|fetch_|list_)?(?:last_|all_)?(?:messages|history)")
 _ORPHAN = re.compile(
     r"isinstance\(\w+\[0\]|\[0\]\S*role.*(?:tool|assistant|function|!= .user)", re.IGNORECASE
 )
-_QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
 _SYSTEM_TEST = re.compile(
     r"\[0\].*(?<![!])={2}.*(?:system|developer)|isinstance\(.*\[0\].*(?:System|Developer)", re.IGNORECASE
 )
@@ -167,8 +163,9 @@ def _call(node: ast.Call, facts: Facts) -> Iterator[Practice]:
             yield facts.practice("PC501", sure, node, _SAYS.format("`trim_messages`"))
     elif last in _WINDOW_CLASSES or name.endswith("ChatMemoryBuffer.from_defaults"):
         yield facts.practice("PC501", Severity.WARNING, node, _SAYS.format(f"`{name}`"))
-    elif last == "deque":
-        yield from _bounded(node, facts)
+    elif makes_queue(node):
+        if (sure := bounded(node, facts)) is not None:
+            yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
     elif last in {"pop", "popleft"} and isinstance(node.func, ast.Attribute):
         yield from _popped(node, node.func.value, facts)
     elif last == "RemoveMessage":
@@ -183,22 +180,6 @@ def _handed_out(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     """``session.get_history(limit=10)``: what the method does only its name says, so this is a warning."""
     if use_of(node, Severity.WARNING, facts) is not None:
         yield facts.practice("PC501", Severity.WARNING, node, _SAYS.format(f"`{facts.label(node)}`"))
-
-
-def _bounded(node: ast.Call, facts: Facts) -> Iterator[Practice]:
-    limit = next((keyword.value for keyword in node.keywords if keyword.arg == "maxlen"), None)
-    if limit is None and len(node.args) > 1:
-        limit = node.args[1]
-    if limit is None or constant(limit) is None:
-        return
-    statement = facts.statement(node)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
-    declared = statement.annotation if isinstance(statement, ast.AnnAssign) else None
-    if isinstance(declared, ast.Subscript) and not _MESSAGES.search(ast.unparse(declared.slice)):
-        return
-    sure = facts.conviction(target)
-    if sure is not None and not _QUEUE.search(spell(target)):
-        yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
 
 
 def _popped(node: ast.Call, owner: ast.expr, facts: Facts) -> Iterator[Practice]:
@@ -235,7 +216,7 @@ def _is_queue(node: ast.AST, owner: ast.expr, facts: Facts) -> bool:
             orphans = _ORPHAN.search(said) is not None and "len(" not in said and "oken" not in said
             if spell(outer.test) == name or orphans:
                 return True
-    return _QUEUE.search(name) is not None
+    return QUEUE.search(name) is not None
 
 
 def _is_of_system(node: ast.AST, facts: Facts) -> bool:

@@ -1,0 +1,84 @@
+"""Queues of fixed length that hold a conversation: ``deque(maxlen=20)``, one for all or one for each talk."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.callers import facts_of_others
+from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
+
+if TYPE_CHECKING:
+    from promptcache_lint.readers.python.conversations.facts import Facts
+
+__all__ = ["QUEUE", "bounded", "makes_queue"]
+
+QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
+"""Names of lists in which messages wait until each was dealt with."""
+_MESSAGES = re.compile(
+    r"message|msg|turn|content|dict|map|exchange|\b(?:any|str|tuple|object)\b", re.IGNORECASE
+)
+"""What the items of a conversation are declared to be; a queue of ``Snapshot`` holds something else."""
+_TABLE = re.compile(r"(?:.*\.)?defaultdict")
+
+
+def makes_queue(node: ast.Call) -> bool:
+    """Whether a call makes a queue, or what makes one: ``partial(deque, maxlen=20)``."""
+    last = called_name(node).rpartition(".")[2]
+    if last == "partial" and node.args:
+        return spell(node.args[0]).rpartition(".")[2] == "deque"
+    return last == "deque"
+
+
+def bounded(node: ast.Call, facts: Facts) -> Severity | None:
+    """How sure it is that a queue of fixed length is made here, and that it holds a conversation."""
+    if not _has_length(node):
+        return None
+    statement = facts.statement(node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    declared = statement.annotation if isinstance(statement, ast.AnnAssign) else None
+    if isinstance(declared, ast.Subscript) and not _MESSAGES.search(ast.unparse(declared.slice)):
+        return None
+    if target is None or QUEUE.search(spell(target)):
+        return None
+    if any(isinstance(outer, ast.Call) and _TABLE.fullmatch(called_name(outer)) for outer in facts.around(node)):
+        return Severity.WARNING if _holds_talks(spell(target), facts) else None
+    return facts.conviction(target) if not _is_partial(node) else None
+
+
+def _is_partial(node: ast.Call) -> bool:
+    return called_name(node).rpartition(".")[2] == "partial"
+
+
+def _has_length(node: ast.Call) -> bool:
+    limit = next((keyword.value for keyword in node.keywords if keyword.arg == "maxlen"), None)
+    at = 2 if _is_partial(node) else 1
+    if limit is None and len(node.args) > at:
+        limit = node.args[at]
+    return limit is not None and constant(limit) is not None
+
+
+def _holds_talks(table: str, facts: Facts) -> bool:
+    """Whether messages are added to what is taken out of a table: ``talks[channel].append({"role": …})``."""
+    for other in (facts, *facts_of_others(facts)):
+        for node in other.of(ast.Assign, ast.Call):
+            match node:
+                case ast.Assign(targets=[target], value=value) if _is_taken(value, table):
+                    if other.conviction(target) == Severity.ERROR:
+                        return True
+                case ast.Call(func=ast.Attribute(attr="append" | "extend", value=owner), args=[added]):
+                    if _is_taken(owner, table) and role_of(added):
+                        return True
+    return False
+
+
+def _is_taken(node: ast.expr, table: str) -> bool:
+    match node:
+        case ast.Subscript(value=owner):
+            return spell(owner) == table
+        case ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=owner)):
+            return spell(owner) == table
+        case _:
+            return False
