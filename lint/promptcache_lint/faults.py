@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["one_for_each_fault", "without_echoes"]
 
 _ONCE = "PC110"
-_ONE_A_LINE = {"PC101", "PC109"}
+_ONE_A_LINE = {"PC101", "PC109", "PC303"}
 _A_LINE_OR_TWO = 2
 _PROGRAMS = (".py", ".pyi", ".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
 

@@ -71,6 +71,7 @@ _NOTICE = (
     r"|publish|reset|restore|replace|log|sign|disconnect|close|import|export|pay|redirected|charged|clear|move|rename)"
     r"|(?:now |currently |already )?(?:logged|signed) (?:in|out)"
     r"|(?:now |currently )?(?:offline|subscribed|unsubscribed|leaving|viewing)|invited|out of"
+    r"|(?:receiving|getting|seeing|reading) (?:this|these|our)\b"
 )
 """How a program tells its user what is going on: "You are about to delete …" is a dialog, and no prompt."""
 _OPENING = re.compile(

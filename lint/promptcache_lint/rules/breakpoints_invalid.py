@@ -77,5 +77,6 @@ class BreakpointsInvalid(Rule):
             return
 
     def _finding(self, prompt: Prompt, segment: Segment, message: str) -> Finding:
-        place = segment.marked or prompt.place
+        alike = sum(other.breakpoint and other.marked == segment.marked for other in prompt.segments)
+        place = segment.marked if segment.marked is not None and alike == 1 else prompt.place
         return Finding(self.code, Severity.ERROR, message, place, segment=segment.path, subject=message)

@@ -7,7 +7,8 @@ that never changes.
 ## Why is this bad?
 Each combination of conditions is a prefix of its own. Where a condition changes within a conversation, the
 conversation is computed again each time. What a program is set up with (a flag, its tools, a language) is
-decided once and makes few prefixes, so a section under such a condition is only information.
+decided once and makes few prefixes, so a section under such a condition is only information. In a program a
+condition counts that looks for words in the turn's question (`if "refund" in question`).
 
 ## Example
 ```text
@@ -47,6 +48,16 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
 
 _ENOUGH_WORDS = 3
+_A_SENTENCE = 10
+_SAID = (
+    r"(?:\w+\.)*(?:user_?|last_?|new_?)?(?:question|query|message|utterance|input)(?:_text|\.text|\.content)?"
+)
+_HEARS = re.compile(
+    rf"\bin {_SAID}(?:\.(?:lower|casefold|strip)\(\))*(?![\w.(\[])"
+    rf"|\b{_SAID}(?:\.(?:lower|casefold|strip)\(\))*\.(?:startswith|endswith)\("
+    rf"|\b(?:search|match|fullmatch)\((?:[^()]*, )?{_SAID}\)"
+)
+"""A condition that looks for words in what the turn says: `"refund" in question.lower()`."""
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _SYNTAX = {
     "and",
@@ -102,6 +113,7 @@ class ConditionalSection(Rule):
                 continue
             if exposed.words_behind >= _ENOUGH_WORDS and exposed.before > 0 and not exposed.turn_before:
                 varies = branch.written and not _is_setup(branch.test) and not _is_switch(branch)
+                varies = varies or (exposed.words_behind >= _A_SENTENCE and _hears(branch.test))
                 yield Finding(
                     code=self.code,
                     severity=Severity.WARNING if varies else Severity.INFO,
@@ -111,6 +123,11 @@ class ConditionalSection(Rule):
                     segment=exposed.segment.path,
                     stranded_tokens=exposed.stranded_tokens,
                 )
+
+
+def _hears(test: str) -> bool:
+    """Whether a condition looks for words in what the turn says, so that the next turn decides otherwise."""
+    return _HEARS.search(test) is not None
 
 
 def _is_setup(test: str) -> bool:

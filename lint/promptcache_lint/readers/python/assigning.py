@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.values import Map, Seq, element_of
+from promptcache_lint.readers.python.values import Map, Seq, element_of, order_traits, union_of, without_order
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.frame import Frame
@@ -45,6 +46,14 @@ def _item(value: Value, index: int) -> Value:
     return element_of(value)
 
 
+def _stored(container: Map, key: str | None, value: Value) -> Map:
+    """A dict with an item more. Under keys that vary, the order of what comes is that of the dict itself."""
+    if key is not None:
+        return container.set(key, value)
+    grown = container.set(None, without_order(value))
+    return replace(grown, traits=union_of((grown.traits, order_traits(value))))
+
+
 def _store_item(machine: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -> None:
     spelling = machine.spelling(target.value)
     if not spelling:
@@ -52,7 +61,7 @@ def _store_item(machine: Interpreter, target: ast.Subscript, value: Value, frame
     container = machine.evaluate(target.value, frame)
     key = target.slice.value if isinstance(target.slice, ast.Constant) else None
     if isinstance(container, Map):
-        frame.set(spelling, container.set(key if isinstance(key, str) else None, value))
+        frame.set(spelling, _stored(container, key if isinstance(key, str) else None, value))
     elif isinstance(container, Seq):
         frame.set(spelling, Seq((*container.items, value), container.traits, container.kind, partial=True))
     machine.jinja.stored(container, key, value)

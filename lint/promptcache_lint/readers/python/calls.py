@@ -19,6 +19,7 @@ from promptcache_lint.readers.python.objects import kept_by_object
 from promptcache_lint.readers.python.program import Class, Function
 from promptcache_lint.readers.python.prompt_templates import method_of_chain
 from promptcache_lint.readers.python.querying import queried
+from promptcache_lint.readers.python.retrieving import found_for
 from promptcache_lint.readers.python.values import (
     Instance,
     Map,
@@ -179,7 +180,7 @@ def _run(machine: Interpreter, made: Call, receiver: Value | None, frame: Frame)
     place = frame.module.place(made.node)
     match made.callee:
         case Ref(target=Function() as function) as ref:
-            return _invoke(machine, made, ref, function, frame)
+            return found_for(machine, made, function, _invoke(machine, made, ref, function, frame), frame)
         case Ref(target=Class() as cls):
             named = {name: value for name, (value, _) in made.named.items()}
             environment = machine.jinja.derived(cls, made)

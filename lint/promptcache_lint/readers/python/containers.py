@@ -23,7 +23,9 @@ from promptcache_lint.readers.python.values import (
     map_traits,
     order_traits,
     traits_of,
+    union_of,
     with_traits,
+    without_order,
 )
 
 if TYPE_CHECKING:
@@ -109,7 +111,8 @@ def comprehension(
     if isinstance(node, ast.DictComp):
         key = machine.evaluate(node.key, frame)
         value = machine.evaluate(node.value, frame)
-        result: Value = Map(((None, with_traits(value, traits_of(key))),), traits, partial=True)
+        order = union_of((traits, order_traits(value), order_traits(key)))
+        result: Value = Map(((None, without_order(with_traits(value, traits_of(key)))),), order, partial=True)
     else:
         items = _items(machine, node, iterable, frame)
         if isinstance(node, ast.SetComp):
@@ -171,17 +174,19 @@ def subscript(machine: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
         case Map() if (function := chosen((v for _, v in base.pairs), machine.relevance)) is not None:
             return function
         case Map():
-            return (
-                element_of(Seq(tuple(value for _, value in base.pairs), base.traits))
-                if base.pairs
-                else Thing(label)
-            )
+            return _map_item(base, label)
         case Seq():
             return _seq_item(machine, base, index)
         case Thing():
             return Thing(label, base.traits, settled=base.settled)
         case _:
             return Thing(label, traits_of(base))
+
+
+def _map_item(base: Map, label: str) -> Value:
+    """What a dict holds under a key that varies: which item it is, the dict's order does not tell."""
+    traits = tuple(trait for trait in base.traits if not trait.mark.order)
+    return element_of(Seq(tuple(value for _, value in base.pairs), traits)) if base.pairs else Thing(label)
 
 
 def _day_of(machine: Interpreter, base: Value, node: ast.Subscript, frame: Frame) -> Value | None:

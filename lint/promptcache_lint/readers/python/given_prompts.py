@@ -26,6 +26,8 @@ __all__ = ["given_prompts"]
 
 _MAKES_AGENT = re.compile(r"(?:.*\.)?create_(?:\w+_)?agent")
 _OF_AN_AGENT = ("prompt", "state_modifier", "messages_modifier")
+_REWORDS = ".with_instructions"
+"""A method that gives a signature (DSPy's) other instructions."""
 _CLASS = re.compile(r"(?:.*\.)?[A-Z]\w*")
 
 
@@ -42,6 +44,11 @@ def given_prompts(
         text = said_in(given if result is None else result)
         if text is not None:
             yield keyword, text, expression, result is not None
+    if made.path.endswith(_REWORDS) and made.arguments:
+        given, expression = made.arguments[0]
+        text = said_in(given)
+        if text is not None:
+            yield "instructions", text, expression, False
     options, expression = made.named.get("config", (Thing(), made.node))
     if isinstance(options, Map) and made.path.endswith((".create", ".connect")):
         text = said_in(options.get("system_instruction") or Thing())

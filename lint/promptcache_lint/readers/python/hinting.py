@@ -147,7 +147,10 @@ _KEEPS = re.compile(r"\bself\.\w+(?:\.(?:append|extend|insert|write)\(| *\+=(?! 
 _GIVES = re.compile(
     r"\.join\([^\n]*\bself\.|\.getvalue\(\)|def (?:build|render|text|content|compile|finish|__str__)\("
 )
-_MAKES_TEXT = re.compile(r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=")
+_MAKES_TEXT = re.compile(
+    r"return\s+\(?\s*[fr]?[\"']|\.join\(|\.format\(|\+=|return\s+\[?\s*\{\s*[\"'](?:type|text|cachePoint)[\"']"
+)
+"""A text, or a block of a message's content, that is given back."""
 _PUTS_TOGETHER = re.compile(
     r"""\b[rR]?[fF][rR]?["']|\.format\(|\.join\(|\+=|["']\s*%\s|\s\+\s|\.replace\(|ubstitute|"""
     r"""cache_control|cachePoint|claude|\{[a-z_]+\}|\.partial\(|\.render(?:_async)?\(|render_template"""
@@ -161,7 +164,7 @@ _COMMON = frozenset(
 _ABOUT_MODELS = (
     *("assistant", "openai", "anthropic", "claude", "gpt", "gemini", "langchain", "chat", "ollama"),
     *("conversation", "generativeai", "generative_ai", "generative ai", "mistral", "copilot", "bedrock"),
-    *("language model", "tool_", "groq", "deepseek", "huggingface", "rag_", "persona "),
+    *("language model", "tool_", "groq", "deepseek", "huggingface", "rag_", "persona ", "dspy", "litellm"),
 )
 _MODELS = re.compile(r"(?<!user)(?<!user[-_ ])agent|(?<![a-z])llm|\bmcp|cohere(?!n)")
 _ADDRESSED = re.compile(

@@ -14,6 +14,7 @@ from promptcache_lint.readers.python.counters import ENDLESS
 from promptcache_lint.readers.python.dumping import dumped
 from promptcache_lint.readers.python.program import Function
 from promptcache_lint.readers.python.prompt_templates import made_template
+from promptcache_lint.readers.python.retrieving import as_found, asks_store
 from promptcache_lint.readers.python.streams import printed
 from promptcache_lint.readers.python.values import (
     Map,
@@ -43,15 +44,6 @@ _TEMPLATES = (
     *("RunnableMap", "RunnableLambda", "LLMChain"),
 )
 _GOOGLE = re.compile(r"google\..*types\.(?:Part(?:\.from_text)?|(?:User)?Content)")
-_RECALLING = re.compile(
-    r"(?:.*[._])?(?:memory|memories|mem0|retriever|vector_?(?:store|db|index)|knowledge(?:_?base)?|kb|rag)"
-    r"\.a?(?:search|retrieve|recall|invoke|query|lookup)(?:_memories)?",
-    re.IGNORECASE,
-)
-_LOOKING_UP = re.compile(r"(?:.*[._])?(?:index|store)\.a?(?:search|retrieve|query|lookup)", re.IGNORECASE)
-_TURN = "PC401"
-_OF_VECTORS = {"query_texts", "query_embeddings", "query_vector"}
-"""What a store of vectors is asked with."""
 
 
 def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place) -> Value | None:  # noqa: C901 - a table
@@ -123,34 +115,12 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
             return Thing(frame.module.label(made.node), traits_of(first) if first is not None else ())
         case name if name in RUNNING:
             return answered(machine, made, frame, place)
-        case _ if _asks_store(machine, made):
-            mark = machine.vocabulary.mark("PC402")
-            label = frame.module.label(made.node)
-            return Thing(label, (Trait(mark, place, label),) if mark is not None else ())
+        case _ if asks_store(machine, made):
+            return as_found(machine, made, frame, place)
         case "min" | "max" | "sum":
             return Thing(frame.module.label(made.node), _values_only(made))
         case _:
             return None
-
-
-def _asks_store(machine: Interpreter, made: Call) -> bool:
-    """Whether a call asks a store of vectors or a memory for what belongs to a question."""
-    if made.path.endswith(".query") and _OF_VECTORS & made.named.keys():
-        return True
-    asked = bool(made.arguments or made.named.keys() & {"query", "q", "question"})
-    if asked and _LOOKING_UP.fullmatch(made.path) is not None:
-        given = (*made.arguments, *made.named.values())
-        return any(_is_question(machine, *each, made.path) for each in given)
-    return asked and _RECALLING.fullmatch(made.path) is not None
-
-
-def _is_question(machine: Interpreter, value: Value, node: ast.expr, path: str) -> bool:
-    """Whether an argument is what was asked in this turn; the ``query`` of a ``query`` may be one of SQL."""
-    if any(trait.mark.code == _TURN for trait in traits_of(value)):
-        return True
-    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-    mark = machine.vocabulary.name(name) if name else None
-    return mark is not None and mark.code == _TURN and not (name == "query" and path.endswith("query"))
 
 
 def _values_only(made: Call) -> Traits:

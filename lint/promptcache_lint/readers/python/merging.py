@@ -38,11 +38,7 @@ def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
         case Str(), Str():
             return _merge_texts(first.parts, second.parts, place, test)
         case Seq(), Seq():
-            longer, shorter = (first, second) if len(first.items) >= len(second.items) else (second, first)
-            rest = shorter.items[_alike(shorter.items, longer.items) :]
-            new = (item for item in rest if item not in longer.items)
-            items = (*longer.items, *islice(new, max(0, MOST_ITEMS - len(longer.items))))[:MOST_ITEMS]
-            return Seq(items, union_of((first.traits, second.traits)), longer.kind, partial=True)
+            return _merge_lists(first, second, place, test)
         case Map(), Map():
             traits = union_of((first.traits, second.traits))
             return Map(_merge_pairs(first, second, place, test), traits, partial=True)
@@ -55,6 +51,25 @@ def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
             return with_traits(text, thing.traits, thing.label or "…")
         case _:
             return first if has_traits(first) or not has_traits(second) else second
+
+
+def _merge_lists(first: Seq, second: Seq, place: Place, test: str) -> Seq:
+    """A list after a branch. Texts that only one of the ways has added come and go with what it tests."""
+    longer, shorter = (first, second) if len(first.items) >= len(second.items) else (second, first)
+    same = _alike(shorter.items, longer.items)
+    added, rest = longer.items[same:], shorter.items[same:]
+    new = (item for item in rest if item not in longer.items)
+    items = (*longer.items, *islice(new, max(0, MOST_ITEMS - len(longer.items))))[:MOST_ITEMS]
+    if test and not rest:
+        items = (*longer.items[:same], *(_only_then(item, place, test) for item in added))[:MOST_ITEMS]
+    return Seq(items, union_of((first.traits, second.traits)), longer.kind, partial=True)
+
+
+def _only_then(item: Value, place: Place, test: str) -> Value:
+    """An item that is there only under a condition."""
+    if not isinstance(item, Str) or not item.parts:
+        return item
+    return Str((Branch(test, place, (item.parts, ()), written=False),))
 
 
 def _merge_pairs(first: Map, second: Map, place: Place, test: str) -> tuple[tuple[str | None, Value], ...]:

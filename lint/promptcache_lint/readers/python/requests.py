@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
-from promptcache_lint.prompts import Hole, Segment, Text
+from promptcache_lint.prompts import Hole, Segment
 from promptcache_lint.readers.once import sets_up
 from promptcache_lint.readers.python import strings
 from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.drawn import drawn_run
+from promptcache_lint.readers.python.marks import literal, marked_by
 from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, map_traits, traits_of, with_traits
 from promptcache_lint.wording import role_of_speaker
 
@@ -51,15 +52,7 @@ _OF_A_BODY = (
 )
 _OF_ONE_REQUEST = {"GenerateContentConfig", "GenerateContentConfigDict", "ChatCompletionRequest"}
 """Classes of options that go with one request."""
-_MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint", "cache_point")
 _NOWHERE = ast.Constant("", lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
-
-
-def literal(value: Value | None) -> str:
-    """The text of a value that is all literal; else empty."""
-    if isinstance(value, Str) and all(isinstance(part, Text) for part in value.parts):
-        return "".join(part.text for part in value.parts if isinstance(part, Text))
-    return ""
 
 
 def spoken(value: Map) -> tuple[Role | None, Value | None]:
@@ -98,14 +91,6 @@ def is_tool(value: Map) -> bool:
         return inner.get("parameters") is not None or inner.get("inputSchema") is not None
     named = value.get("name") is not None and value.get("description") is not None
     return named and (value.get("input_schema") is not None or value.get("parameters") is not None)
-
-
-class _Marked(TypedDict, total=False):
-    """The fields of a segment that a breakpoint sets."""
-
-    breakpoint: bool
-    marked: Place | None
-    ttl: str
 
 
 class Cutter:
@@ -152,7 +137,7 @@ class Cutter:
 
     def instructions(self, value: Value, node: ast.expr, keyword: str) -> list[Segment]:
         """The segments of a system prompt: a text, a list of texts or blocks, or a message of parts."""
-        marked = isinstance(value, Seq) and any(self._marked(item) for item in value.items)
+        marked = isinstance(value, Seq) and any(marked_by(item) for item in value.items)
         text = said_in(value) if not marked and not isinstance(value, Str) else None
         return self.content(value if text is None else text, node, keyword, "system")
 
@@ -173,7 +158,7 @@ class Cutter:
         segments: list[Segment] = []
         for index, tool in enumerate(tools.items):
             parts = self._deep(map_traits(tool, lambda trait: None if trait in order else trait), node)
-            marked = self._marked(tool)
+            marked = marked_by(tool)
             segments.append(Segment(f"tools[{index}]", "tool", parts, **marked))
         mark = self._machine.vocabulary.mark("PC301")
         if order and mark is not None:
@@ -184,7 +169,7 @@ class Cutter:
 
     def tool(self, definition: Map, node: ast.expr) -> Segment:
         """One tool's definition."""
-        return Segment("tools[0]", "tool", self._deep(definition, node), **self._marked(definition))
+        return Segment("tools[0]", "tool", self._deep(definition, node), **marked_by(definition))
 
     def messages(self, value: Seq) -> list[Segment]:
         """The segments of a list of messages; none where it is no such list."""
@@ -202,7 +187,7 @@ class Cutter:
                 newest = index >= (fresh if role == "user" else notes if role == "system" else len(rows))
                 cut = self.content(content, _NOWHERE, f"messages[{index}]", role, newest=newest)
                 item = value.items[index]
-                marked = self._marked(item)
+                marked = marked_by(item)
                 if cut and marked:
                     cut[-1] = replace(cut[-1], **marked)
                 segments += cut
@@ -219,7 +204,7 @@ class Cutter:
         segments: list[Segment] = []
         for index, block in enumerate(value.items):
             assert isinstance(block, Map)
-            marked = self._marked(block)
+            marked = marked_by(block)
             text = block.get("text") or block.get("content")
             if text is None and marked and segments:
                 segments[-1] = replace(segments[-1], **marked)
@@ -227,20 +212,6 @@ class Cutter:
             inner = f"{path}.content[{index}]" if path.startswith("messages") else f"{path}[{index}]"
             segments.append(Segment(inner, role, self._parts(text or Str(()), node), newest, **marked))
         return segments
-
-    def _marked(self, block: Value) -> _Marked:
-        """The breakpoint that a block carries: where it stands, and for how long."""
-        if not isinstance(block, Map):
-            return {}
-        for name in _MARKS:
-            mark = block.get(name)
-            if mark is None or (isinstance(mark, Thing) and mark.constant == "None"):
-                continue
-            kind = mark.get("type") if isinstance(mark, Map) else None
-            place = next((part.place for part in kind.parts), None) if isinstance(kind, Str) else None
-            ttl = literal(mark.get("ttl")) if isinstance(mark, Map) else ""
-            return {"breakpoint": True, "marked": place, "ttl": ttl}
-        return {}
 
     def _parts(self, value: Value, node: ast.expr) -> tuple[Part, ...]:
         if isinstance(value, Str):

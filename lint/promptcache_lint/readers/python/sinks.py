@@ -189,7 +189,7 @@ class Sinks:
 
     def _keywords(self, made: Call, frame: Frame) -> None:
         """A call of anything with a keyword that names a system prompt."""
-        if not made.named and not made.path.endswith(".bind_tools"):
+        if not made.named and not made.path.endswith((".bind_tools", ".with_instructions")):
             return
         for keyword, given, expression, anew in given_prompts(self._machine(), made, frame):
             if static_words(given.parts) >= _ENOUGH_WORDS:

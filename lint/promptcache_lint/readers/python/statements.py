@@ -12,6 +12,7 @@ from promptcache_lint.readers.python.drawn import drawn_traits
 from promptcache_lint.readers.python.items import adds_up, settle_items
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
+from promptcache_lint.readers.python.ordering import grow, grow_given
 from promptcache_lint.readers.python.singletons import is_made_once, returns_what_is_there
 from promptcache_lint.readers.python.tables import calls_each
 from promptcache_lint.readers.python.values import (
@@ -20,7 +21,6 @@ from promptcache_lint.readers.python.values import (
     element_of,
     map_traits,
     order_traits,
-    with_traits,
     without_order,
 )
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
-    from promptcache_lint.readers.python.values import Traits, Value
+    from promptcache_lint.readers.python.values import Value
 
 __all__ = ["run"]
 
@@ -100,9 +100,11 @@ def _loop(machine: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> b
         settle_items(node.target, frame)
     order = order_traits(iterable) + drawn_traits(iterable)
     before = dict(frame.names) if order else {}
+    given = list(frame.returned)
     run(machine, node.body, frame)
     if order:
-        _grown(frame, before, order)
+        grow(frame, before, order)
+        grow_given(frame, given, order)
     run(machine, node.orelse, frame)
     return False
 
@@ -150,19 +152,6 @@ def _looks_up(node: ast.For | ast.AsyncFor) -> bool:
             if any(isinstance(op, ast.Eq) for test in tests for op in test.ops):
                 return True
     return False
-
-
-def _grown(frame: Frame, before: dict[str, Value], order: Traits) -> None:
-    """Lists that grew in a loop have the order of what it went through."""
-    for name, value in frame.names.items():
-        old = before.get(name)
-        if (
-            isinstance(old, Seq)
-            and isinstance(value, Seq)
-            and value.kind != "set"
-            and value.items != old.items
-        ):
-            frame.names[name] = with_traits(value, order)
 
 
 def _augment(machine: Interpreter, node: ast.AugAssign, frame: Frame) -> bool:

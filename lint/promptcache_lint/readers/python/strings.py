@@ -74,7 +74,7 @@ def _hole(machine: Interpreter, value: Thing, node: ast.expr, place: Place, fram
         return Hole(label, place, value.traits, stability, naming(node))
     if value.settled:
         return Hole(label, place)
-    name = _counted(node, machine) if isinstance(node, ast.BinOp) else naming(node)
+    name = _counted(node, machine) if isinstance(node, ast.BinOp) else naming(node) or _owner(node, machine)
     if not name:
         return Hole(label, place)
     hole = named_hole(name, label, place, machine.vocabulary, guessed=True)
@@ -85,6 +85,21 @@ def _hole(machine: Interpreter, value: Thing, node: ast.expr, place: Place, fram
 def _is_of_something(label: str) -> bool:
     """Whether a call is given something, and says nothing of the present: ``told(session.start)``."""
     return _GIVEN.fullmatch(label) is not None and _PRESENT.search(label) is None
+
+
+def _owner(node: ast.expr, machine: Interpreter) -> str:
+    """Whose data a field is that a variable names: ``customer[row]``, ``getattr(user, field)``."""
+    match node:
+        case ast.Subscript(value=owner, slice=ast.Name()):
+            name = naming(owner)
+        case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.Name(), *_]):
+            name = naming(owner)
+        case ast.Call(func=ast.Attribute(attr="get", value=owner), args=[ast.Name(), *_]):
+            name = naming(owner)
+        case _:
+            return ""
+    mark = machine.vocabulary.name(name) if name else None
+    return name if mark is not None and mark.code == "PC104" else ""
 
 
 def _counted(node: ast.expr, machine: Interpreter) -> str:

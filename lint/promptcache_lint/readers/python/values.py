@@ -299,7 +299,8 @@ def moved(value: Value, place: Place) -> Value:
                 return Hole(part.label, place, traits, part.stability, part.words)
             case Branch():
                 options = tuple(tuple(map(in_part, option)) for option in part.options)
-                return Branch(part.test, place, options, part.written)
+                here = part.place if part.place.path == place.path else place
+                return Branch(part.test, here, options, part.written)
             case Text():
                 return part
 

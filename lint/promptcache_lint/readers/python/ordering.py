@@ -1,0 +1,38 @@
+"""Lists that grow while a loop goes through something: they have the order of what it goes through."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from promptcache_lint.readers.python.values import Seq, with_traits
+
+if TYPE_CHECKING:
+    from promptcache_lint.places import Place
+    from promptcache_lint.readers.python.frame import Frame
+    from promptcache_lint.readers.python.values import Traits, Value
+
+__all__ = ["grow", "grow_given"]
+
+
+def grow(frame: Frame, before: dict[str, Value], order: Traits) -> None:
+    """Lists that grew in a loop have the order of what it went through."""
+    for name, value in frame.names.items():
+        old = before.get(name)
+        if (
+            isinstance(old, Seq)
+            and isinstance(value, Seq)
+            and value.kind != "set"
+            and value.items != old.items
+        ):
+            frame.names[name] = with_traits(value, order)
+
+
+def grow_given(frame: Frame, before: list[tuple[Value, Place]], order: Traits) -> None:
+    """What a generator gives in a loop has the order of what that goes through."""
+    if frame.function is None or ast.Yield not in frame.function.kinds:
+        return
+    frame.returned[:] = [
+        pair if pair in before or not isinstance(pair[0], Seq) else (with_traits(pair[0], order), pair[1])
+        for pair in frame.returned
+    ]
