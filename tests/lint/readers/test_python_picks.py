@@ -42,7 +42,9 @@ def _codes(text: str) -> list[str]:
     return [found.code for found in lint_text(dedent(HEAD + text), "talk.py").findings]
 
 
-@pytest.mark.parametrize("factory", ["partial(deque, maxlen=20)", "lambda: deque(maxlen=20)", "lambda: deque([], 20)"])
+@pytest.mark.parametrize(
+    "factory", ["partial(deque, maxlen=20)", "lambda: deque(maxlen=20)", "lambda: deque([], 20)"]
+)
 def test_a_table_of_queues_loses_the_oldest_messages_of_each_talk(factory: str) -> None:
     assert _codes(f"talks = defaultdict({factory})\n" + TALKS) == ["PC501"]
 
@@ -113,3 +115,48 @@ def open_talk():
 )
 def test_a_key_that_a_conversation_keeps_is_fine(text: str) -> None:
     assert _codes(text) == []
+
+
+DESK = """
+class Desk:
+    def __init__(self, model=None):
+        self.model = model
+        self.mode = "plan"
+        self.messages = [{"role": "system", "content": "You are the desk of a hotel."}]
+
+    def ask(self, text, model=None):
+        self.messages.append({"role": "user", "content": text})
+        CHOICE
+        answer = client.chat.completions.create(model=MODEL, messages=self.messages, TOOLS)
+        self.messages.append({"role": "assistant", "content": answer.choices[0].message.content})
+"""
+
+
+def _desk(choice: str, model: str = "model", tools: str = "") -> list[str]:
+    text = DESK.replace("CHOICE", choice.replace("\n", "\n        "))
+    return _codes(text.replace("MODEL", model).replace(", TOOLS", f", {tools}" if tools else ""))
+
+
+@pytest.mark.parametrize("test", ["len(self.messages) > 10", "'complaint' in text.lower()"])
+def test_another_model_than_the_usual_one_is_a_switch_where_the_turn_decides(test: str) -> None:
+    assert _desk(f"model = 'small'\nif {test}:\n    model = 'large'") == ["PC503"]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "model = self.model\nif not model:\n    model = 'small'",
+        "model = self.model\nif '/' not in model:\n    model = 'openai/' + model",
+        "model = 'small'\nif self.model == 'best':\n    model = 'large'",
+    ],
+)
+def test_a_model_that_is_completed_or_set_up_is_no_switch(choice: str) -> None:
+    assert _desk(choice) == []
+
+
+MODES = "tools = READ if self.mode == 'plan' else READ + WRITE"
+
+
+def test_tools_by_a_mode_that_a_turn_changes_come_and_go() -> None:
+    assert _desk(f"if text == '/go':\n    self.mode = 'act'\n{MODES}", "'m'", "tools=tools") == ["PC302"]
+    assert _desk(MODES, "'m'", "tools=tools") == []

@@ -63,7 +63,8 @@ def test_a_helper_that_leaves_the_reasoning_out_is_followed_to_the_message_it_fi
 
 
 def test_a_helper_whose_blocks_are_only_shown_is_fine() -> None:
-    shown = 'print(visible(reply.content))\n        messages.append({"role": "assistant", "content": reply.content})'
+    kept = 'messages.append({"role": "assistant", "content": reply.content})'
+    shown = f"print(visible(reply.content))\n        {kept}"
     assert _codes(VISIBLE + LOOP.replace("TAKEN", shown)) == []
 
 
@@ -73,5 +74,5 @@ def test_a_helper_that_writes_arguments_anew_is_followed_to_the_calls_it_fills()
 
 
 def test_a_helper_whose_calls_are_only_logged_is_fine() -> None:
-    logged = 'print(calls)\n    messages.append(message)'
+    logged = "print(calls)\n    messages.append(message)"
     assert _codes(WRITTEN + DRIVE.replace("TAKEN", logged)) == []

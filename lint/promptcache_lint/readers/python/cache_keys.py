@@ -1,4 +1,4 @@
-"""The cache keys of a request in Python: a key that is made in the function that sends is another one each time."""
+"""Cache keys of requests: one that is made in the function that sends is another one in each request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of what a helper gives back: the calls of a function in its own module, seen from their callers.
+"""What becomes of what a helper gives back: its calls in its own module, seen from their callers.
 
 A helper that writes one block, or one call of a tool, says nothing of messages; who calls it does.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.modules import Function
 
-__all__ = ["calls_of", "facts_of_others", "is_given_back"]
+__all__ = ["calls_of", "facts_of_others", "is_given_back", "own_function"]
 
 
 def is_given_back(node: ast.AST, facts: Facts) -> bool:
@@ -53,6 +53,15 @@ def calls_of(facts: Facts) -> Iterator[tuple[Facts, ast.Call]]:
         if calls:
             known = _facts_of(caller, facts)
             yield from ((known, call) for call in calls)
+
+
+def own_function(call: ast.Call, facts: Facts) -> Function | None:
+    """What a call runs, where that is a function of the same module, or a method of the same object."""
+    owner, _, name = called_name(call).rpartition(".")
+    if not owner:
+        return facts.module.functions.get(name)
+    cls = facts.function.owner if facts.function is not None else None
+    return cls.methods.get(name) if cls is not None and owner in {"self", "cls"} else None
 
 
 def facts_of_others(facts: Facts) -> Iterator[Facts]:

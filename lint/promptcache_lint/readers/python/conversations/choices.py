@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["changes_by_turn", "chosen_by_setting", "in_handler", "variants"]
+__all__ = ["OF_THE_TURN", "changes_by_turn", "chosen_by_setting", "in_handler", "variants"]
 
+OF_THE_TURN = re.compile(
+    r"(?:\w+_)?(?:text|question|message|messages|history|query|input|utterance|content|prompt|turn|turns|step|steps)"
+)
+"""Names of what a turn brings, and of how far the conversation is."""
 _BOUND = re.compile(r"(?:^|[_.])(?:max|maximum|last|limit|final|total|budget)(?:_|$)", re.IGNORECASE)
 
 
@@ -32,7 +36,7 @@ def variants(value: ast.expr, call: ast.Call, facts: Facts) -> ast.expr | None:
         for node in facts.of(ast.Assign)
         if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets)
     ]
-    found = _reaching(found, call, facts)
+    found = sorted(_reaching(found, call, facts), key=lambda node: (node.lineno, node.col_offset))
     chosen = next(
         (node for node in found if isinstance(node, ast.IfExp) and not _asks_for_default(node)), None
     )
@@ -41,9 +45,21 @@ def variants(value: ast.expr, call: ast.Call, facts: Facts) -> ast.expr | None:
     loop = facts.turns(call)
     later = [node for node in found if loop is not None and facts.turns(node) is loop]
     different = {ast.unparse(node) for node in found}
-    if len(different) > 1 and (later or all(_in_branch(node, facts) for node in found[1:])):
+    if len(different) < 2:
+        return None
+    decided = _in_branch(found[0], facts) or _by_what_is_said(found[-1], name, facts)
+    if later or (decided and all(_in_branch(node, facts) for node in found[1:])):
         return (later or found)[-1]
     return None
+
+
+def _by_what_is_said(node: ast.expr, name: str, facts: Facts) -> bool:
+    """Whether another value than the usual one is taken for what the turn says, or how far the talk is."""
+    test = next((outer.test for outer in facts.around(node) if isinstance(outer, ast.If)), None)
+    words = {said for inner in ast.walk(test) if (said := spell(inner))} if test is not None else set()
+    if name in words or any(spell(inner) == name for inner in ast.walk(node)):
+        return False  # a name that is completed: ``if "/" not in model: model = …``
+    return bool(words & facts.sure) or any(OF_THE_TURN.fullmatch(word.rpartition(".")[2]) for word in words)
 
 
 def _reaching(values: list[ast.expr], call: ast.Call, facts: Facts) -> list[ast.expr]:
@@ -130,11 +146,17 @@ def in_handler(node: ast.AST, facts: Facts) -> bool:
     return any(isinstance(outer, ast.ExceptHandler) for outer in facts.around(node))
 
 
-def chosen_by_setting(chosen: ast.expr) -> bool:
-    """``… if self.thinking else …``: a setting of the object, not of the turn."""
+def chosen_by_setting(chosen: ast.expr, facts: Facts) -> bool:
+    """``… if self.thinking else …``: a setting of the object, which no turn is seen to change."""
+    changed = {
+        spell(target)
+        for node in facts.of(ast.Assign)
+        if isinstance(node, ast.Assign) and _in_branch(node, facts)
+        for target in node.targets
+    }
     return isinstance(chosen, ast.IfExp) and all(
         (name := spell(inner)) == ""
-        or name.startswith(("self", "cls", "settings", "config"))
+        or (name.startswith(("self", "cls", "settings", "config")) and name not in changed)
         or name.isupper()
         for inner in ast.walk(chosen.test)
         if isinstance(inner, ast.Name | ast.Attribute)

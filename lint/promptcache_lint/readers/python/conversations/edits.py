@@ -18,7 +18,12 @@ from promptcache_lint.readers.python.conversations.facts import (
 )
 from promptcache_lint.readers.python.conversations.message_loops import FIELDS, is_field, loop_of
 from promptcache_lint.readers.python.conversations.own_lists import is_copy, is_fresh
-from promptcache_lint.readers.python.conversations.rebuilding import iterated, mapped, rebuilt
+from promptcache_lint.readers.python.conversations.rebuilding import (
+    gone_through,
+    mapped,
+    rebuilt,
+    spares_newest,
+)
 from promptcache_lint.readers.python.conversations.steady import is_cleaned, is_fixed, is_own
 
 if TYPE_CHECKING:
@@ -170,7 +175,7 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
     loop = loop_of(name, target, facts)
     if loop is None:
         return
-    iterable, aged = iterated(loop.iter)
+    iterable, aged = gone_through(loop.iter, facts)
     sure = facts.conviction(iterable)
     if sure is None:
         return
@@ -186,7 +191,7 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
         return
     if isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "reversed" and _breaks(loop):
         return
-    aged = aged or _is_aged(target, facts)
+    aged = aged or _is_aged(target, facts) or spares_newest(loop, iterable, facts)
     severity = sure if aged and not at_times(target, iterable, facts) else Severity.INFO
     if aged or not is_copy(iterable, facts):
         yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))

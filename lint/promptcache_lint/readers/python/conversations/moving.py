@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.callers import own_function
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
 
 if TYPE_CHECKING:
@@ -94,17 +95,27 @@ def _moves(name: str, facts: Facts) -> bool:
 
 
 def _marked_at_start(name: str, loop: ast.AST, facts: Facts) -> ast.AST | None:
-    """The mark in the messages the list begins with."""
+    """The mark in the messages the list begins with, written here or in a function of the module."""
     for node in facts.nodes:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.List)
-            and facts.turns(node) is not loop
-        ) and any(spell(target) == name for target in node.targets):
-            for element in node.value.elts:
-                if role_of(element) not in {"system", "developer"} and (mark := _mark_in(element)):
-                    return mark
+        if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets):
+            if facts.turns(node) is loop:
+                continue
+            for first in _lists(node.value, facts):
+                for element in first.elts:
+                    if role_of(element) not in {"system", "developer"} and (mark := _mark_in(element)):
+                        return mark
     return None
+
+
+def _lists(value: ast.expr, facts: Facts) -> list[ast.List]:
+    """The list displays that a value is, or that a function of the module gives back."""
+    if isinstance(value, ast.List):
+        return [value]
+    function = own_function(value, facts) if isinstance(value, ast.Call) else None
+    returned = function.kinds.get(ast.Return, []) if function is not None else []
+    return [
+        node.value for node in returned if isinstance(node, ast.Return) and isinstance(node.value, ast.List)
+    ]
 
 
 def _head_is_marked(call: ast.Call, facts: Facts) -> bool:

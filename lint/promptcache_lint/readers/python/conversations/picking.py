@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.conversations.facts import called_name, spell
+from promptcache_lint.readers.python.conversations.callers import own_function
+from promptcache_lint.readers.python.conversations.choices import OF_THE_TURN
+from promptcache_lint.readers.python.conversations.facts import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from promptcache_lint.readers.python.conversations.facts import Facts
-    from promptcache_lint.readers.python.modules import Function
 
 __all__ = ["is_picked"]
-
-_OF_THE_TURN = re.compile(
-    r"(?:\w+_)?(?:text|question|message|messages|history|query|input|utterance|content|prompt|turn|turns|step|steps)"
-)
 
 
 def is_picked(call: ast.Call, facts: Facts) -> bool:
     """Whether a call picks one of several values by what the turn brings: ``pick(text)``."""
-    function = _called(call, facts)
+    function = own_function(call, facts)
     if function is None or not any(_is_of_the_turn(given, facts) for given in _given(call)):
         return False
     found = {
@@ -35,21 +31,13 @@ def is_picked(call: ast.Call, facts: Facts) -> bool:
     return len(found) > 1
 
 
-def _called(call: ast.Call, facts: Facts) -> Function | None:
-    owner, _, name = called_name(call).rpartition(".")
-    if not owner:
-        return facts.module.functions.get(name)
-    cls = facts.function.owner if facts.function is not None else None
-    return cls.methods.get(name) if cls is not None and owner in {"self", "cls"} else None
-
-
 def _given(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _is_of_the_turn(node: ast.expr, facts: Facts) -> bool:
     name = spell(node).rpartition(".")[2]
-    return _OF_THE_TURN.fullmatch(name) is not None or facts.conviction(node) is not None
+    return OF_THE_TURN.fullmatch(name) is not None or facts.conviction(node) is not None
 
 
 def _values(node: ast.expr) -> Iterator[ast.expr]:

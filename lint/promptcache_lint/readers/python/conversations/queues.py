@@ -43,7 +43,9 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
         return None
     if target is None or QUEUE.search(spell(target)):
         return None
-    if any(isinstance(outer, ast.Call) and _TABLE.fullmatch(called_name(outer)) for outer in facts.around(node)):
+    if any(
+        isinstance(outer, ast.Call) and _TABLE.fullmatch(called_name(outer)) for outer in facts.around(node)
+    ):
         return Severity.WARNING if _holds_talks(spell(target), facts) else None
     return facts.conviction(target) if not _is_partial(node) else None
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Practice
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["iterated", "mapped", "rebuilt", "takes_older_along"]
+__all__ = ["gone_through", "iterated", "mapped", "rebuilt", "spares_newest", "takes_older_along"]
 
 _EARLIER = "`{}` changes a message that was already sent: all behind it is computed again."
 _COPIES = {"copy", "deepcopy", "dict", "model_dump", "to_dict", "dump", "asdict", "str", "model_copy"}
@@ -32,6 +32,63 @@ def iterated(node: ast.expr) -> tuple[ast.expr, bool]:
             return node.value, False
         case _:
             return node, False
+
+
+def gone_through(node: ast.expr, facts: Facts) -> tuple[ast.expr, bool]:
+    """The list of messages a loop goes through, also by a name that is given some of its messages themselves.
+
+    ``results = [m for m in messages if m["role"] == "tool"]`` and then ``for m in results[:-3]``.
+    """
+    iterable, aged = iterated(node)
+    name = iterable.id if isinstance(iterable, ast.Name) else ""
+    if not name or facts.conviction(iterable) == Severity.ERROR:
+        return iterable, aged
+    given = [
+        each.value
+        for each in facts.of(ast.Assign)
+        if isinstance(each, ast.Assign) and any(spell(target) == name for target in each.targets)
+    ]
+    match given:
+        case [
+            ast.ListComp(
+                elt=ast.Name(id=elt), generators=[ast.comprehension(target=ast.Name(id=own)) as all_]
+            )
+        ]:
+            chosen = all_.iter if elt == own else None
+        case [ast.Subscript(slice=ast.Slice()) as part]:
+            chosen = part
+        case _:
+            chosen = None
+    if chosen is None:
+        return iterable, aged
+    inner, earlier = iterated(chosen)
+    return (inner, aged or earlier) if facts.conviction(inner) is not None else (iterable, aged)
+
+
+def spares_newest(loop: ast.For, owner: ast.expr, facts: Facts) -> bool:
+    """Whether a loop leaves the newest message alone: ``if index == len(messages) - 1: continue``."""
+    last = f"len({spell(owner)}) - 1"
+    named = {
+        spell(target)
+        for node in facts.of(ast.Assign)
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) == last
+        for target in node.targets
+    } - {""}
+    ends = {last, f"{spell(owner)}[-1]", *named}
+    for statement in loop.body:
+        if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Continue):
+            tests = statement.test.values if isinstance(statement.test, ast.BoolOp) else [statement.test]
+            if any(_is_one_of(test, ends) for test in tests):
+                return True
+    return False
+
+
+def _is_one_of(test: ast.expr, ends: set[str]) -> bool:
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is() | ast.GtE()], comparators=[right]):
+            return ast.unparse(left) in ends or ast.unparse(right) in ends
+        case _:
+            return False
 
 
 def rebuilt(node: ast.ListComp, facts: Facts) -> Iterator[Practice]:

@@ -145,7 +145,7 @@ def _parameter(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[P
     if chosen is None or in_handler(chosen, facts):
         return
     changes = changes_by_turn(chosen, call, facts)
-    if not changes and chosen_by_setting(chosen):
+    if not changes and chosen_by_setting(chosen, facts):
         return
     # A forced tool choice touches no more than the messages, and with some providers nothing.
     severity = Severity.ERROR if changes and keyword.arg != "tool_choice" else Severity.WARNING
@@ -190,7 +190,7 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
         yield from _grown_tools(spell(given), loop, facts)
         return
     changes = changes_by_turn(chosen, call, facts)
-    if changes or not chosen_by_setting(chosen):
+    if changes or not chosen_by_setting(chosen, facts):
         severity = Severity.ERROR if changes else Severity.WARNING
         yield facts.practice("PC302", severity, chosen, _SAYS["PC302"].format(facts.label(chosen)))
 
