@@ -179,7 +179,7 @@ def test_a_mail_that_says_why_it_is_received_is_no_prompt() -> None:
 def test_two_fields_of_one_user_in_a_tool_are_one_fault() -> None:
     tool = """
 def tools(user):
-    return [{"name": "add", "description": f"Add for {user.name}, who is in {user.city}.", "parameters": {}}]
+    return [{"name": "add", "description": f"For {user.name} of {user.city}.", "input_schema": {}}]
 
 def ask(user, messages):
     return claude.messages.create(model="m", max_tokens=9, tools=tools(user), messages=messages)

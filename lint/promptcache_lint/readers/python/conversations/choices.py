@@ -49,7 +49,7 @@ def variants(value: ast.expr, call: ast.Call, facts: Facts) -> ast.expr | None:
         return None
     decided = _in_branch(found[0], facts) or _by_what_is_said(found[-1], name, facts)
     if later or (decided and all(_in_branch(node, facts) for node in found[1:])):
-        return (later or found)[-1]
+        return (later or [node for node in found if _in_branch(node, facts)])[0]
     return None
 
 
