@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from promptcache_lint.readers.python.conversations.facts import constant
 from promptcache_lint.readers.python.values import Map, Seq, element_of, order_traits, union_of, without_order
 
 if TYPE_CHECKING:
@@ -54,9 +55,32 @@ def _stored(container: Map, key: str | None, value: Value) -> Map:
     return replace(grown, traits=union_of((grown.traits, order_traits(value))))
 
 
+def _store_in_item(machine: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -> None:
+    """``blocks[-1]["cache_control"] = …``: a key of a dict that stands in a list."""
+    match target:
+        case ast.Subscript(
+            value=ast.Subscript(value=owner, slice=index), slice=ast.Constant(value=str() as key)
+        ):
+            spelling = machine.spelling(owner)
+        case _:
+            return
+    list_ = machine.evaluate(owner, frame) if spelling else None
+    position = constant(index)
+    if not isinstance(list_, Seq) or not isinstance(position, int) or isinstance(position, bool):
+        return
+    if not -len(list_.items) <= position < len(list_.items):
+        return
+    item = list_.items[position]
+    if isinstance(item, Map):
+        items = list(list_.items)
+        items[position] = item.set(key, value)
+        frame.set(spelling, replace(list_, items=tuple(items)))
+
+
 def _store_item(machine: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -> None:
     spelling = machine.spelling(target.value)
     if not spelling:
+        _store_in_item(machine, target, value, frame)
         return
     container = machine.evaluate(target.value, frame)
     key = target.slice.value if isinstance(target.slice, ast.Constant) else None

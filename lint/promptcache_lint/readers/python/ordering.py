@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.python.values import Seq, with_traits
+from promptcache_lint.readers.python.values import Map, Seq, with_traits
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
@@ -16,16 +16,20 @@ __all__ = ["grow", "grow_given"]
 
 
 def grow(frame: Frame, before: dict[str, Value], order: Traits) -> None:
-    """Lists that grew in a loop have the order of what it went through."""
+    """Lists, and dicts under keys that vary, that grew in a loop have the order of what it went through."""
     for name, value in frame.names.items():
-        old = before.get(name)
-        if (
-            isinstance(old, Seq)
-            and isinstance(value, Seq)
-            and value.kind != "set"
-            and value.items != old.items
-        ):
+        if _has_grown(before.get(name), value):
             frame.names[name] = with_traits(value, order)
+
+
+def _has_grown(old: Value | None, value: Value) -> bool:
+    match old, value:
+        case Seq(), Seq(kind="list" | "tuple"):
+            return value.items != old.items
+        case Map(), Map():
+            return any(key is None and pair not in old.pairs for pair in value.pairs for key in pair[:1])
+        case _:
+            return False
 
 
 def grow_given(frame: Frame, before: list[tuple[Value, Place]], order: Traits) -> None:

@@ -6,13 +6,13 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
-from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.assigning import assign
 from promptcache_lint.readers.python.drawn import drawn_traits
 from promptcache_lint.readers.python.items import adds_up, settle_items
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.modules import Function, add_imports
 from promptcache_lint.readers.python.ordering import grow, grow_given
+from promptcache_lint.readers.python.rounds import round_of
 from promptcache_lint.readers.python.singletons import is_made_once, returns_what_is_there
 from promptcache_lint.readers.python.tables import calls_each
 from promptcache_lint.readers.python.values import (
@@ -27,15 +27,13 @@ from promptcache_lint.readers.python.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from promptcache_lint.prompts import Trait
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
 __all__ = ["run"]
 
-_ROUND = re.compile(
-    r"(?:\w+_)?(?:step|turn|round|iteration|attempt|cycle)(?:_(?:no|num|number|idx|index|count))?"
-)
 _NO_CACHE = re.compile(r"(?:disable|bypass|bust|skip|avoid|defeat)_?\w*cach", re.IGNORECASE)
 
 
@@ -94,7 +92,7 @@ def _loop(machine: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> b
             assign(machine, node.target, function, frame)
             run(machine, node.body, frame)
         return False
-    each = _counter(machine, node, frame) or element_of(iterable)
+    each = round_of(machine, node, frame) or element_of(iterable)
     assign(machine, node.target, without_order(each) if _looks_up(node) else each, frame)
     if adds_up(node.body):
         settle_items(node.target, frame)
@@ -172,18 +170,6 @@ def _loading(target: ast.expr) -> ast.expr:
             return ast.Subscript(value=target.value, slice=target.slice, ctx=ast.Load())
         case _:
             return target
-
-
-def _counter(machine: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> Value | None:
-    """The number of a round, where a loop counts rounds: ``for step in range(20)``."""
-    match node:
-        case ast.For(
-            target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range") | ast.Attribute(attr="count"))
-        ):
-            if _ROUND.fullmatch(name) and (mark := machine.vocabulary.mark("PC107")) is not None:
-                trait = Trait(mark, frame.module.place(node.target), name, guessed=True)
-                return Thing(name, (trait,))
-    return None
 
 
 def _branch(machine: Interpreter, node: ast.If, frame: Frame) -> bool:

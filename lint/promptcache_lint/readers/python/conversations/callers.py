@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.modules import Function
 
-__all__ = ["calls_of", "facts_of_others", "is_given_back", "own_function"]
+__all__ = ["calls_of", "facts_of_others", "is_given_back", "own_function", "written_by_methods"]
 
 
 def is_given_back(node: ast.AST, facts: Facts) -> bool:
@@ -87,3 +87,15 @@ def _means(name: str, function: Function, caller: Function) -> bool:
         return name == function.name
     owner, _, last = name.rpartition(".")
     return last == function.name and owner in {"self", "cls"} and caller.owner is function.owner
+
+
+def written_by_methods(value: ast.expr, facts: Facts) -> Iterator[ast.AST]:
+    """What methods of the module give back that are called in a value: ``[c.to_dict() for c in calls]``."""
+    for node in ast.walk(value):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(), attr=name), args=[], keywords=[]):
+                found = [cls.methods[name] for cls in facts.module.classes.values() if name in cls.methods]
+            case _:
+                continue
+        for returned in found[0].kinds.get(ast.Return, ()) if len(found) == 1 else ():
+            yield from ast.walk(returned)

@@ -193,8 +193,24 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
         return
     aged = aged or _is_aged(target, facts) or spares_newest(loop, iterable, facts)
     severity = sure if aged and not at_times(target, iterable, facts) else Severity.INFO
+    if not aged and _is_for_this_call(target, iterable, facts):
+        severity = Severity.WARNING
     if aged or not is_copy(iterable, facts):
         yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))
+
+
+def _is_for_this_call(target: ast.expr, owner: ast.expr, facts: Facts) -> bool:
+    """Whether kept messages are changed that match what the function is given: ``if m["path"] == path``."""
+    if not spell(owner).startswith(("self.", "cls.")):
+        return False
+    given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)} - {"self", "cls"}
+    tests = [outer.test for outer in facts.around(target) if isinstance(outer, ast.If)]
+    compared = [inner for test in tests for inner in ast.walk(test) if isinstance(inner, ast.Compare)]
+    return any(
+        isinstance(side, ast.Name) and side.id in given
+        for each in compared
+        for side in (each.left, *each.comparators)
+    )
 
 
 def _breaks(loop: ast.For) -> bool:

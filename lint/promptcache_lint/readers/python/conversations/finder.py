@@ -91,7 +91,7 @@ _RECOGNISERS = (
         ),
     ),
     (summaries, ("summar", "condens", "compact", "compress")),
-    (images, ("detail", "sign", "blob_sas", "save", "image")),
+    (images, ("detail", "sign", "blob_sas", "save", "image", "photo", "picture")),
     (moving, ()),
     (schemas, ("sort", "canonical", "_keys")),
 )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["made_by", "makes"]
+__all__ = ["gives_part", "made_by", "makes"]
 
 
 def made_by(
@@ -40,6 +40,15 @@ def made_by(
         if found is not None:
             return found
     return None
+
+
+def gives_part(name: str, facts: Facts, is_part: Callable[[ast.Dict], bool]) -> bool:
+    """Whether a function of the module gives back an image as a part of a message."""
+    function = facts.module.functions.get(name)
+    returned = function.kinds.get(ast.Return, ()) if function is not None else ()
+    return any(
+        isinstance(inner, ast.Dict) and is_part(inner) for each in returned for inner in ast.walk(each)
+    )
 
 
 def makes(node: ast.AST, is_source: Callable[[ast.Call], bool]) -> ast.Call | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
-from promptcache_lint.readers.python.conversations.image_makers import made_by
+from promptcache_lint.readers.python.conversations.image_makers import gives_part, made_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,7 +113,8 @@ def _through_helper(node: ast.Call, facts: Facts) -> Iterator[Practice]:
             yield facts.practice("PC701", severity, signed, _SIGNED.format(facts.label(signed)), source=node)
         return
     saved = made_by(name, facts, _encodes, _OF_ENCODERS)
-    if saved is not None and _in_image(node, facts) and _is_earlier(node, facts):
+    sent = saved is not None and (_in_image(node, facts) or gives_part(name, facts, _is_image_part))
+    if saved is not None and sent and _is_earlier(node, facts):
         yield facts.practice("PC701", _loss(saved), saved, _ENCODED.format(facts.label(saved)), source=node)
 
 

@@ -44,7 +44,7 @@ def loop_keeps_some_kinds(loop: ast.For, facts: Facts, sent_back: Callable[[str]
         for node in ast.walk(loop)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
         if any(_is_of(argument, block) for argument in node.args)
-        if any(isinstance(outer, ast.If) and _names_kinds(outer.test, block) for outer in facts.around(node))
+        if any(_lets_pass_some(outer, block) for outer in facts.around(node))
     }
     if not lists - {""} or _takes_the_rest(loop, block):
         return False
@@ -54,9 +54,34 @@ def loop_keeps_some_kinds(loop: ast.For, facts: Facts, sent_back: Callable[[str]
     return any(sent_back(name) for name in sorted(lists - {""}))
 
 
+def _lets_pass_some(node: ast.AST, block: str) -> bool:
+    """Whether only some kinds come past a test, or into the cases of a match."""
+    match node:
+        case ast.If(test=test):
+            return _names_kinds(test, block)
+        case ast.Match(subject=subject, cases=cases):
+            return _is_kind(subject, block) and any(_kinds_of(case.pattern) for case in cases)
+        case _:
+            return False
+
+
+def _kinds_of(pattern: ast.pattern) -> set[object]:
+    """The kinds that a case names; none where it takes any."""
+    match pattern:
+        case ast.MatchValue(value=value):
+            return {constant(value)}
+        case ast.MatchOr(patterns=patterns):
+            return set().union(*map(_kinds_of, patterns))
+        case _:
+            return set()
+
+
 def _takes_the_rest(loop: ast.For, block: str) -> bool:
     """Whether blocks are taken whatever their kind: behind a last ``else``, or outside of tests."""
     for node in ast.walk(loop):
+        if isinstance(node, ast.Match) and _is_kind(node.subject, block):
+            others = [case for case in node.cases if not _KEPT >= _kinds_of(case.pattern) > set()]
+            return any(_is_of(inner, block) for case in others for inner in case.body)
         if isinstance(node, ast.If) and _names_kinds(node.test, block):
             rest = node.orelse
             if rest and not (len(rest) == 1 and isinstance(rest[0], ast.If)):

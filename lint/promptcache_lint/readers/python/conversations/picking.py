@@ -3,18 +3,72 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.conversations.callers import own_function
 from promptcache_lint.readers.python.conversations.choices import OF_THE_TURN
 from promptcache_lint.readers.python.conversations.facts import spell
+from promptcache_lint.readers.python.conversations.handing import matched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["is_picked"]
+__all__ = ["is_looked_up", "is_made_for", "is_picked", "picked_in"]
+
+
+_SAID = re.compile(r"(?:user_?|last_?|new_?)?(?:text|question|message|query|utterance|input)(?:_text)?")
+"""Names of what the turn says."""
+
+
+def is_looked_up(value: ast.expr, facts: Facts) -> bool:
+    """Whether a value is taken out of a table by what a function picks: ``MODELS[difficulty(text)]``."""
+    match value:
+        case ast.Subscript(slice=key) | ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]):
+            found = _assigned(key, facts)
+            return isinstance(found, ast.Call) and is_picked(found, facts)
+        case _:
+            return False
+
+
+def picked_in(value: ast.expr, facts: Facts) -> ast.expr | None:
+    """What is picked for the turn in a parameter, or in its dict: ``{"effort": effort_for(text)}``."""
+    found = _assigned(value, facts)
+    match found:
+        case ast.Dict(values=values):
+            return next((inner for each in values if (inner := picked_in(each, facts)) is not None), None)
+        case ast.Call():
+            return found if is_picked(found, facts) else None
+        case _:
+            return None
+
+
+def is_made_for(call: ast.Call, facts: Facts) -> bool:
+    """Whether a function of the module is given what the turn says, and looks at it."""
+    function = own_function(call, facts)
+    if function is None:
+        return False
+    told = {
+        name
+        for name, given in matched(call, function.node)
+        if _SAID.fullmatch(spell(given).rpartition(".")[2])
+    }
+    used = {node.id for node in function.kinds.get(ast.Name, ()) if isinstance(node, ast.Name)}
+    return bool(told & used)
+
+
+def _assigned(node: ast.expr, facts: Facts) -> ast.expr:
+    """What a name is given, where that is one thing."""
+    if not isinstance(node, ast.Name):
+        return node
+    given = [
+        each.value
+        for each in facts.of(ast.Assign)
+        if isinstance(each, ast.Assign) and any(spell(target) == node.id for target in each.targets)
+    ]
+    return given[0] if len(given) == 1 else node
 
 
 def is_picked(call: ast.Call, facts: Facts) -> bool:

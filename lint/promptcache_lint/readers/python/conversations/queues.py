@@ -13,7 +13,7 @@ from promptcache_lint.readers.python.conversations.facts import called_name, con
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["QUEUE", "bounded", "makes_queue"]
+__all__ = ["QUEUE", "bounded", "makes_queue", "of_a_table"]
 
 QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
 """Names of lists in which messages wait until each was dealt with."""
@@ -48,6 +48,18 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
     ):
         return Severity.WARNING if _holds_talks(spell(target), facts) else None
     return facts.conviction(target) if not _is_partial(node) else None
+
+
+def of_a_table(node: ast.expr, facts: Facts) -> Severity | None:
+    """How sure it is that a conversation is taken out of a table of them: ``self.talks.get(key, [])``."""
+    match node:
+        case ast.Subscript(value=owner, slice=ast.Name() | ast.Attribute()):
+            table = spell(owner)
+        case ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=owner)):
+            table = spell(owner)
+        case _:
+            return None
+    return Severity.WARNING if table and _holds_talks(table, facts) else None
 
 
 def _is_partial(node: ast.Call) -> bool:

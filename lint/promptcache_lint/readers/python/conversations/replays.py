@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.callers import calls_of, is_given_back
+from promptcache_lint.readers.python.conversations.callers import calls_of, is_given_back, written_by_methods
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
 from promptcache_lint.readers.python.conversations.kinds_kept import keeps_some_kinds, loop_keeps_some_kinds
 
@@ -273,7 +273,7 @@ def _respaces(value: ast.expr) -> bool:
 
 def _tool_calls(value: ast.expr, facts: Facts) -> Iterator[Practice]:
     """Calls of tools whose arguments are a parsed value that is written out here."""
-    for inner in ast.walk(value):
+    for inner in [*ast.walk(value), *written_by_methods(value, facts)]:
         if not isinstance(inner, ast.Dict):
             continue
         for key, argument in zip(inner.keys, inner.values, strict=True):

@@ -19,7 +19,12 @@ from promptcache_lint.readers.python.conversations.choices import (
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
 from promptcache_lint.readers.python.conversations.growing import growth
 from promptcache_lint.readers.python.conversations.options import options_of
-from promptcache_lint.readers.python.conversations.picking import is_picked
+from promptcache_lint.readers.python.conversations.picking import (
+    is_looked_up,
+    is_made_for,
+    is_picked,
+    picked_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,6 +139,9 @@ def _model(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[Pract
         elif (_CHOOSES.fullmatch(name) and (value.args or value.keywords)) or is_picked(value, facts):
             yield facts.practice("PC503", Severity.WARNING, value, _SAYS["PC503"].format(label))
         return
+    if is_looked_up(value, facts):
+        yield facts.practice("PC503", Severity.WARNING, value, _SAYS["PC503"].format(label))
+        return
     chosen = variants(keyword.value, call, facts)
     if chosen is not None and not in_handler(chosen, facts):
         severity = Severity.ERROR if changes_by_turn(chosen, call, facts) else Severity.WARNING
@@ -142,6 +150,10 @@ def _model(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[Pract
 
 def _parameter(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[Practice]:
     chosen = variants(keyword.value, call, facts)
+    picked = picked_in(keyword.value, facts) if chosen is None else None
+    if picked is not None:
+        says = _SAYS["PC504"].format(keyword.arg, facts.label(picked))
+        yield facts.practice("PC504", Severity.WARNING, picked, says)
     if chosen is None or in_handler(chosen, facts):
         return
     changes = changes_by_turn(chosen, call, facts)
@@ -181,7 +193,9 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
         if _filters_by_turn(value, loop, facts):
             yield facts.practice("PC302", severity, value, says)
         return
-    chooses = isinstance(value, ast.Call) and _CHOOSES_TOOLS.fullmatch(called_name(value))
+    chooses = isinstance(value, ast.Call) and (
+        _CHOOSES_TOOLS.fullmatch(called_name(value)) or is_made_for(value, facts)
+    )
     if isinstance(value, ast.Call) and chooses and any(not _is_constant(arg) for arg in value.args):
         yield facts.practice("PC302", severity, value, says)
         return

@@ -20,7 +20,7 @@ from promptcache_lint.readers.python.conversations.facts import (
 from promptcache_lint.readers.python.conversations.fitting import fitted
 from promptcache_lint.readers.python.conversations.hidden import is_lost, outrun
 from promptcache_lint.readers.python.conversations.keeping import is_kept
-from promptcache_lint.readers.python.conversations.queues import QUEUE, bounded, makes_queue
+from promptcache_lint.readers.python.conversations.queues import QUEUE, bounded, makes_queue, of_a_table
 from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
 from promptcache_lint.readers.python.conversations.stored import goes_on, is_beside
 from promptcache_lint.readers.python.conversations.uses import use_of
@@ -98,7 +98,7 @@ def _is_from_end(lower: ast.expr, owner: ast.expr) -> bool:
 
 
 def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Practice]:
-    sure = facts.conviction(node.value)
+    sure = facts.conviction(node.value) or of_a_table(node.value, facts)
     if sure is None or not _is_from_end(lower, node.value) or takes_older_along(node.value, lower, facts):
         return
     hidden = outrun(node.value, node, _length(lower, facts), facts)
