@@ -102,6 +102,12 @@ class Reader:
 def test_kept_messages_that_match_what_a_method_is_given_are_edited() -> None:
     assert _codes(FORGETS.replace("TEST", 'message["path"] == path')) == ["PC502"]
     assert _codes(FORGETS.replace("TEST", 'message["content"] is None')) == []
+    copied = FORGETS.replace(
+        "            if TEST", "            message = dict(message)\n            if TEST"
+    )
+    assert _codes(copied.replace("TEST", 'message["path"] == path')) == []
+    shown = FORGETS.replace("        for message", "        if path == 'x':\n          for message")
+    assert _codes(shown.replace("TEST", 'message["content"] is None')) == []
 
 
 MATCH = """

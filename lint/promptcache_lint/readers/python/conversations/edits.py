@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -193,18 +194,23 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
         return
     aged = aged or _is_aged(target, facts) or spares_newest(loop, iterable, facts)
     severity = sure if aged and not at_times(target, iterable, facts) else Severity.INFO
-    if not aged and _is_for_this_call(target, iterable, facts):
+    if not aged and _is_for_this_call(target, loop, iterable, facts):
         severity = Severity.WARNING
     if aged or not is_copy(iterable, facts):
         yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))
 
 
-def _is_for_this_call(target: ast.expr, owner: ast.expr, facts: Facts) -> bool:
+def _is_for_this_call(target: ast.expr, loop: ast.For, owner: ast.expr, facts: Facts) -> bool:
     """Whether kept messages are changed that match what the function is given: ``if m["path"] == path``."""
-    if not spell(owner).startswith(("self.", "cls.")):
+    own = {spell(inner) for inner in ast.walk(loop.target)}
+    anew = any(  # ``message = message.copy()``
+        isinstance(node, ast.Assign) and own & set(map(spell, node.targets)) for node in ast.walk(loop)
+    )
+    if anew or not spell(owner).startswith(("self.", "cls.")):
         return False
     given = {node.arg for node in facts.of(ast.arg) if isinstance(node, ast.arg)} - {"self", "cls"}
-    tests = [outer.test for outer in facts.around(target) if isinstance(outer, ast.If)]
+    around = takewhile(lambda outer: outer is not loop, facts.around(target))
+    tests = [outer.test for outer in around if isinstance(outer, ast.If)]
     compared = [inner for test in tests for inner in ast.walk(test) if isinstance(inner, ast.Compare)]
     return any(
         isinstance(side, ast.Name) and side.id in given
