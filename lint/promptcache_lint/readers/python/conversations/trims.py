@@ -164,8 +164,8 @@ def _call(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     elif last in _WINDOW_CLASSES or name.endswith("ChatMemoryBuffer.from_defaults"):
         yield facts.practice("PC501", Severity.WARNING, node, _SAYS.format(f"`{name}`"))
     elif makes_queue(node):
-        if (sure := bounded(node, facts)) is not None:
-            yield facts.practice("PC501", sure, node, _SAYS.format(f"`{facts.label(node)}`"))
+        if (held := bounded(node, facts)) is not None:
+            yield facts.practice("PC501", held, node, _SAYS.format(f"`{facts.label(node)}`"))
     elif last in {"pop", "popleft"} and isinstance(node.func, ast.Attribute):
         yield from _popped(node, node.func.value, facts)
     elif last == "RemoveMessage":
