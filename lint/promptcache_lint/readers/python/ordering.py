@@ -34,7 +34,8 @@ def _has_grown(old: Value | None, value: Value) -> bool:
 
 def grow_given(frame: Frame, before: list[tuple[Value, Place]], order: Traits) -> None:
     """What a generator gives in a loop has the order of what that goes through."""
-    if frame.function is None or ast.Yield not in frame.function.kinds:
+    order = tuple(trait for trait in order if "choice(" not in trait.label)  # one text, given bit by bit
+    if not order or frame.function is None or ast.Yield not in frame.function.kinds:
         return
     frame.returned[:] = [
         pair if pair in before or not isinstance(pair[0], Seq) else (with_traits(pair[0], order), pair[1])
