@@ -25,6 +25,7 @@ class SupportBot:
         response = self.client.messages.create(
             model="claude-sonnet-4-5",
             max_tokens=1024,
+            cache_control={"type": "ephemeral"},
             system=self._system_prompt(),
             messages=self.messages,
         )
@@ -83,7 +84,7 @@ user_histories = {}
 def handle(user_id, text):
     history = user_histories.get(user_id, [])
     history.append({"role": "user", "content": text})
-    r = client.messages.create(model="claude-sonnet-4-5", max_tokens=9, system=f"You are a clerk. It is {datetime.now()}.", messages=history)
+    r = client.messages.create(model="claude-sonnet-4-5", max_tokens=9, cache_control={"type": "ephemeral"}, system=f"You are a clerk. It is {datetime.now()}.", messages=history)
     history.append({"role": "assistant", "content": r.content[0].text})
     user_histories[user_id] = history
     return r
@@ -142,7 +143,8 @@ def agent(task):
     while True:
         system = f"You are an autonomous agent. Now: {datetime.now().isoformat()}. Work step by step until the task is done."
         response = client.messages.create(
-            model="claude-sonnet-4-5", max_tokens=4096, system=system, tools=TOOLS, messages=messages
+            model="claude-sonnet-4-5", max_tokens=4096, cache_control={"type": "ephemeral"},
+            system=system, tools=TOOLS, messages=messages,
         )
         messages.append({"role": "assistant", "content": response.content})
         if response.stop_reason != "tool_use":

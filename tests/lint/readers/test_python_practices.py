@@ -311,7 +311,7 @@ def run(question, tools, max_steps):
     while step < max_steps:
         step += 1
         tools = None if TEST else tools
-        r = client.messages.create(model="m", messages=messages, tools=tools)
+        r = client.messages.create(model="m", messages=messages, tools=tools, cache_control=MARK)
         messages.append({"role": "assistant", "content": r.content})
 """
 

@@ -21,6 +21,7 @@ export class ChatSession {
     const response = await this.client.messages.create({
       model: "claude-sonnet-4-5",
       max_tokens: 1024,
+      cache_control: { type: "ephemeral" },
       system: this.buildSystemPrompt(),
       messages: this.history,
     });
@@ -52,7 +53,7 @@ export async function agent(task: string) {
   const messages: Anthropic.MessageParam[] = [{ role: "user", content: task }];
   while (true) {
     const r = await client.messages.create({
-      model: "claude-sonnet-4-5", max_tokens: 9,
+      model: "claude-sonnet-4-5", max_tokens: 9, cache_control: { type: "ephemeral" },
       system: `You are an agent. It is ${new Date().toISOString()}.`,
       messages,
     });
