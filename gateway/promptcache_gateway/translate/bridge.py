@@ -30,6 +30,7 @@ from promptcache_gateway.translate.response_answers import response_frame, to_re
 from promptcache_gateway.translate.response_events import ResponseEvents
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
 from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
+from promptcache_gateway.upstreams.told_errors import refusal_in, told_error
 from promptcache_gateway.upstreams.unheld import drained
 from promptcache_gateway.upstreams.whole_bodies import error_code, json_object, weighed
 
@@ -162,14 +163,15 @@ def _translator(upstream: Upstream, call: Call, reply: WholeReply | StreamReply)
 
 def _of_whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply | StreamReply:
     """The caller's answer of one that came whole; raises `ApiError`."""
-    payload = json_object(reply.body)
     if reply.status >= 400:
-        return replace(reply, body=error_body(_refusal(upstream, reply, payload), call.dialect, call.id))
+        return replace(reply, body=error_body(_refusal(upstream, reply), call.dialect, call.id))
+    payload = json_object(reply.body)
     if payload is None:
         raise _unreadable(upstream)
     if not _is_answer(upstream, call, payload):
-        if (code := error_code(payload)) is not None:  # under a status that says otherwise
-            raise _refusal(upstream, replace(reply, status=502, error=code), payload)
+        if told_error(payload) is not None:  # under a status that says otherwise
+            code = reply.error or error_code(payload) or "upstream_error"
+            raise _refusal(upstream, replace(reply, status=502, error=code))
         raise _unreadable(upstream)
     try:
         if call.stream:
@@ -218,9 +220,8 @@ def _completion(call: Call, payload: dict[str, Any]) -> dict[str, Any]:
     return to_completion(payload, call.model, _name(call), int(call.received_at))
 
 
-def _refusal(upstream: Upstream, reply: WholeReply, payload: dict[str, Any] | None) -> ApiError:
-    said = payload.get("error") if payload is not None else None
-    fields = said if isinstance(said, dict) else {}
+def _refusal(upstream: Upstream, reply: WholeReply) -> ApiError:
+    fields = refusal_in(reply.body)
     message = fields.get("message")
     kind = fields.get("type")
     return ApiError(

@@ -9,10 +9,11 @@ import orjson
 from promptcache_gateway.errors import ApiError
 from promptcache_gateway.upstreams.endings import TORN
 from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE
+from promptcache_gateway.upstreams.told_errors import told_error
 from promptcache_gateway.upstreams.whole_bodies import MAX_WHOLE_BODY, too_large
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts
@@ -161,8 +162,8 @@ class TranslatedStream:
             async for piece in self._inner.pieces():
                 out: list[bytes] = []
                 for event in read_events(piece):
-                    error = event.get("error")
-                    if isinstance(error, dict):
+                    error = told_error(event)
+                    if error is not None:
                         failure = _said(error, self._inner.error)
                         self._error = failure.code
                         yield b"".join(out) + self._translator.fail(failure)
@@ -223,7 +224,7 @@ def _unreadable() -> ApiError:
     return ApiError(502, message, kind="upstream_error", code=UNREADABLE)
 
 
-def _said(error: dict[str, Any], code: str | None) -> ApiError:
+def _said(error: Mapping[str, Any], code: str | None) -> ApiError:
     status = 504 if code == "upstream_timeout" else 502
     message = error.get("message")
     kind = error.get("type")

@@ -13,12 +13,13 @@ from typing import Any
 import orjson
 
 from promptcache_gateway.errors import their_code
+from promptcache_gateway.upstreams.told_errors import told_error
 
 # A blank line: one line end straight after another, each LF, CR or CRLF; the first one's last byte is enough.
 _BOUNDARY = re.compile(rb"\n\n|[\n\r]\r\n?")
 _WHOLE = (b"\n\n", b"\n\r\n", b"\r\r\n")
 """Ends of events that no next byte can be a part of."""
-_NOTABLE = re.compile(rb'"(?:(?:usage|error)"\s*:\s*\{|type"\s*:\s*"error")')
+_NOTABLE = re.compile(rb'"(?:usage"\s*:\s*\{|error"\s*:\s*[{"]|(?:type|object)"\s*:\s*"error")')
 _ID = re.compile(rb'"id"\s*:\s*"([A-Za-z0-9_.:-]{1,128})"')
 MAX_PARTIAL_EVENT = 4 * 1024 * 1024
 """Images come in one event, and the last of OpenAI's responses holds the whole answer once more."""
@@ -155,7 +156,7 @@ class EventRelay:
         chunk = _event_json(event)
         if chunk is None:
             return False
-        error = _error_of(chunk)
+        error = told_error(chunk) or told_error(_inside(chunk))
         if error is not None:
             self.error = their_code(error) or "upstream_error"
         carrier = _usage_carrier(chunk)
@@ -194,14 +195,6 @@ def _inside(chunk: dict[str, Any]) -> dict[str, Any]:
         if isinstance(carried, dict):
             return carried
     return {}
-
-
-def _error_of(chunk: dict[str, Any]) -> dict[str, Any] | None:
-    """The error an event tells: an object of its own, or, as of OpenAI's responses, the event itself."""
-    error = chunk.get("error") or _inside(chunk).get("error")
-    if isinstance(error, dict):
-        return error
-    return {"code": chunk.get("code")} if chunk.get("type") == "error" else None
 
 
 def _usage_carrier(chunk: dict[str, Any]) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from promptcache_gateway.under_way import UnderWay
 from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
 from promptcache_gateway.upstreams.json_weight import FREE, holds_too_many, weight
 from promptcache_gateway.upstreams.splice import some_members
+from promptcache_gateway.upstreams.told_errors import told_error
 
 if TYPE_CHECKING:
     from promptcache_gateway.under_way import Hold
@@ -31,8 +32,8 @@ _GZIP = b"\x1f\x8b"
 _MAX_MEMBERS = 10_000
 _NOTED = frozenset({"usage", "id", "error"})
 _NOTHING: dict[str, Any] = {}
-_REFUSAL = frozenset({"error", "type", "request_id"})
-"""The members of an error's body, of OpenAI's shape or Anthropic's."""
+_REFUSAL = frozenset({"error", "type", "request_id", "error_type", "object", "message", "param", "code"})
+"""The members of an error's body, of OpenAI's shape, Anthropic's, TGI's or SGLang's."""
 _MOST_BRACKETS = 200_000
 """Of an answer that is looked through: that takes a tenth of a second."""
 _STEP = 64 * 1024
@@ -126,15 +127,15 @@ def noted(
     error = None
     if status >= 400:
         error = error_code(payload) or f"upstream_{status}"
-    elif "error" in payload and len(body) <= FREE and _is_refusal(payload):
+    elif _is_refusal(payload, body):
         error = error_code(payload) or "upstream_error"
     response_id = own if isinstance(own, str) else None
     return WholeReply(status, headers, body, usage, None, None, error, response_id, hold)
 
 
-def _is_refusal(payload: dict[str, Any]) -> bool:
+def _is_refusal(payload: dict[str, Any], body: bytes) -> bool:
     """Whether an answer under a good status holds an error and nothing else: nobody was answered."""
-    return isinstance(payload.get("error"), dict) and payload.keys() <= _REFUSAL
+    return payload.keys() <= _REFUSAL and len(body) <= FREE and told_error(payload) is not None
 
 
 def _what_is_noted(body: bytes) -> dict[str, Any] | None:
@@ -165,8 +166,8 @@ def _object_of(body: bytes) -> dict[str, Any] | None:
 
 def error_code(payload: dict[str, Any] | None) -> str | None:
     """The code, or else the type, in an error body of OpenAI's or Anthropic's shape."""
-    error = payload.get("error") if payload is not None else None
-    return their_code(error) if isinstance(error, dict) else None
+    error = told_error(payload) if payload is not None else None
+    return their_code(error) if error is not None else None
 
 
 def decompressed(body: bytes, encoding: str) -> bytes | None:

@@ -269,10 +269,70 @@ def test_an_error_event_of_the_upstream_s_own_passes_and_is_recorded(
 
 
 @pytest.mark.parametrize(
+    ("event", "code"),
+    [
+        (b'{"error":"boom"}', "upstream_error"),
+        (b'{"error":"boom","error_type":"overloaded_by_many"}', "overloaded_by_many"),
+        (
+            b'{"object":"error","message":"boom","type":"InternalServerError","code":null}',
+            "InternalServerError",
+        ),
+    ],
+)
+def test_an_error_that_is_no_object_is_one_whatever_follows(
+    proxied: Served, mock: MockUpstream, event: bytes, code: str
+) -> None:
+    """As Ollama, TGI and SGLang say it; a translated stream must not pass for an empty answer."""
+
+    async def script(wire: Wire) -> None:
+        await wire.events(b"data: " + event + b"\n\n", DONE)
+
+    mock.script = script
+    assert _failed(proxied, proxied.post(STREAM)) == (502, code)
+    asked = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    streamed = proxied.post({**asked, "stream": True}, path="/v1/messages")
+    assert b"event: error" in streamed.content
+    assert b"boom" in streamed.content
+    assert b"message_stop" not in streamed.content
+    whole = proxied.post(asked, path="/v1/messages")
+    assert (whole.status_code, whole.json()["error"]["message"]) == (502, "boom")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"object":"error","message":"Too long","type":"BadRequestError","param":null,"code":400}',
+        b'{"error":"Too long"}',
+        b'{"message":"Too long"}',
+        b'{"detail":"Too long"}',
+        b'{"detail":[{"loc":["body"],"msg":"Too long","type":"t"}]}',
+        b'[{"error":{"code":400,"message":"Too long","status":"INVALID_ARGUMENT"}}]',
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_refusal_keeps_its_words_in_another_api(
+    proxied: Served, mock: MockUpstream, body: bytes, stream: bool
+) -> None:
+    async def script(wire: Wire) -> None:
+        await wire.respond(body, status="400 Bad Request")
+
+    mock.script = script
+    asked = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    answer = proxied.post({**asked, "stream": stream}, path="/v1/messages")
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"].endswith("Too long")
+
+
+@pytest.mark.parametrize(
     ("body", "recorded"),
     [
         (b'{"error": {"message":"No credits","code":"broke"}}', (502, "broke")),
         (b'{"type":"error","error":{"message":"No"},"request_id":"r"}', (502, "upstream_error")),
+        (b'{"error":"model not found"}', (502, "upstream_error")),
+        (
+            b'{"object":"error","message":"no","type":"BadRequestError","param":null,"code":null}',
+            (502, "BadRequestError"),
+        ),
         (b'{"error":null,"choices":[]}', (200, None)),
         (b'{"id":"x","error":{"code":"odd"},"choices":[]}', (200, None)),
     ],
