@@ -115,6 +115,12 @@ _KNOWN = {
         "Send less at a time, and try again later.",
     ),
 }
+_REDIRECTED = Words(
+    "The upstream answered with a redirect, and none is followed.",
+    "upstream",
+    "See which address its `location` names, and configure that one.",
+)
+_KNOWN |= {f"upstream_{status}": _REDIRECTED for status in (301, 302, 303, 307, 308)}
 
 
 def failure_words(status: int, error: str | None) -> dict[str, str] | None:

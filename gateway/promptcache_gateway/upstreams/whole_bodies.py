@@ -125,7 +125,7 @@ def noted(
     usage = Usage.from_response(payload) if isinstance(payload.get("usage"), dict) else Usage.unreported()
     own = payload.get("id")
     error = None
-    if status >= 400:
+    if status >= 300:  # a redirect, which is not followed, answers nobody either
         error = error_code(payload) or f"upstream_{status}"
     elif _is_refusal(payload, body):
         error = error_code(payload) or "upstream_error"

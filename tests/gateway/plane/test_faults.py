@@ -370,6 +370,10 @@ def test_a_redirect_is_not_followed(proxied: Served, mock: MockUpstream) -> None
     answer = proxied.post(BODY)
     assert answer.status_code == 307
     assert len(mock.seen) == 1
+    record = proxied.record(answer)
+    assert (record["status"], record["error"]) == (502, "upstream_307"), "nobody was answered"
+    assert "redirect" in record["failure"]["what"]
+    assert record["diagnosis"]["cause"] is None
 
 
 @pytest.mark.parametrize("stream", [False, True])
