@@ -127,7 +127,7 @@ def noted(
     error = None
     if status >= 300:  # a redirect, which is not followed, answers nobody either
         error = error_code(payload) or f"upstream_{status}"
-    elif _is_refusal(payload, body):
+    elif _is_refusal(payload, body) or _has_failed(payload):
         error = error_code(payload) or "upstream_error"
     response_id = own if isinstance(own, str) else None
     return WholeReply(status, headers, body, usage, None, None, error, response_id, hold)
@@ -136,6 +136,11 @@ def noted(
 def _is_refusal(payload: dict[str, Any], body: bytes) -> bool:
     """Whether an answer under a good status holds an error and nothing else: nobody was answered."""
     return payload.keys() <= _REFUSAL and len(body) <= FREE and told_error(payload) is not None
+
+
+def _has_failed(payload: dict[str, Any]) -> bool:
+    """Whether it is a response of OpenAI's that holds why there is no answer."""
+    return payload.get("status") == "failed" and payload.get("object") == "response"
 
 
 def _what_is_noted(body: bytes) -> dict[str, Any] | None:

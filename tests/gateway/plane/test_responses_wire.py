@@ -160,6 +160,22 @@ def test_the_real_client_streams(client: openai.OpenAI) -> None:
     assert events[-1].response.usage.input_tokens_details.cached_tokens == 1920
 
 
+def test_a_failed_response_is_recorded_as_failed_though_it_came_whole(
+    served: Served, mock: MockUpstream
+) -> None:
+    failed = (
+        b'{"id":"resp_1","object":"response","status":"failed","error":{"code":"server_error"},"output":[]}'
+    )
+
+    async def script(wire: Wire) -> None:
+        await wire.respond(failed)
+
+    mock.script = script
+    answer = served.post(WEIRD_BODY, path="/v1/responses")
+    assert (answer.status_code, answer.content) == (200, failed)
+    assert served.record(answer)["error"] == "server_error"
+
+
 def test_a_failed_response_is_recorded_as_failed(served: Served, mock: MockUpstream) -> None:
     error = {"code": "server_error", "message": "no"}
 
