@@ -157,7 +157,7 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
             tables = tomllib.load(file)
     except OSError as error:
         raise StartupError(f"cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StartupError(f"{path} is not valid TOML: {error}.") from error
     return {name: _read(path, name, value) for name, value in tables.items() if name not in OTHERS}
 

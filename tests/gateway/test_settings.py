@@ -219,6 +219,9 @@ def test_errors_name_the_option_or_the_variable(
 def test_a_missing_or_binary_file(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match="no such file"):
         settings("--config", str(tmp_path / "none.toml"))
+    (tmp_path / "deep.toml").write_text(f"a = {'[' * 3000}{']' * 3000}\n")
+    with pytest.raises(StartupError, match=r"deep\.toml is not valid TOML"):
+        settings("--config", str(tmp_path / "deep.toml"))
     (tmp_path / "binary.toml").write_bytes(b"\xff\x00")
     with pytest.raises(StartupError, match="not valid TOML"):
         settings("--config", str(tmp_path / "binary.toml"))
