@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _ADMIN = ("/promptcache/", "/metrics")
 _MAX_KNOWN = 64
 _REMEDY = "Name it with --allowed-host, or allowed_hosts in promptcache.toml, if it is meant to."
+_PAGE_REMEDY = (
+    "If it is meant to, name its origin with --cors-origin (cors_origins in promptcache.toml), or, where the "
+    "gateway itself is reached under that name, the name with --allowed-host."
+)
 
 
 class Origins:
@@ -87,7 +91,8 @@ class Origins:
         if allowed:
             return None
         sender = _shown(origin) if origin else "another site"
-        return forbidden(f"A web page of {sender} may not call this gateway. {_REMEDY}", "cross_origin")
+        remedy = _REMEDY if scope["path"].startswith(_ADMIN) else _PAGE_REMEDY
+        return forbidden(f"A web page of {sender} may not call this gateway. {remedy}", "cross_origin")
 
 
 def _name(host: str) -> str:

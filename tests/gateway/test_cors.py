@@ -58,6 +58,7 @@ def test_another_page_is_told_nothing_and_refused(open_to_app: Served) -> None:
         assert "access-control-allow-origin" not in ask_first(open_to_app, origin).headers
         refused = open_to_app.post(BODY, origin=origin)
         assert refused.status_code == 403
+        assert "--cors-origin" in refused.json()["error"]["message"]
         assert "access-control-allow-origin" not in refused.headers
 
 
