@@ -15,6 +15,7 @@ from promptcache.errors import PromptCacheError
 from promptcache.price_list import load_price_list
 from promptcache_gateway.observe.answered import Answered
 from promptcache_gateway.observe.arrivals import Arrivals
+from promptcache_gateway.observe.conventions import Conventions
 from promptcache_gateway.observe.diagnosis import Diagnosis, Draft
 from promptcache_gateway.observe.ending import Ended, settle, was_computed
 from promptcache_gateway.observe.forecast import foretell
@@ -87,6 +88,7 @@ class Observer:
         self._templates = Templates(self._masker, clock=clock, moved=self._history.part)
         self._money = money if money is not None else Money(load_price_list().find)
         self._upstreams = KnownUpstreams(upstreams)
+        self._conventions = Conventions()
         self._lookout = Lookout(self._reader, self._templates, self._upstreams, self._history)
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
         self._open: set[str] = set()
@@ -192,7 +194,7 @@ class Observer:
         self._arrivals.look_at(observation)
         call, sight = observation.call, observation.sight
         if outcome.engine is None:
-            usage = believed(outcome.usage, sight.prompt)
+            usage = self._conventions.read(call, believed(outcome.usage, sight.prompt))
             if usage is not outcome.usage:
                 outcome = replace(outcome, usage=usage)
         outcome = self._upstreams.placed(call, outcome)
