@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_gateway.access import without_credentials
 from promptcache_gateway.errors import OUT_OF_FILES, ApiError
-from promptcache_gateway.translate import send_across
+from promptcache_gateway.translate import can_take, send_across
 from promptcache_gateway.upstreams.base import Inbound, WholeReply
 from promptcache_gateway.upstreams.splice import set_model
 
@@ -73,6 +73,8 @@ async def dispatch(
     """
     failure: ApiError | WholeReply | None = None
     for index, hop in enumerate(route):
+        if failure is not None and not can_take(hop.line.upstream, at(call, hop)):
+            continue  # which makes no request wrong that another could have answered
         if not hop.line.circuit.allows():
             failure = failure or _left_alone(hop.line)
             continue

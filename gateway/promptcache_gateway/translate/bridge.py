@@ -117,6 +117,19 @@ def across(upstream: Upstream, call: Call) -> Call:
     )
 
 
+def can_take(upstream: Upstream, call: Call) -> bool:
+    """Whether a call can go to the upstream at all, as it is or translated."""
+    if call.dialect in upstream.dialects:
+        return True
+    try:
+        across(upstream, call)
+        if call.dialect == "anthropic.messages":
+            refuse_begun(call.payload, _flavor(upstream, call))
+    except ApiError:
+        return False
+    return True
+
+
 def left_out(upstream: Upstream, call: Call) -> tuple[Dropped, ...]:
     """What `across` leaves out of a call on its way to the upstream: the first places of it."""
     to_messages = call.dialect != "anthropic.messages" and (

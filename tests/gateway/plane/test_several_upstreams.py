@@ -49,6 +49,7 @@ class House:
             ModelSettings("alias", (Target("first", "m-1"), Target("second", "n-1"))),
             ModelSettings("same", (Target("second", "n-1"), Target("second", "n-2"))),
             ModelSettings("risen", (Target("dead", "d"), Target("second", "n-1"))),
+            ModelSettings("astray", (Target("dead", "d"), Target("claude", "claude-x"))),
             ModelSettings("sonnet", (Target("claude", "claude-x"),)),
         )
         settings = Settings(upstreams=upstreams, models=models, data_dir=tmp_path)
@@ -121,6 +122,7 @@ def test_models_lists_what_is_configured_for_both_clients(house: House) -> None:
             "alias",
             "same",
             "risen",
+            "astray",
             "sonnet",
             "n",
             "dead",
@@ -151,6 +153,25 @@ def test_a_fallback_answers_and_the_request_is_counted_once(house: House, script
     record = house.served.record(answer)
     assert (record["upstream"], record["model"], record["status"]) == ("second", "n-1", 200)
     assert len(house.served.get("/promptcache/v1/requests").json()["data"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {"n": 2, "messages": [{"role": "user", "content": "Hi"}]}),
+        ("/v1/completions", {"prompt": "Hi"}),
+    ],
+)
+def test_a_fallback_that_cannot_take_a_request_does_not_make_it_wrong(
+    house: House, path: str, body: dict[str, object]
+) -> None:
+    """The first one could have answered: its failure is told, which may be over at the next try."""
+    answer = house.served.post({"model": "astray", **body}, path=path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_unreachable")
+    record = house.served.record(answer)
+    assert (record["upstream"], record["error"]) == ("dead", "upstream_unreachable")
+    assert house.claude.seen == []
+    assert house.post("astray").status_code == 200, "what it can take it does"
 
 
 def test_a_fallback_to_another_model_of_one_upstream_is_recorded_as_that_model(house: House) -> None:
