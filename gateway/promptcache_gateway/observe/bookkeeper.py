@@ -6,6 +6,7 @@ answer and the clock tell is recorded as always, and its diagnosis says that the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.diagnosis import Diagnosis
@@ -42,6 +43,9 @@ class Bookkeeper(Observer):
     def conclude(self, observation: Observation, outcome: Outcome) -> Ended:
         """What its answer says of a request; `finish` does the rest."""
         call = observation.call
+        usage = self._conventions.read(call, outcome.usage)
+        if usage is not outcome.usage:
+            outcome = replace(outcome, usage=usage)
         outcome = self._upstreams.placed(call, outcome)
         shown = self.renames.shown(call.tenant, observation.template)
         return Ended(observation, outcome, OFF, shown, self.answered.named(observation, outcome.question))

@@ -79,7 +79,9 @@ class House:
 
 
 @contextmanager
-def house(tmp_path: Path, prices: dict[str, float] | None = None) -> Iterator[House]:
+def house(
+    tmp_path: Path, prices: dict[str, float] | None = None, *, diagnosis: bool = True
+) -> Iterator[House]:
     said: list[Any] = []
 
     async def script(wire: Wire) -> None:
@@ -94,7 +96,8 @@ def house(tmp_path: Path, prices: dict[str, float] | None = None) -> Iterator[Ho
             UpstreamSettings(name=kind, url=mock.url, kind=kind, models=(kind,)) for kind in PATHS
         )
         known = PriceSettings(models=dict.fromkeys(PATHS, prices) if prices else {})
-        with serve(Settings(upstreams=upstreams, prices=known, data_dir=tmp_path)) as served:
+        told = Settings(upstreams=upstreams, prices=known, data_dir=tmp_path, diagnosis=diagnosis)
+        with serve(told) as served:
             yield House(served, said)
 
 
@@ -161,10 +164,11 @@ def test_who_does_not_report_is_left_out_of_the_rate(tmp_path: Path) -> None:
     assert template["requests"] - template["reported_requests"] == wanted["unreported_requests"]
 
 
-def test_an_upstream_is_read_otherwise_only_once_it_has_shown_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("diagnosis", [True, False])
+def test_an_upstream_is_read_otherwise_only_once_it_has_shown_it(tmp_path: Path, diagnosis: bool) -> None:
     """Until then it is read as OpenAI counts."""
     usage = {"prompt_tokens": 9000, "prompt_tokens_details": {"cached_tokens": 4000}, "completion_tokens": 1}
-    with house(tmp_path) as made:
+    with house(tmp_path, diagnosis=diagnosis) as made:
         assert made.record(usage)["usage"]["prompt_tokens"] == 9000
         made.record({**usage, "prompt_tokens": 812})
         assert made.record(usage)["usage"]["prompt_tokens"] == 13000
