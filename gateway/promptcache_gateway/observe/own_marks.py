@@ -51,6 +51,20 @@ def own_marks_amiss(comparison: Comparison, code: str) -> str | None:
     return None
 
 
+def follow_from_break(comparison: Comparison) -> bool:
+    """Whether the gateway may have set no marks only because of what breaks the prefix.
+
+    That keeps changing, or the prefix is a new one: the gateway marked the predecessor behind where the two
+    part, and still marks what comes again.
+    """
+    earlier, later = comparison.earlier, comparison.later
+    if not comparison.broken or later.marks:
+        return False
+    if HELD_BACK in earlier.own:
+        return True
+    return MARKING in later.own and any(at >= comparison.depth for at in own_marks(earlier))
+
+
 def own_marks(prompt: Prompt) -> tuple[int, ...]:
     """The segments that the gateway marked."""
     return tuple([at for at in prompt.marks if _is_own(prompt, at)]) if prompt.own else ()

@@ -20,7 +20,7 @@ from promptcache_gateway.observe.own_keys import (
     own_key_changed,
     said_of,
 )
-from promptcache_gateway.observe.own_marks import HELD_BACK, MISSING, own_marks_amiss
+from promptcache_gateway.observe.own_marks import MISSING, follow_from_break, own_marks_amiss
 from promptcache_gateway.observe.reason import CALLERS_OWN, UNEXPLAINED, Reason
 from promptcache_gateway.observe.tokens import Tokens
 from promptcache_gateway.observe.unmarked import (
@@ -121,8 +121,8 @@ def _unmarked(evidence: Evidence, tokens: Tokens) -> list[Reason]:
     comparison = evidence.comparison
     if evidence.match is None or not evidence.match.alive or comparison is None:
         return []  # it would have been gone anyway
-    if comparison.broken and HELD_BACK in comparison.earlier.own:
-        return []  # what changes keeps the gateway from marking
+    if follow_from_break(comparison):
+        return []
     if (own := own_marks_amiss(comparison, MISSING)) is not None:
         return [Reason(MISSING, None, own, on_demand=True)]
     return [Reason(MISSING, None, "Nothing is marked, and this provider keeps only what is.")]

@@ -143,6 +143,30 @@ def test_an_edit_of_what_the_gateway_had_marked_is_the_callers() -> None:
     assert causes(last) == ("PC502", "caller")
 
 
+@pytest.mark.parametrize("workers", [[0] * 6, [0, 1, 2, 0, 1, 2]])
+def test_a_change_in_front_of_all_that_the_gateway_had_marked_is_the_callers(workers: list[int]) -> None:
+    """That nothing is marked any more follows from it: nothing of the request has been seen before."""
+    bodies = conversation(6)
+    spaced = bodies[5]["system"][0]["text"].replace(" ", "  ", 1)
+    for changed, code in (
+        ({"system": [{"type": "text", "text": spaced}]}, "PC206"),
+        ({"tools": [{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}]}, "PC302"),
+    ):
+        last = played(Crew(3), [*bodies[:5], {**bodies[5], **changed}], workers)[-1]
+        assert last.cached_tokens == 0
+        assert causes(last) == (code, "caller")
+        assert "PC602" not in last.diagnosis.causes
+
+
+def test_a_change_is_not_the_cause_where_the_gateway_marks_no_more() -> None:
+    crew, bodies = Crew(1), conversation(6)
+    played(crew, bodies[:5], [0] * 5)
+    crew.stages[0].mutator.renew(read_mutations({}))
+    spaced = bodies[5]["system"][0]["text"].replace(" ", "  ", 1)
+    last = crew.send(0, {**bodies[5], "system": [{"type": "text", "text": spaced}]})
+    assert causes(last) == ("PC602", "expected")
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5), st.integers(0, 1)), min_size=3, max_size=9),
