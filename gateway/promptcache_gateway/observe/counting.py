@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptcache_gateway.observe.bearings import bearings_of
+from promptcache_gateway.observe.marked import unkept_bytes
 from promptcache_gateway.observe.ruler import Length, Ruler, ruler_of
 from promptcache_gateway.observe.stops import stops_of, tolerance_of
 from promptcache_gateway.observe.tokens import Tokens
@@ -228,7 +229,7 @@ class Counting:
     def _would_have_matched(self) -> tuple[int, bool]:
         comparison, prompt = self._evidence.comparison, self._prompt
         whole = None if comparison is None else comparison.matching_full
-        if whole is not None and whole.prompt_tokens is not None:
+        if whole is not None and whole.prompt_tokens is not None and not unkept_bytes(self._evidence):
             return min(self._rules.possible(whole.prompt_tokens), prompt), True
         size = min(self._matching(), prompt - self._ruler.least_behind(self._stops.turn))
         return min(self._rules.possible(size), prompt), False
@@ -247,6 +248,8 @@ class Counting:
         if end >= turn:
             whole = ruler.at(turn)
             return min(max(known + size, whole.least), whole.most)
+        if end + unkept_bytes(self._evidence) >= turn:  # all but what no mark covered
+            return known + size
         other = max(start, turn - max(end - start, 0))
         return known + min(size, ruler.stretch(other, turn, start, known))
 

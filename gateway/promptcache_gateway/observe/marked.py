@@ -9,6 +9,7 @@ the SDK's finding.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from promptcache.divergence.evidence import alike
@@ -120,6 +121,27 @@ def breaks_behind_marks(evidence: Evidence) -> bool:
     if not earlier.marks:
         return MARKING in earlier.own and bool(later.marks)  # the gateway begins to mark
     return not is_marked_behind(comparison)
+
+
+@found_once
+def unkept_bytes(evidence: Evidence) -> int:
+    """Bytes of a request that its predecessor has too, but behind its last mark: none of them was kept.
+
+    Where the gateway held its own marks back because of what changes, it would have set them further behind.
+    """
+    comparison = evidence.comparison
+    if comparison is None or not comparison.broken or not evidence.rules.marked_only:
+        return 0
+    earlier, later = comparison.earlier, comparison.later
+    if not earlier.marks or HELD_BACK in earlier.own:
+        return 0
+    behind = Counter(earlier.keys[max(earlier.marks[-1], comparison.depth) + 1 :])
+    unkept = 0
+    for at in range(min(later.turn, len(later.segments)) - 1, later.head - 1, -1):
+        if behind[later.keys[at]] > 0:
+            behind[later.keys[at]] -= 1
+            unkept += later.offsets[at + 1] - later.offsets[at]
+    return unkept
 
 
 def is_marked_behind(comparison: Comparison) -> bool:

@@ -17,6 +17,7 @@ from promptcache_gateway.observe.marked import (
     kept_thoughts,
     left_segments,
     readable_segments,
+    unkept_bytes,
 )
 from promptcache_gateway.observe.unmarked import codes_beside_text
 
@@ -42,7 +43,7 @@ class Stops:
         alive: up to where the two are the same, where what is alive reaches as far; None: it does not.
         unmarked: the request marks nothing where only what is marked is kept.
         unbroken: up to where the two are the same, where time and marks allow it.
-        matching: up to where the predecessor would have matched had the differing spans been equal.
+        matching: up to where what the predecessor left would have matched had the differing spans been equal.
         turn: where the newest user turn starts.
         broken: the caller broke the prefix where it could have been read.
         theirs: nothing differs that both were meant to share.
@@ -93,7 +94,7 @@ def stops_of(evidence: Evidence) -> Stops:
         alive=alive,
         unmarked=unmarked,
         unbroken=min(offsets[comparison.depth] if comparison.broken else comparison.matching_bytes, kept),
-        matching=comparison.matching_bytes,
+        matching=comparison.matching_bytes - unkept_bytes(evidence),
         turn=offsets[min(prompt.turn, len(prompt.segments))],
         broken=comparison.broken and not breaks_behind_marks(evidence),
         theirs=not (comparison.broken or comparison.shares_nothing),
