@@ -246,7 +246,7 @@ def test_a_grammar_found_to_lead_nowhere_is_a_400(client: openai.OpenAI) -> None
     assert caught.value.param == "structured_outputs.grammar"
     with pytest.raises(openai.APIError, match="nothing can follow"):
         stream(client, extra_body={"structured_outputs": grammar})
-    assert chat(client).choices[0].finish_reason == "length", "others go on"
+    assert chat(client).choices[0].finish_reason in {"length", "stop"}, "others go on"
 
 
 def test_a_lenient_schema_passes_over_what_is_not_enforced(client: openai.OpenAI) -> None:
