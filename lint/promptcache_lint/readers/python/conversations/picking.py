@@ -21,6 +21,8 @@ __all__ = ["is_looked_up", "is_made_for", "is_picked", "picked_in"]
 
 _SAID = re.compile(r"(?:user_?|last_?|new_?)?(?:text|question|message|query|utterance|input)(?:_text)?")
 """Names of what the turn says."""
+_DEEPEST = 3
+"""So many dicts in each other are looked into."""
 
 
 def is_looked_up(value: ast.expr, facts: Facts) -> bool:
@@ -33,12 +35,13 @@ def is_looked_up(value: ast.expr, facts: Facts) -> bool:
             return False
 
 
-def picked_in(value: ast.expr, facts: Facts) -> ast.expr | None:
+def picked_in(value: ast.expr, facts: Facts, room: int = _DEEPEST) -> ast.expr | None:
     """What is picked for the turn in a parameter, or in its dict: ``{"effort": effort_for(text)}``."""
     found = _assigned(value, facts)
     match found:
-        case ast.Dict(values=values):
-            return next((inner for each in values if (inner := picked_in(each, facts)) is not None), None)
+        case ast.Dict(values=values) if room:  # a name may stand in what it is given itself
+            inside = (picked_in(each, facts, room - 1) for each in values)
+            return next((inner for inner in inside if inner is not None), None)
         case ast.Call():
             return found if is_picked(found, facts) else None
         case _:
