@@ -1,12 +1,13 @@
-"""How much is looked at grows no faster than a module."""
+"""How much is looked at grows no faster than a module: values in each other, helpers, tables of talks."""
 
 from __future__ import annotations
 
 import pytest
 
 from promptcache_lint import lint_text
+from promptcache_lint.readers.python.conversations.facts import Facts
 
-HEAD = "from openai import OpenAI\n\nclient = OpenAI()\n"
+HEAD = "import json\nfrom openai import OpenAI\n\nclient = OpenAI()\n"
 ASKS = """
 def pick(text):
     return "high" if "hard" in text else "low"
@@ -16,6 +17,20 @@ def ask(messages, text, reasoning, low):
     {given}
     answer = client.responses.create(model="m", input=messages, reasoning=reasoning)
     messages.append({{"role": "assistant", "content": answer.output_text}})
+"""
+TAKES = """
+    def ask{n}(self, key, text):
+        asked = [*self.talks[key][-10:], {{"role": "user", "content": text}}]
+        return client.chat.completions.create(model="m", messages=asked)
+"""
+BLOCK = """
+    if call.kind == {n}:
+        return {{"arguments": json.dumps(json.loads(call.arguments))}}
+"""
+WRITES = """
+def ask{n}(messages, answer):
+    calls = [block(call) for call in answer.tool_calls]
+    return client.chat.completions.create(model="m", messages=messages)
 """
 
 
@@ -39,3 +54,23 @@ def test_a_value_may_stand_in_what_it_is_given_itself(given: str, codes: list[st
 def test_values_in_each_other_are_not_looked_into_again_and_again() -> None:
     rows = [f"a{n} = {{1: a{n + 1}, 2: a{n + 1}}}" for n in range(60)]
     assert _codes(ASKS.format(given="; ".join([*rows, "reasoning = {1: a0}"]))) == []
+
+
+@pytest.mark.parametrize("kind", ["tables", "helpers"])
+def test_what_is_known_of_other_functions_is_made_once(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    made = 0
+    settle = Facts.__post_init__
+
+    def counted(self: Facts) -> None:
+        nonlocal made
+        made += 1
+        settle(self)
+
+    monkeypatch.setattr(Facts, "__post_init__", counted)
+    if kind == "tables":
+        text = "class Bot:" + "".join(TAKES.format(n=n) for n in range(40))
+    else:
+        text = "def block(call):" + "".join(BLOCK.format(n=n) for n in range(40))
+        text += "".join(WRITES.format(n=n) for n in range(40))
+    assert _codes(text) == []
+    assert made < 200

@@ -6,6 +6,8 @@ A helper that writes one block, or one call of a tool, says nothing of messages;
 from __future__ import annotations
 
 import ast
+import re
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.conversations.facts import Facts, called_name, spell
@@ -13,19 +15,16 @@ from promptcache_lint.readers.python.conversations.facts import Facts, called_na
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from promptcache_lint.readers.python.modules import Function
+    from promptcache_lint.readers.python.modules import Function, Module
 
-__all__ = ["calls_of", "facts_of_others", "is_given_back", "own_function", "written_by_methods"]
+__all__ = ["calls_of", "facts_of_all", "is_given_back", "own_function", "written_by_methods"]
+
+_CALLED = re.compile(r"\b(\w+)\(")
 
 
 def is_given_back(node: ast.AST, facts: Facts) -> bool:
     """Whether a value is, or is a part of, what its function returns, by itself or under a name."""
-    returned = {
-        spell(inner)
-        for node in facts.of(ast.Return)
-        if isinstance(node, ast.Return) and node.value is not None
-        for inner in ast.walk(node.value)
-    } - {""}
+    returned = _returned(facts)
     for outer in facts.around(node):
         match outer:
             case ast.Return():
@@ -37,22 +36,28 @@ def is_given_back(node: ast.AST, facts: Facts) -> bool:
     return False
 
 
+@lru_cache(maxsize=8)
+def _returned(facts: Facts) -> frozenset[str]:
+    """The names in what a function returns."""
+    values = [node.value for node in facts.of(ast.Return) if isinstance(node, ast.Return) and node.value]
+    return frozenset(name for value in values for inner in ast.walk(value) if (name := spell(inner)))
+
+
 def calls_of(facts: Facts) -> Iterator[tuple[Facts, ast.Call]]:
     """The calls of a function in its module, each with the facts of the function it stands in."""
     function = facts.function
     if function is None:
         return
-    for caller in _functions(facts):
-        if caller is function or f"{function.name}(" not in caller.code:
+    others = _others_of(facts.module, facts.about_models)
+    for caller in others.callers.get(function.name, ()):
+        if caller is function:
             continue
         calls = [
             node
             for node in caller.kinds.get(ast.Call, ())
             if isinstance(node, ast.Call) and _means(called_name(node), function, caller)
         ]
-        if calls:
-            known = _facts_of(caller, facts)
-            yield from ((known, call) for call in calls)
+        yield from ((others.facts(caller), call) for call in calls)
 
 
 def own_function(call: ast.Call, facts: Facts) -> Function | None:
@@ -64,21 +69,47 @@ def own_function(call: ast.Call, facts: Facts) -> Function | None:
     return cls.methods.get(name) if cls is not None and owner in {"self", "cls"} else None
 
 
-def facts_of_others(facts: Facts) -> Iterator[Facts]:
-    """The facts of the other functions of a module."""
-    return (_facts_of(other, facts) for other in _functions(facts) if other is not facts.function)
+def facts_of_all(module: Module) -> Iterator[Facts]:
+    """The facts of the functions of a module, as each shows them by itself."""
+    others = _others_of(module, about_models=True)
+    return map(others.facts, others.functions)
 
 
-def _facts_of(function: Function, facts: Facts) -> Facts:
-    return Facts(
-        function.module, function.node, function.name, facts.about_models, function.kinds, function=function
-    )
+class _Others:
+    """The functions of a module, which of them call a name, and the facts of those that are asked for."""
+
+    def __init__(self, module: Module, about_models: bool) -> None:  # noqa: FBT001
+        methods = (method for cls in module.classes.values() for method in cls.methods.values())
+        self.functions: tuple[Function, ...] = (*module.functions.values(), *methods)
+        self._about_models = about_models
+        self._facts: dict[Function, Facts] = {}
+
+    @cached_property
+    def callers(self) -> dict[str, list[Function]]:
+        """The functions in whose text a name is called."""
+        found: dict[str, list[Function]] = {}
+        for function in self.functions:
+            for name in dict.fromkeys(_CALLED.findall(function.code)):
+                found.setdefault(name, []).append(function)
+        return found
+
+    def facts(self, function: Function) -> Facts:
+        known = self._facts.get(function)
+        if known is None:
+            known = self._facts[function] = Facts(
+                function.module,
+                function.node,
+                function.name,
+                self._about_models,
+                function.kinds,
+                function=function,
+            )
+        return known
 
 
-def _functions(facts: Facts) -> Iterator[Function]:
-    yield from facts.module.functions.values()
-    for cls in facts.module.classes.values():
-        yield from cls.methods.values()
+@lru_cache(maxsize=2)  # a module's helpers are asked for one after the other
+def _others_of(module: Module, about_models: bool) -> _Others:  # noqa: FBT001
+    return _Others(module, about_models)
 
 
 def _means(name: str, function: Function, caller: Function) -> bool:

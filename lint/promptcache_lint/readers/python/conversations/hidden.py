@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python import blocks
@@ -54,18 +55,32 @@ def outrun(owner: ast.expr, cut: ast.AST, bound: float | None, facts: Facts) -> 
     if bound is None or not name.startswith("self."):
         return False
     above = blocks.parents_of(facts.module.tree)
-    reads = [
-        node
-        for node in nodes_of(facts.module.tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and spell(node) == name
-    ]
-    others = [(node, above[node]) for node in reads if above[node] is not cut]
+    kept, shown = _uses(facts.module.tree, name)
     if not _is_put_back(cut, name, above):
-        kept = (outer for _, outer in others if _is_put_back(outer, name, above))
-        return any((_length(each, facts) or bound) < bound and _is_due(each, bound, facts) for each in kept)
-    shown = [outer for node, outer in others if not _is_harmless(node, outer, name, above)]
+        others = (outer for outer in kept if outer is not cut)
+        return any((_length(each, facts) or bound) < bound and _is_due(each, bound, facts) for each in others)
+    shown = [outer for outer in shown if outer is not cut]
     shorter = [outer for outer in shown if (length := _length(outer, facts)) is not None and length <= bound]
     return bool(shorter) and (True if len(shorter) == len(shown) else None)
+
+
+@lru_cache(maxsize=8)  # one list may be cut in many places
+def _uses(tree: ast.Module, name: str) -> tuple[list[ast.AST], list[ast.AST]]:
+    """The uses of a list by which it is cut for good, and those that show its beginning."""
+    above = blocks.parents_of(tree)
+    reads = _reads(tree).get(name, [])
+    kept = [above[node] for node in reads if _is_put_back(above[node], name, above)]
+    return kept, [above[node] for node in reads if not _is_harmless(node, above[node], name, above)]
+
+
+@lru_cache(maxsize=2)
+def _reads(tree: ast.Module) -> dict[str, list[ast.Attribute]]:
+    """Where a module reads attributes of its objects, by what is written."""
+    found: dict[str, list[ast.Attribute]] = {}
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and (name := spell(node)):
+            found.setdefault(name, []).append(node)
+    return found
 
 
 def _is_put_back(cut: ast.AST, name: str, above: dict[ast.AST, ast.AST]) -> bool:

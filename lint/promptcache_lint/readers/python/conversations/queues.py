@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.callers import facts_of_others
+from promptcache_lint.readers.python.conversations.callers import facts_of_all
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
+    from promptcache_lint.readers.python.modules import Module
 
 __all__ = ["QUEUE", "bounded", "makes_queue", "of_a_table"]
 
@@ -76,23 +78,33 @@ def _has_length(node: ast.Call) -> bool:
 
 def _holds_talks(table: str, facts: Facts) -> bool:
     """Whether messages are added to what is taken out of a table: ``talks[channel].append({"role": …})``."""
-    for other in (facts, *facts_of_others(facts)):
-        for node in other.of(ast.Assign, ast.Call):
-            match node:
-                case ast.Assign(targets=[target], value=value) if _is_taken(value, table):
-                    if other.conviction(target) == Severity.ERROR:
-                        return True
-                case ast.Call(func=ast.Attribute(attr="append" | "extend", value=owner), args=[added]):
-                    if _is_taken(owner, table) and role_of(added):
-                        return True
-    return False
+    return table in _tables_of(facts) or table in _tables_in(facts.module)
 
 
-def _is_taken(node: ast.expr, table: str) -> bool:
+@lru_cache(maxsize=8)  # a function may take messages out of tables in many places
+def _tables_of(facts: Facts) -> frozenset[str]:
+    """The tables of conversations that a function shows."""
+    found: list[str] = []
+    for node in facts.of(ast.Assign, ast.Call):
+        match node:
+            case ast.Assign(targets=[target], value=value) if table := _table(value):
+                found += [table] if facts.conviction(target) == Severity.ERROR else []
+            case ast.Call(func=ast.Attribute(attr="append" | "extend", value=owner), args=[added]):
+                found += [_table(owner)] if role_of(added) else []
+    return frozenset(found)
+
+
+@lru_cache(maxsize=2)
+def _tables_in(module: Module) -> frozenset[str]:
+    return frozenset().union(*map(_tables_of, facts_of_all(module)))
+
+
+def _table(node: ast.expr) -> str:
+    """The table that something is taken out of."""
     match node:
-        case ast.Subscript(value=owner):
-            return spell(owner) == table
-        case ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=owner)):
-            return spell(owner) == table
+        case (
+            ast.Subscript(value=owner) | ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=owner))
+        ):
+            return spell(owner)
         case _:
-            return False
+            return ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -89,7 +90,12 @@ def _sent_back(node: ast.AST, facts: Facts) -> bool:
 
 def _sent_back_by_callers(node: ast.AST, facts: Facts) -> bool:
     """Whether a helper gives a value back to one that puts it into a message."""
-    return is_given_back(node, facts) and any(_is_kept(call, caller) for caller, call in calls_of(facts))
+    return is_given_back(node, facts) and _is_kept_by_callers(facts)
+
+
+@lru_cache(maxsize=8)  # a helper may give back many values
+def _is_kept_by_callers(facts: Facts) -> bool:
+    return any(_is_kept(call, caller) for caller, call in calls_of(facts))
 
 
 def _is_kept(node: ast.AST, facts: Facts) -> bool:
