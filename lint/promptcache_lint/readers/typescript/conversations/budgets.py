@@ -33,6 +33,7 @@ _SAYS = (
 
 def budgets(facts: Facts) -> Iterator[Practice]:
     """PC501 of a window whose length is a budget of tokens or characters."""
+    stops: dict[int, bool] = {}  # one loop may add many messages
     for node in facts.names.nodes:
         function = node.child_by_field_name("function") if node.type == "call_expression" else None
         if function is None or facts.names.text(function.child_by_field_name("property")) not in {
@@ -44,7 +45,11 @@ def budgets(facts: Facts) -> Iterator[Practice]:
         if key is None or key not in facts.sent or is_aside(node, facts):
             continue
         loop = _backwards(node, facts)
-        if loop is not None and _stops(loop) and _takes_message(node, loop, facts):
+        if loop is None:
+            continue
+        if loop.id not in stops:
+            stops[loop.id] = _stops(loop)
+        if stops[loop.id] and _takes_message(node, loop, facts):
             yield facts.practice("PC501", Severity.WARNING, node, _SAYS)
 
 
@@ -72,14 +77,14 @@ def _takes_message(call: Node, loop: Node, facts: Facts) -> bool:
     given = call.child_by_field_name("arguments")
     item = bare(given.named_children[0]) if given is not None and given.named_children else None
     if loop.type == "for_in_statement":
-        own = {facts.names.text(each) for each in walk(loop) if each.id == _left(loop)}
+        own = facts.names.text(loop.child_by_field_name("left"))
         at = bare(loop.child_by_field_name("right"))
         while at is not None and at.type == "call_expression":
             called = at.child_by_field_name("function")
             at = bare(called.child_by_field_name("object")) if called is not None else None
             if at is not None and at.type == "array" and at.named_children:
                 at = bare(at.named_children[0])
-        return item is not None and facts.names.text(item) in own and facts.is_conversation(at)
+        return item is not None and facts.names.text(item) == own and facts.is_conversation(at)
     item = _meaning(item, loop, facts)
     owner = (
         item.child_by_field_name("object")
@@ -91,11 +96,6 @@ def _takes_message(call: Node, loop: Node, facts: Facts) -> bool:
     made = facts.names.values.get(facts.names.key(owner) or ("", 0), [])
     sources = [owner, *(_receiver(value) for value in made)]
     return any(facts.is_conversation(each) for each in sources if each is not None)
-
-
-def _left(loop: Node) -> int:
-    left = loop.child_by_field_name("left")
-    return left.id if left is not None else -1
 
 
 def _meaning(item: Node | None, loop: Node, facts: Facts) -> Node | None:

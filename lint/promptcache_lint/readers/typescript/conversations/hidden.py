@@ -32,10 +32,8 @@ def is_lost(key: Key | None, cut: Node, facts: Facts) -> bool:
     if not is_put_back(key, cut, facts) or _is_in_a_loop(cut, function):
         return False
     return not any(
-        (node.start_byte >= statement.end_byte or function_of(node) != function)
-        and node.type in _READS
-        and facts.names.key(node) == key
-        for node in facts.names.nodes
+        node.type in _READS and (node.start_byte >= statement.end_byte or function_of(node) != function)
+        for node in reversed(facts.names.uses.get(key, []))
     )
 
 
@@ -52,11 +50,7 @@ def outrun(key: Key | None, cut: Node, facts: Facts) -> bool | None:
     bound = _length(cut, facts)
     if key is None or bound is None or not key[0].startswith("this."):
         return False
-    reads = (
-        node
-        for node in facts.names.nodes
-        if node.type == "member_expression" and facts.names.key(node) == key
-    )
+    reads = facts.names.uses.get(key, [])
     uses = [_use(node) for node in reads if not _is_given(node)]
     others = [use for use in uses if use != cut]
     if not is_put_back(key, cut, facts):

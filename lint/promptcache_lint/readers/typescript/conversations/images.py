@@ -102,14 +102,11 @@ def _mapped_over(function: Node, facts: Facts) -> str:
     """The list whose ``map`` a function is given to, directly or by its name."""
     users = [function] if function.parent is not None and function.parent.type == "arguments" else []
     if not users:
-        named = [key for key, value in facts.names.functions.items() if value == function]
         users = [
             node
-            for node in facts.names.nodes
-            if node.type == "identifier"
-            and node.parent is not None
-            and node.parent.type == "arguments"
-            and facts.names.key(node) in named
+            for key in facts.names.called.get(function.id, ())
+            for node in facts.names.uses.get(key, ())
+            if node.type == "identifier" and node.parent is not None and node.parent.type == "arguments"
         ]
     for user in users:
         call = user.parent.parent if user.parent is not None else None

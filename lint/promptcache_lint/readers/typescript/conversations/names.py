@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.typescript.module import FUNCTIONS
@@ -24,6 +25,7 @@ BARE = {
 }
 _CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
 _IDENTIFIERS = {"identifier", "shorthand_property_identifier_pattern"}
+_NAMED = {"identifier", "shorthand_property_identifier", "member_expression"}
 _CALLS = re.compile(r"\([^()]*\)")
 _SPACE = re.compile(r"\s+|[!?](?=\.)")
 
@@ -47,6 +49,23 @@ class Names:
             self._declare(node)
         for node in self.nodes:
             self._give(node)
+
+    @cached_property
+    def uses(self) -> dict[Key, list[Node]]:
+        """Where each variable and each field is named, in the order of the source."""
+        found: dict[Key, list[Node]] = {}
+        for node in self.nodes:
+            if node.type in _NAMED and (key := self.key(node)) is not None:
+                found.setdefault(key, []).append(node)
+        return found
+
+    @cached_property
+    def called(self) -> dict[int, list[Key]]:
+        """The keys of each function, by its node's id."""
+        found: dict[int, list[Key]] = {}
+        for key, function in self.functions.items():
+            found.setdefault(function.id, []).append(key)
+        return found
 
     def text(self, node: Node | None) -> str:
         """The source of a node."""

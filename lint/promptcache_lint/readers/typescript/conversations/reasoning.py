@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.prompts import Practice
     from promptcache_lint.readers.typescript.conversations.facts import Facts
+    from promptcache_lint.readers.typescript.conversations.names import Key
 
 __all__ = ["reasoning"]
 
@@ -80,14 +82,19 @@ def _is_used_so(target: Node, facts: Facts) -> bool:
         return False
     if key in facts.sent and facts.is_conversation_key(key):
         return True
+    return key in _answered(facts)
+
+
+@lru_cache(maxsize=2)  # a module may leave the reasoning out of many answers
+def _answered(facts: Facts) -> frozenset[Key]:
+    """The variables that stand in an answer, or in what is added to a list that is sent."""
+    found: set[Key] = set()
     for node in facts.names.nodes:
         is_answer = node.type == "object" and _ANSWERS.search(facts.names.text(node)) is not None
-        is_added = node.type == "call_expression" and _adds(node, facts)
-        if (is_answer or is_added) and any(
-            facts.names.key(inner) == key for inner in walk(node) if inner.type.endswith("identifier")
-        ):
-            return True
-    return False
+        if is_answer or (node.type == "call_expression" and _adds(node, facts)):
+            keys = (facts.names.key(inner) for inner in walk(node) if inner.type.endswith("identifier"))
+            found.update(key for key in keys if key is not None)
+    return frozenset(found)
 
 
 def _adds(call: Node, facts: Facts) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.prompts import Practice
     from promptcache_lint.readers.typescript.conversations.facts import Facts
+    from promptcache_lint.readers.typescript.conversations.names import Key
 
 __all__ = ["PARAMETERS", "TOOLS_CHANGE", "settings"]
 
@@ -141,16 +143,23 @@ def _is_own(name: Node, function: Node, facts: Facts) -> bool:
 def _grown(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:
     """``tools.push(…)`` between two turns of a loop."""
     key, loop = facts.names.key(value), facts.in_turns(call)
-    for node in walk(loop) if loop is not None and key is not None else ():
-        function = node.child_by_field_name("function") if node.type == "call_expression" else None
-        changes = facts.names.text(_property(function)) in {"push", "splice", "pop", "shift", "unshift"}
-        if (
-            function is not None
-            and changes
-            and facts.names.key(function.child_by_field_name("object")) == key
-        ):
+    for node in _altered(facts).get(key, ()) if loop is not None and key is not None else ():
+        if loop.start_byte <= node.start_byte < loop.end_byte:
             yield facts.practice("PC302", Severity.ERROR, node, TOOLS_CHANGE)
             return
+
+
+@lru_cache(maxsize=2)  # a module may send many requests
+def _altered(facts: Facts) -> dict[Key, list[Node]]:
+    """Where something is added to each list, or taken out of it."""
+    found: dict[Key, list[Node]] = {}
+    for node in facts.names.nodes:
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if facts.names.text(_property(function)) in {"push", "splice", "pop", "shift", "unshift"}:
+            key = facts.names.key(function.child_by_field_name("object")) if function is not None else None
+            if key is not None:
+                found.setdefault(key, []).append(node)
+    return found
 
 
 def _spread(call: Node, facts: Facts) -> Iterator[Practice]:
