@@ -55,3 +55,8 @@ def test_names_are_looked_up_in_step_with_a_module(monkeypatch: pytest.MonkeyPat
     few, many = _asked(monkeypatch, text(20)), _asked(monkeypatch, text(80))
     assert few > 20
     assert many < 6 * few
+
+
+@pytest.mark.parametrize("text", ["llm" * 60_000, "model: string\n" * 20_000])
+def test_a_file_is_searched_for_its_models_in_time(text: str) -> None:
+    assert lint_text(f"{HEAD}/* {text} */\n{ASKS}", "talk.ts").findings == ()

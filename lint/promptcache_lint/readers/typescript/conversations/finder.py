@@ -35,7 +35,7 @@ _CUTS = re.compile(
     r"|\.(?:content|text|parts|output)\s*\+?=(?!=)|\[\w+\]\s*=(?!=)"
 )
 _SWITCHES = re.compile(
-    r"(?:model|llm)\w*[\"']?\s*[:=][^,;]*(?:\?|\[|\()|arguments[\"']?\s*:\s*JSON\.stringify\(|Promise\.(?:race|any)\("
+    r"(?:model|llm)\w{0,60}[\"']?\s*[:=][^,;?\[(]{0,2000}[?\[(]|arguments[\"']?\s*:\s*JSON\.stringify\(|Promise\.(?:race|any)\("
     r"|listTools|getTools|McpTools|[mM]cp\w*\.tools\(|\.map\(\s*\(\w+[^)]*,|\.slice\([^)]*,\s*-\d+\)\s*\.map\("
     r"|\b(?:tools|thinking|reasoning\w*|tool_?[cC]hoice|response_?[fF]ormat|verbosity)[\"']?\s*[:=](?!=)|\.{3}\("
     r"|[\"'](?:redacted_)?(?:thinking|reasoning)[\"']|<\\?/?think|pruneMessages|[sS]ummar|[cC]ondens|[cC]ompact"
