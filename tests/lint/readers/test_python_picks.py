@@ -53,6 +53,7 @@ def test_a_table_of_queues_loses_the_oldest_messages_of_each_talk(factory: str) 
     "text",
     [
         "talks = defaultdict(partial(deque, maxlen=20))\n" + EVENTS,
+        "talks = defaultdict(partial(deque, maxlen=20))\n" + EVENTS.replace("(event)", "({'type': 'asked'})"),
         "talks = defaultdict(deque)\n" + TALKS,
         "talks = defaultdict(partial(deque, maxlen=None))\n" + TALKS,
     ],

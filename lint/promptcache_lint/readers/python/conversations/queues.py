@@ -23,6 +23,10 @@ _MESSAGES = re.compile(
     r"message|msg|turn|content|dict|map|exchange|\b(?:any|str|tuple|object)\b", re.IGNORECASE
 )
 """What the items of a conversation are declared to be; a queue of ``Snapshot`` holds something else."""
+_SPEAKERS = {
+    *("system", "developer", "user", "human", "assistant", "ai", "model", "tool", "function", "message", "?")
+}
+"""Roles of messages; a ``type`` that is another one is that of an event, or of a record."""
 _TABLE = re.compile(r"(?:.*\.)?defaultdict")
 
 
@@ -90,7 +94,7 @@ def _tables_of(facts: Facts) -> frozenset[str]:
             case ast.Assign(targets=[target], value=value) if table := _table(value):
                 found += [table] if facts.conviction(target) == Severity.ERROR else []
             case ast.Call(func=ast.Attribute(attr="append" | "extend", value=owner), args=[added]):
-                found += [_table(owner)] if role_of(added) else []
+                found += [_table(owner)] if role_of(added) in _SPEAKERS else []
     return frozenset(found)
 
 
