@@ -162,7 +162,13 @@ def test_a_breakpoint_behind_too_little_text():
 
 @pytest.mark.parametrize(
     ("text", "model"),
-    [("BOOK", "claude-sonnet-4-5"), ('"Translate. " + book', "claude-sonnet-4-5"), ('"Translate."', "m")],
+    [
+        ('"Translate to Danish. ".repeat(400)', "claude-sonnet-4-5"),
+        ('"Translate to Danish. ".repeat(count)', "claude-sonnet-4-5"),
+        ("BOOK", "claude-sonnet-4-5"),
+        ('"Translate. " + book', "claude-sonnet-4-5"),
+        ('"Translate."', "m"),
+    ],
 )
 def test_a_prefix_of_unknown_length_is_no_fault(text, model):
     assert _found(_request(_block(text), model)) == []

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["KINDS", "dotted_name", "imported_value", "spelling"]
+__all__ = ["KINDS", "dotted_name", "imported_value", "repeated", "spelling"]
 
 
 _LONGEST = 1_000_000
@@ -217,7 +217,7 @@ def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
                 )
             )
         case (Str() as text, other) | (other, Str() as text) if isinstance(node.op, ast.Mult):
-            return _repeated(text, other, frame.module.label(node), frame.module.place(node))
+            return repeated(text, other, frame.module.label(node), frame.module.place(node))
         case Seq(), Seq() if isinstance(node.op, ast.Add):
             partial = left.partial or right.partial
             return Seq((*left.items, *right.items)[:200], left.traits + right.traits, left.kind, partial)
@@ -244,7 +244,7 @@ def _operation(machine: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
     return Thing(frame.module.label(node), kept, settled=_is_settled(left) and _is_settled(right))
 
 
-def _repeated(text: Str, times: Value, label: str, place: Place) -> Str:
+def repeated(text: Str, times: Value, label: str, place: Place) -> Str:
     """A text repeated; one of unknown or very great length is followed by a hole."""
     number = times.constant if isinstance(times, Thing) else None
     once = "".join(part.text for part in text.parts if isinstance(part, Text))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
+from promptcache_lint.readers.python.expressions import repeated
 from promptcache_lint.readers.python.merging import merge
 from promptcache_lint.readers.python.values import (
     Map,
@@ -40,7 +41,7 @@ __all__ = ["method"]
 _FILLING = {"format", "formatMessages", "formatPromptValue", "invoke", "partial", "stream"}
 _SAME_TEXT = {
     *("trim", "trimStart", "trimEnd", "toString", "valueOf", "toLowerCase", "toUpperCase", "normalize"),
-    *("slice", "substring", "substr", "padStart", "padEnd", "repeat", "toWellFormed", "pipe", "stripIndent"),
+    *("slice", "substring", "substr", "padStart", "padEnd", "toWellFormed", "pipe", "stripIndent"),
 }
 _ASKING = {
     *(
@@ -101,6 +102,9 @@ def _of_text(machine: Machine, made: Call, receiver: Str, frame: Frame) -> Value
         return filled
     if name in _SAME_TEXT:
         return receiver
+    if name == "repeat":
+        times = Thing() if first is None else first
+        return repeated(receiver, times, frame.module.label(made.node), frame.module.place(made.node))
     if name == "concat":
         parts = list(receiver.parts)
         for value, node in made.arguments:
