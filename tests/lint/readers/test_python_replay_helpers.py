@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from promptcache_lint import lint_text
+import pytest
+
+from promptcache_lint import Settings, Severity, lint_text
 
 HEAD = """
 import json
@@ -76,3 +78,10 @@ def test_a_helper_that_writes_arguments_anew_is_followed_to_the_calls_it_fills()
 def test_a_helper_whose_calls_are_only_logged_is_fine() -> None:
     logged = "print(calls)\n    messages.append(message)"
     assert _codes(WRITTEN + DRIVE.replace("TAKEN", logged)) == []
+
+
+@pytest.mark.parametrize(("owner", "codes"), [("self.extra_params", []), ("message", ["PC505"])])
+def test_an_option_that_is_taken_back_leaves_no_reasoning_out(owner: str, codes: list[str]) -> None:
+    text = f"import openai\n\ndef set_thinking(self, message, messages):\n    del {owner}['thinking']\n"
+    settings = Settings(severity=Severity.INFO)
+    assert [found.code for found in lint_text(text, "talk.py", settings).findings] == codes

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["replays"]
 
+_OPTIONS = re.compile(r"param|option|kwarg|config|setting|payload|request|(?:^|[._])(?:extra_)?body\b")
+"""What a request is told beside its messages; reasoning is switched on and off there."""
 _REASONING = re.compile(
     r"['\"](?:thinking|redacted_thinking|reasoning|reasoning_content|reasoning_details)['\"]"
 )
@@ -56,7 +58,9 @@ def replays(facts: Facts) -> Iterator[Practice]:
                         yield from _respaced(value, facts)
             case ast.Delete():
                 for target in node.targets:
-                    if isinstance(target, ast.Subscript) and constant(target.slice) in _FIELDS:
+                    if not isinstance(target, ast.Subscript) or constant(target.slice) not in _FIELDS:
+                        continue
+                    if not _OPTIONS.search(spell(target.value)):
                         yield facts.practice(
                             "PC505", Severity.INFO, target, _DROPPED.format(facts.label(target))
                         )
