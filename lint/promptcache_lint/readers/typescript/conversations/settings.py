@@ -143,7 +143,9 @@ def _is_own(name: Node, function: Node, facts: Facts) -> bool:
 def _grown(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:
     """``tools.push(…)`` between two turns of a loop."""
     key, loop = facts.names.key(value), facts.in_turns(call)
-    for node in _altered(facts).get(key, ()) if loop is not None and key is not None else ():
+    if key is None or loop is None:
+        return
+    for node in _altered(facts).get(key, ()):
         if loop.start_byte <= node.start_byte < loop.end_byte:
             yield facts.practice("PC302", Severity.ERROR, node, TOOLS_CHANGE)
             return
