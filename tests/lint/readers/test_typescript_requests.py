@@ -70,6 +70,31 @@ def test_rows_in_an_order(before):
     assert _codes(_asks(before, _LISTED)) == []
 
 
+ONE_ROW = {
+    "the first": "const row = (await sql`select name from owners where mail = ${mail}`)[0];",
+    "the first of a list that is named": "const rows = (await sql`select name from owners where mail = ${mail}`) as Row[];\n  const row = rows[0];",
+    "the first of what is destructured": 'const { rows } = await db.query("select name from owners where mail = $1", [mail]);\n  const row = rows[0];',
+    "unpacked": "const [row] = await sql`select name from owners where mail = ${mail}`;",
+    "looked up": 'const { data } = await supabase.from("owners").select("id, name");\n  const row = data.find((each) => each.id === messages[0].owner);',
+}
+
+
+@pytest.mark.parametrize("before", ONE_ROW.values(), ids=ONE_ROW)
+def test_one_row_has_no_order(before):
+    asked = _asks(before, "row.name").replace("sql: any, row: any", "sql: any, mail: string")
+    assert _codes(asked) == []
+
+
+def test_rows_in_the_order_of_names_that_are_given():
+    found = 'const { data } = await supabase.from("experts").select("id, name");\n  const rows = ids.map((id) => data.find((each) => each.id === id));'
+    assert _codes(_asks(found, 'rows.map((row) => `- ${row.name}`).join("\\n")')) == []
+
+
+def test_the_first_two_of_rows_have_none_either():
+    found = "const rows = (await sql`select title from policies`).slice(0, 2);"
+    assert _codes(_asks(found, _LISTED)) == ["PC203"]
+
+
 def test_rows_that_are_counted_have_no_order():
     assert _codes(_asks("const rows = await prisma.policy.findMany();", "rows.length")) == []
 

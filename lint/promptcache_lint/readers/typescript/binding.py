@@ -16,6 +16,7 @@ from promptcache_lint.readers.python.values import (
 from promptcache_lint.readers.typescript import members
 from promptcache_lint.readers.typescript.clocks import literal
 from promptcache_lint.readers.typescript.module import unquoted
+from promptcache_lint.readers.typescript.querying import one_row
 from promptcache_lint.readers.typescript.racing import race_traits
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _unpack(
         if child.type == ",":
             position += 1
         elif child.is_named:
-            item = element_of(value)
+            item = element_of(one_row(value))
             if isinstance(value, Seq) and position < len(value.items):
                 item = with_traits(value.items[position], value.traits)
             if child.type == "rest_pattern" and isinstance(value, Seq):

@@ -90,7 +90,9 @@ def with_callback(machine: Machine, made: Call, receiver: Value, frame: Frame) -
                     if isinstance(receiver, Seq) and isinstance(made.first, Ref) and made.first.target
                     else receiver
                 )
-            return element_of(receiver) if made.name.startswith("find") else Thing(settled=True)
+            if made.name.startswith("find"):
+                return element_of(without_order(receiver))  # which one it is, its order does not tell
+            return Thing(settled=True)
         case "sort" | "toSorted":
             return _sorted(machine, made, receiver, frame)
         case "reduce":

@@ -20,6 +20,7 @@ from promptcache_lint.readers.python.values import (
 from promptcache_lint.readers.typescript.clocks import iso_cut, literal, literal_number
 from promptcache_lint.readers.typescript.counters import counted
 from promptcache_lint.readers.typescript.module import Class, Closure, Module, unquoted
+from promptcache_lint.readers.typescript.querying import ROWS, one_row
 from promptcache_lint.readers.typescript.signs import attribute_mark, normal
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def member_of(machine: Machine, value: Value, name: str, node: Node, frame: Fram
         case _ if name in _SIZES:
             return Thing(frame.module.label(node), settled=True)
         case Thing():
-            return Thing(frame.module.label(node), value.traits, settled=value.settled)
+            kind = value.type if value.type == ROWS else ""
+            return Thing(frame.module.label(node), value.traits, kind, settled=value.settled)
         case Seq() if name.isdigit() and int(name) < len(value.items):
             return with_traits(value.items[int(name)], value.traits)
         case _:
@@ -143,6 +145,8 @@ def subscript(machine: Machine, node: Node, frame: Frame) -> Value:
     position = literal_number(key)
     if drawn:
         return Thing(frame.module.label(node), tuple(dict.fromkeys((*drawn, *traits_of(value)))))
+    if position is not None:
+        value = one_row(value)
     match value:
         case Seq() if position is not None and 0 <= position < len(value.items) and not value.partial:
             return with_traits(value.items[position], value.traits)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.querying import is_unordered
-from promptcache_lint.readers.python.values import Map, Str, Thing
+from promptcache_lint.readers.python.values import Map, Str, Thing, without_order
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.frame import Frame
     from promptcache_lint.readers.typescript.machine import Machine
 
-__all__ = ["asks_for_rows", "queried", "queried_by_tag"]
+__all__ = ["ROWS", "asks_for_rows", "one_row", "queried", "queried_by_tag"]
+
+ROWS = "database.rows"
+"""The type of what a query gives, and of what is taken out of it by name: ``const { data } = …``."""
 
 _MANY = re.compile(r"(?:.*\.)?(?:\w*prisma\w*|db|tx|query|database)\.(?:\w+\.)?findMany", re.IGNORECASE)
 _SQL = re.compile(r"(?:.*\.)?(?:query|execute|all|prepare|any|many|manyOrNone|\$queryRawUnsafe)")
@@ -64,7 +67,12 @@ def _rows(machine: Machine, node: Node, frame: Frame) -> Value | None:
         return None
     place: Place = frame.module.place(node)
     label = frame.module.label(node)
-    return Thing(label, (Trait(mark, place, label),))
+    return Thing(label, (Trait(mark, place, label),), ROWS)
+
+
+def one_row(value: Value) -> Value:
+    """What ``rows[0]`` is taken from: who takes the first of rows in no order has asked for one."""
+    return without_order(value) if isinstance(value, Thing) and value.type == ROWS else value
 
 
 def _is_without_order(options: Value) -> bool:
