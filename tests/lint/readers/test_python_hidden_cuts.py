@@ -89,3 +89,28 @@ def test_the_shorter_of_two_cuts_hides_the_other(sent, kept, show, expected):
     )
     found = lint_text(text, "chat.py", Settings()).findings
     assert [(each.place.row, str(each.severity)) for each in found if each.code == "PC501"] == expected
+
+
+QUEUED = """
+from collections import deque
+from openai import OpenAI
+client = OpenAI()
+class Chat:
+    def __init__(self):
+        self.turns = deque(maxlen=KEPT)
+    def ask(self, question):
+        self.turns.append({"role": "user", "content": question})
+        recent = list(self.turns)SENT
+        reply = client.chat.completions.create(model="m", messages=recent)
+        self.turns.append({"role": "assistant", "content": reply.choices[0].message.content})
+    def summarize(self):
+        return list(self.turns)
+"""
+
+
+@pytest.mark.parametrize(("kept", "sent", "row"), [("20", "[-6:]", 10), ("6", "[-20:]", 7), ("20", "", 7)])
+def test_a_queue_that_only_a_shorter_window_shows(kept, sent, row):
+    text = QUEUED.replace("KEPT", kept).replace("SENT", sent)
+    found = lint_text(text, "chat.py", Settings()).findings
+    assert row in [each.place.row for each in found if each.code == "PC501"]
+    assert sent != "[-6:]" or 7 not in [each.place.row for each in found]

@@ -25,6 +25,7 @@ JOINED = "rules = ' '.join(str(row) for row in ROWS)"
 UNORDERED = {
     "a cursor": ("cur.execute('SELECT body FROM rules WHERE active = 1')", "cur.fetchall()"),
     "a cursor gone through": ("cur.execute('select body from rules')", "cur"),
+    "a kind": ("cur.execute(\"SELECT body FROM rules WHERE body LIKE 'tax%'\")", "cur.fetchall()"),
     "sums of groups": ("cur.execute('SELECT sum(a), max(b) FROM rules GROUP BY c')", "cur.fetchall()"),
     "a text": ("", "conn.execute(text('SELECT body FROM rules'))"),
     "a select": ("", "session.execute(select(Rule).where(Rule.active)).scalars().all()"),
@@ -39,6 +40,10 @@ ORDERED = {
     "one row": ("cur.execute('SELECT body FROM rules')", "cur.fetchone()"),
     "one row of a result": ("found = session.execute(select(Rule))", "found.scalar_one_or_none().lines"),
     "sums": ("cur.execute('SELECT COALESCE(SUM(CASE WHEN a THEN 1 END), 0), max(b) FROM rules')", "cur"),
+    "a search": (
+        "cur.execute('SELECT body FROM rules WHERE lower(body) LIKE ? LIMIT 3', [q])",
+        "cur.fetchall()",
+    ),
     "asked again": (
         "cur.execute('SELECT body FROM rules'); cur.execute('SELECT body FROM rules ORDER BY id')",
         "cur.fetchall()",

@@ -25,6 +25,11 @@ def level(text):
 def listed(text):
     return [tool for tool in TOOLS if tool["name"] in text]
 
+def made_for(text):
+    def note(amount):
+        save(amount, source=text)
+    return [note, Tool(run=lambda: text)]
+
 class Helper:
     def __init__(self):
         self.messages = []
@@ -50,6 +55,7 @@ def _codes(text: str) -> list[str]:
         ("model='m', reasoning={'effort': 'high'}", []),
         ("model='m', tools=listed(text)", ["PC302"]),
         ("model='m', tools=listed(NAMES)", []),
+        ("model='m', tools=made_for(text)", []),
     ],
 )
 def test_what_a_helper_picks_for_the_turn_changes_with_it(given: str, expected: list[str]) -> None:

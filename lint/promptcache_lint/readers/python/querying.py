@@ -35,7 +35,10 @@ _ALONE = re.compile(
 )
 _SUMS = re.compile(r"\b(?:count|sum|max|min|avg|exists|total|stddev|bool_(?:and|or))\s*\(", re.IGNORECASE)
 _GROUPED = re.compile(r"\bgroup\s+by\b|\bover\s*\(", re.IGNORECASE)
-_SENT_BY_RANK = re.compile(r"<->|<=>|\bmatch\b", re.IGNORECASE)
+_FOUND = re.compile(
+    r"<->|<=>|\bmatch\b|\bi?like\s*(?:\w+\(\s*)?(?:\?|\$\d|[:@]\w|%s|%\()|\bto_tsquery\b", re.IGNORECASE
+)
+"""What looks for something that is asked: it finds other rows each time, whatever their order."""
 
 
 def queried(
@@ -68,7 +71,7 @@ def is_unordered(query: Value) -> bool:
         return False
     said = "".join(part.text if isinstance(part, Text) else " ? " for part in flatten(query.parts))
     match = _ROWS.fullmatch(said)
-    if match is None or _ALONE.search(match["rest"]) or _SENT_BY_RANK.search(match["rest"]):
+    if match is None or _ALONE.search(match["rest"]) or _FOUND.search(match["rest"]):
         return False
     return _GROUPED.search(said) is not None or not all(map(_SUMS.search, _columns(match["what"])))
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.asides import is_aside
 from promptcache_lint.readers.python.conversations.facts import (
     constant,
     converts,
@@ -23,7 +24,6 @@ from promptcache_lint.readers.python.conversations.facts import (
 )
 from promptcache_lint.readers.python.conversations.handing import tell
 from promptcache_lint.readers.python.conversations.own_lists import is_fresh
-from promptcache_lint.readers.python.conversations.trims import is_aside
 from promptcache_lint.readers.python.conversations.uses import use_of, uses_as_messages
 from promptcache_lint.readers.stores import hands_out, is_length
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python import blocks
 from promptcache_lint.readers.python.conversations.amounts import amount
+from promptcache_lint.readers.python.conversations.asides import is_aside
 from promptcache_lint.readers.python.conversations.facts import spell
 from promptcache_lint.readers.python.walking import nodes_of
 
@@ -69,8 +70,9 @@ def _uses(tree: ast.Module, name: str) -> tuple[list[ast.AST], list[ast.AST]]:
     """The uses of a list by which it is cut for good, and those that show its beginning."""
     above = blocks.parents_of(tree)
     reads = _reads(tree).get(name, [])
-    kept = [above[node] for node in reads if _is_put_back(above[node], name, above)]
-    return kept, [above[node] for node in reads if not _is_harmless(node, above[node], name, above)]
+    around = [(node, _unwrapped(node, above)) for node in reads]
+    kept = [outer for _, outer in around if _is_put_back(outer, name, above)]
+    return kept, [outer for node, outer in around if not _is_harmless(node, outer, name, above)]
 
 
 @lru_cache(maxsize=2)
@@ -81,6 +83,18 @@ def _reads(tree: ast.Module) -> dict[str, list[ast.Attribute]]:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and (name := spell(node)):
             found.setdefault(name, []).append(node)
     return found
+
+
+def _unwrapped(node: ast.AST, above: dict[ast.AST, ast.AST]) -> ast.AST:
+    """What stands around a node, past copies of the whole: the window in ``list(self.talk)[-6:]``."""
+    outer = above[node]
+    match outer:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[_]) if isinstance(
+            above[outer], ast.Subscript
+        ):
+            return above[outer]
+        case _:
+            return outer
 
 
 def _is_put_back(cut: ast.AST, name: str, above: dict[ast.AST, ast.AST]) -> bool:
@@ -120,6 +134,8 @@ def _length(cut: ast.AST, facts: Facts) -> float | None:
 
 def _is_harmless(node: ast.AST, outer: ast.AST, name: str, above: dict[ast.AST, ast.AST]) -> bool:
     """Whether reading a list tells nothing of its beginning: it is added to, counted, asked, or cut again."""
+    if is_aside(_function_around(node, above)):
+        return True
     match outer:
         case ast.Attribute():
             return True
@@ -133,3 +149,11 @@ def _is_harmless(node: ast.AST, outer: ast.AST, name: str, above: dict[ast.AST, 
             return True
         case _:
             return False
+
+
+def _function_around(node: ast.AST, above: dict[ast.AST, ast.AST]) -> str:
+    """The name of the function that a node stands in, or an empty text."""
+    at = above.get(node)
+    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
+        at = above.get(at)
+    return at.name if at is not None else ""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from promptcache_lint.readers.python.conversations.facts import Facts
+    from promptcache_lint.readers.python.modules import Function
 
 __all__ = ["is_looked_up", "is_made_for", "is_picked", "picked_in"]
 
@@ -58,8 +59,21 @@ def is_made_for(call: ast.Call, facts: Facts) -> bool:
         for name, given in matched(call, function.node)
         if _SAID.fullmatch(spell(given).rpartition(".")[2])
     }
-    used = {node.id for node in function.kinds.get(ast.Name, ()) if isinstance(node, ast.Name)}
-    return bool(told & used)
+    later = {id(node) for node in _run_later(function)}
+    return any(
+        isinstance(node, ast.Name) and node.id in told and id(node) not in later
+        for node in function.kinds.get(ast.Name, ())
+    )
+
+
+def _run_later(function: Function) -> Iterator[ast.AST]:
+    """What stands in functions of a function: no list is chosen by what its tools do when they are called."""
+    for kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda):
+        for inner in function.kinds.get(kind, ()):
+            if inner is not function.node:
+                body = inner.body  # type: ignore[attr-defined]
+                for part in body if isinstance(body, list) else [body]:
+                    yield from ast.walk(part)
 
 
 def _assigned(node: ast.expr, facts: Facts) -> ast.expr:

@@ -8,14 +8,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.amounts import amount
 from promptcache_lint.readers.python.conversations.callers import facts_of_all
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
+from promptcache_lint.readers.python.conversations.hidden import outrun
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
     from promptcache_lint.readers.python.modules import Module
 
-__all__ = ["QUEUE", "bounded", "makes_queue", "of_a_table"]
+__all__ = ["QUEUE", "bounded", "is_overtaken", "makes_queue", "of_a_table"]
 
 QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
 """Names of lists in which messages wait until each was dealt with."""
@@ -72,12 +74,24 @@ def _is_partial(node: ast.Call) -> bool:
     return called_name(node).rpartition(".")[2] == "partial"
 
 
+def is_overtaken(node: ast.Call, facts: Facts) -> bool:
+    """Whether an object's queue is read only through a window that is no longer: ``list(self.talk)[-6:]``."""
+    statement, limit = facts.statement(node), _limit(node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    if target is None or limit is None:
+        return False
+    return outrun(target, node, amount(limit, facts), facts) is True
+
+
 def _has_length(node: ast.Call) -> bool:
+    limit = _limit(node)
+    return limit is not None and constant(limit) is not None
+
+
+def _limit(node: ast.Call) -> ast.expr | None:
     limit = next((keyword.value for keyword in node.keywords if keyword.arg == "maxlen"), None)
     at = 2 if _is_partial(node) else 1
-    if limit is None and len(node.args) > at:
-        limit = node.args[at]
-    return limit is not None and constant(limit) is not None
+    return node.args[at] if limit is None and len(node.args) > at else limit
 
 
 def _holds_talks(table: str, facts: Facts) -> bool:

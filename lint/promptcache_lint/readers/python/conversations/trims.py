@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.amounts import amount
+from promptcache_lint.readers.python.conversations.asides import is_aside
 from promptcache_lint.readers.python.conversations.batches import how_rare, is_summed_up
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
@@ -20,7 +21,13 @@ from promptcache_lint.readers.python.conversations.facts import (
 from promptcache_lint.readers.python.conversations.fitting import fitted
 from promptcache_lint.readers.python.conversations.hidden import is_lost, outrun
 from promptcache_lint.readers.python.conversations.keeping import is_kept
-from promptcache_lint.readers.python.conversations.queues import QUEUE, bounded, makes_queue, of_a_table
+from promptcache_lint.readers.python.conversations.queues import (
+    QUEUE,
+    bounded,
+    is_overtaken,
+    makes_queue,
+    of_a_table,
+)
 from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
 from promptcache_lint.readers.python.conversations.stored import goes_on, is_beside
 from promptcache_lint.readers.python.conversations.uses import use_of
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Practice
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["is_aside", "trims"]
+__all__ = ["trims"]
 
 _WINDOW_CLASSES = {
     "ConversationBufferWindowMemory", "ConversationTokenBufferMemory", "BufferedChatCompletionContext",
@@ -41,11 +48,9 @@ _WINDOW_CLASSES = {
     "MessageHistoryLimiter", "MessageTokenLimiter", "SlidingWindowConversationManager",
 }  # fmt: skip
 _WINDOW_SETTINGS = {"num_history_runs", "num_history_responses", "num_history_messages", "history_window"}
-_ASIDE = re.compile(
-    r"summar|title|classif|condens|rewrite|rout|compact|extract|preview|debug|test_|display|render|log"
-    r"|hash|digest|fingerprint|checksum|^_?(?:clear|save|export|snapshot)"
+_LOOK = re.compile(
+    r"(?:.*\W)?(?:get_|read_|load_|fetch_|list_)?(?:last_|all_|recent_|latest_)?(?:messages|history)"
 )
-_LOOK = re.compile(r"(?:.*\W)?(?:get_|read_|load_|fetch_|list_)?(?:last_|all_)?(?:messages|history)")
 _ORPHAN = re.compile(
     r"isinstance\(\w+\[0\]|\[0\]\S*role.*(?:tool|assistant|function|!= .user)", re.IGNORECASE
 )
@@ -54,11 +59,6 @@ _SYSTEM_TEST = re.compile(
 )
 _AT_TIMES = "{} drops the oldest messages: each time it does, the whole conversation is new to the cache."
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
-
-
-def is_aside(name: str) -> bool:
-    """Whether a function, by its name, does something else than carry a conversation on."""
-    return _ASIDE.search(name.lower()) is not None
 
 
 def trims(facts: Facts) -> Iterator[Practice]:
@@ -98,7 +98,7 @@ def _is_from_end(lower: ast.expr, owner: ast.expr) -> bool:
 
 
 def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Practice]:
-    sure = facts.conviction(node.value) or of_a_table(node.value, facts)
+    sure = facts.conviction(node.value) or of_a_table(node.value, facts) or _of_a_copy(node.value, facts)
     if sure is None or not _is_from_end(lower, node.value) or takes_older_along(node.value, lower, facts):
         return
     hidden = outrun(node.value, node, _length(lower, facts), facts)
@@ -122,6 +122,15 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         if _length(lower, facts) is None:  # it may be so long that no conversation fills it
             severity = min(severity, Severity.WARNING)
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
+
+
+def _of_a_copy(node: ast.expr, facts: Facts) -> Severity | None:
+    """The same of ``list(self.talk)[-6:]``: a queue has no slices, so it is copied first."""
+    match node:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[talk]) if spell(talk).startswith("self."):
+            return None if facts.conviction(talk) is None else Severity.WARNING
+        case _:
+            return None
 
 
 def _goes_on(node: ast.Subscript, facts: Facts) -> bool:
@@ -164,7 +173,7 @@ def _call(node: ast.Call, facts: Facts) -> Iterator[Practice]:
     elif last in _WINDOW_CLASSES or name.endswith("ChatMemoryBuffer.from_defaults"):
         yield facts.practice("PC501", Severity.WARNING, node, _SAYS.format(f"`{name}`"))
     elif makes_queue(node):
-        if (held := bounded(node, facts)) is not None:
+        if (held := bounded(node, facts)) is not None and not is_overtaken(node, facts):
             yield facts.practice("PC501", held, node, _SAYS.format(f"`{facts.label(node)}`"))
     elif last in {"pop", "popleft"} and isinstance(node.func, ast.Attribute):
         yield from _popped(node, node.func.value, facts)
