@@ -88,3 +88,29 @@ def test_rows_of_a_database(codes, query, taken, expected):
         return f"You are a clerk. Fares: {{fares}}. {RULES}"
     """
     assert [code for code, _ in codes(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "given", ["docs, {'ms': time.perf_counter() - begun}", "{'docs': docs, 'at': time.time()}"]
+)
+def test_how_long_it_took_is_not_what_was_found(codes, given):
+    taken = (
+        "docs, spent = retrieve(question)"
+        if given.startswith("docs")
+        else "docs = retrieve(question)['docs']"
+    )
+    text = f"""
+    import time
+    import openai
+    def retrieve(question):
+        begun = time.perf_counter()
+        docs = [dict(found) for found in index.scores(question)]
+        return {given}
+    def ask(question):
+        {taken}
+        joined = " ".join(doc["text"] for doc in docs)
+        messages = [{{"role": "system", "content": f"Passages: {{joined}} {RULES}"}}]
+        messages.append({{"role": "user", "content": question}})
+        return openai.chat.completions.create(model="m", messages=messages)
+    """
+    assert [code for code, _ in codes(text)] == ["PC402"]

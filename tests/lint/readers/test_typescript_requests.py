@@ -74,6 +74,8 @@ ONE_ROW = {
     "the first": "const row = (await sql`select name from owners where mail = ${mail}`)[0];",
     "the first of a list that is named": "const rows = (await sql`select name from owners where mail = ${mail}`) as Row[];\n  const row = rows[0];",
     "the first of what is destructured": 'const { rows } = await db.query("select name from owners where mail = $1", [mail]);\n  const row = rows[0];',
+    "asked for": 'const row = db.prepare("select name from owners where mail = ?").get(mail);',
+    "asked for later": 'const asked = db.query("select name from owners where mail = ?");\n  const row = asked.get(mail);',
     "unpacked": "const [row] = await sql`select name from owners where mail = ${mail}`;",
     "looked up": 'const { data } = await supabase.from("owners").select("id, name");\n  const row = data.find((each) => each.id === messages[0].owner);',
 }
@@ -83,6 +85,12 @@ ONE_ROW = {
 def test_one_row_has_no_order(before):
     asked = _asks(before, "row.name").replace("sql: any, row: any", "sql: any, mail: string")
     assert _codes(asked) == []
+
+
+def test_what_rows_are_looked_up_by_is_not_in_them():
+    asked = 'const { data: rows } = await supabase.from("plans").select("title").gte("date", format(new Date(), "yyyy-MM-dd"))'
+    assert _codes(_asks(f"{asked};", _LISTED)) == ["PC203"]
+    assert _codes(_asks(f'{asked}.order("title");', _LISTED)) == []
 
 
 def test_rows_in_the_order_of_names_that_are_given():

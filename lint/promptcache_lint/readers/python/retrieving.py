@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
-from promptcache_lint.readers.python.values import Str, Thing, Traits, traits_of, with_traits
+from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, Traits, traits_of, with_traits
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
@@ -56,9 +57,18 @@ def found_for(machine: Interpreter, made: Call, function: Function, value: Value
     """What a function of the program gives back; what it has found for a question is new with each."""
     if _FINDING.fullmatch(function.name) is None or not _is_asked(machine, made):
         return value
-    found = as_found(machine, made, frame, frame.module.place(made.node))
-    if isinstance(value, Str):
-        return with_traits(value, found.traits)
+    return _marked(value, as_found(machine, made, frame, frame.module.place(made.node)))
+
+
+def _marked(value: Value, found: Thing) -> Value:
+    """What is found, in the shape in which it is given: beside it may stand how long that took."""
+    match value:
+        case Str():
+            return with_traits(value, found.traits)
+        case Seq(kind="tuple"):
+            return replace(value, items=tuple(_marked(each, found) for each in value.items))
+        case Map() if value.pairs and all(isinstance(key, str) for key, _ in value.pairs):
+            return replace(value, pairs=tuple((key, _marked(each, found)) for key, each in value.pairs))
     traits = (trait for trait in traits_of(value) if not trait.mark.order and trait.mark.code != _FOUND)
     return Thing(found.label, (*found.traits, *traits))
 

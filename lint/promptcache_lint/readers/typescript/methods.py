@@ -27,6 +27,7 @@ from promptcache_lint.readers.typescript.clocks import (
     literal_number,
     with_options,
 )
+from promptcache_lint.readers.typescript.querying import ROWS, narrowed
 from promptcache_lint.readers.typescript.racing import race_traits
 from promptcache_lint.readers.typescript.shapes import entries_of, keys_of, values_of
 
@@ -76,6 +77,8 @@ def method(machine: Machine, made: Call, receiver: Value, frame: Frame) -> Value
             return lists.of_list(machine, made, receiver, frame)
         case Map():
             return _of_map(machine, made, receiver, frame)
+        case Thing(type=kind) if kind == ROWS and name not in {*lists.CALLBACKS, "join"}:
+            return narrowed(receiver, name, frame.module.label(made.node))
         case Thing():
             return _of_thing(machine, made, receiver, frame)
         case _:

@@ -7,6 +7,7 @@ Goes by what is written at the call: the options of an ORM, the text of a query,
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.frame import Frame
     from promptcache_lint.readers.typescript.machine import Machine
 
-__all__ = ["ROWS", "asks_for_rows", "one_row", "queried", "queried_by_tag"]
+__all__ = ["ROWS", "asks_for_rows", "narrowed", "one_row", "queried", "queried_by_tag"]
 
 ROWS = "database.rows"
 """The type of what a query gives, and of what is taken out of it by name: ``const { data } = …``."""
@@ -37,6 +38,9 @@ _HEAD = 1600
 _ORDERED = re.compile(
     r"\.(?:order|orderBy|single|maybeSingle|textSearch|eq\(\s*[\"']id[\"'])|limit\(\s*1\s*\)|head\s*:\s*true"
 )
+
+_ONE = {"at", "first", "get", "one", "oneOrNone", "pop", "shift", "single", "maybeSingle", "takeFirst"}
+"""Methods that give one row."""
 
 
 def asks_for_rows(text: str) -> bool:
@@ -68,6 +72,12 @@ def _rows(machine: Machine, node: Node, frame: Frame) -> Value | None:
     place: Place = frame.module.place(node)
     label = frame.module.label(node)
     return Thing(label, (Trait(mark, place, label),), ROWS)
+
+
+def narrowed(rows: Thing, name: str, label: str) -> Value:
+    """What a method of rows gives: others or one of them. What they are looked up by is not in them."""
+    kept = without_order(rows) if name in _ONE else rows
+    return replace(kept, label=label) if isinstance(kept, Thing) else kept
 
 
 def one_row(value: Value) -> Value:
