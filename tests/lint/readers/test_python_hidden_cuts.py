@@ -114,3 +114,10 @@ def test_a_queue_that_only_a_shorter_window_shows(kept, sent, row):
     found = lint_text(text, "chat.py", Settings()).findings
     assert row in [each.place.row for each in found if each.code == "PC501"]
     assert sent != "[-6:]" or 7 not in [each.place.row for each in found]
+
+
+@pytest.mark.parametrize(("item", "rows"), [("Turn", [7]), ("TurnResult", []), ("dict", [7])])
+def test_a_queue_of_what_was_done_holds_no_conversation(item, rows):
+    text = QUEUED.replace("self.turns = ", f"self.turns: deque[{item}] = ").replace("SENT", "")
+    found = lint_text(text.replace("KEPT", "20"), "chat.py", Settings()).findings
+    assert [each.place.row for each in found if each.code == "PC501"] == rows

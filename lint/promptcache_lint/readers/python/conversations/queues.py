@@ -29,6 +29,8 @@ _SPEAKERS = {
     *("system", "developer", "user", "human", "assistant", "ai", "model", "tool", "function", "message", "?")
 }
 """Roles of messages; a ``type`` that is another one is that of an event, or of a record."""
+_ABOUT_THEM = re.compile(r"\w+(?:result|event|stat|stats|metric|metrics|timing|error)s?", re.IGNORECASE)
+"""What was done, counted or reported of a turn: ``TurnResult``."""
 _TABLE = re.compile(r"(?:.*\.)?defaultdict")
 
 
@@ -47,8 +49,10 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
     statement = facts.statement(node)
     target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
     declared = statement.annotation if isinstance(statement, ast.AnnAssign) else None
-    if isinstance(declared, ast.Subscript) and not _MESSAGES.search(ast.unparse(declared.slice)):
-        return None
+    if isinstance(declared, ast.Subscript):
+        item = ast.unparse(declared.slice)
+        if _MESSAGES.search(item) is None or _ABOUT_THEM.fullmatch(item):
+            return None
     if target is None or QUEUE.search(spell(target)):
         return None
     if any(
