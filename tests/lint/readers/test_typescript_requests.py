@@ -61,6 +61,7 @@ ORDERED = {
     "a text": 'const { rows } = await db.query("select title from policies order by title");',
     "a tag": "const rows = await sql`select title from policies order by id`;",
     "a builder": 'const { data: rows } = await supabase.from("policies").select("title").order("title");',
+    "a function's": "const rows = await sql`select * from nearest_policies(${row.place}::vector, 5)`;",
     "sorted afterwards": "const rows = (await prisma.policy.findMany()).sort((a, b) => a.id - b.id);",
 }
 

@@ -33,6 +33,8 @@ _ALONE = re.compile(
     r"\border\s+by\b|\blimit\s+1\b|\bwhere\s+(?:\w+\.)?(?:id|uuid|key|name|rowid)\s*=|\bjson_group|\bstring_agg",
     re.IGNORECASE,
 )
+_OF_A_FUNCTION = re.compile(r"\s*[\w.\"]+\s*\(")
+"""Rows of a function of the database, ``from nearest($1, 5)``: they come in the order that it gives them."""
 _SUMS = re.compile(r"\b(?:count|sum|max|min|avg|exists|total|stddev|bool_(?:and|or))\s*\(", re.IGNORECASE)
 _GROUPED = re.compile(r"\bgroup\s+by\b|\bover\s*\(", re.IGNORECASE)
 _FOUND = re.compile(
@@ -71,7 +73,9 @@ def is_unordered(query: Value) -> bool:
         return False
     said = "".join(part.text if isinstance(part, Text) else " ? " for part in flatten(query.parts))
     match = _ROWS.fullmatch(said)
-    if match is None or _ALONE.search(match["rest"]) or _FOUND.search(match["rest"]):
+    if match is None or any(each.search(match["rest"]) for each in (_ALONE, _FOUND)):
+        return False
+    if _OF_A_FUNCTION.match(match["rest"]):
         return False
     return _GROUPED.search(said) is not None or not all(map(_SUMS.search, _columns(match["what"])))
 
