@@ -104,8 +104,23 @@ def test_the_first_two_of_rows_have_none_either():
     assert _codes(_asks(found, _LISTED)) == ["PC203"]
 
 
-def test_rows_that_are_counted_have_no_order():
-    assert _codes(_asks("const rows = await prisma.policy.findMany();", "rows.length")) == []
+COUNTED = {
+    "a length": ("const rows = await prisma.policy.findMany();", "rows.length"),
+    "a number beside them": (
+        'const { count } = await supabase.from("a").select("b", { count: "exact" });',
+        "count",
+    ),
+    "no rows": (
+        'const rows = await supabase.from("a").select("b", { count: "exact", head: true });',
+        "rows.count",
+    ),
+    "a number of a result": ('const found = await db.query("select a from b");', "found.rowCount"),
+}
+
+
+@pytest.mark.parametrize(("before", "told"), COUNTED.values(), ids=COUNTED)
+def test_rows_that_are_counted_have_no_order(before, told):
+    assert _codes(_asks(before, told)) == []
 
 
 def test_an_age_is_the_clock_and_no_proof():

@@ -99,6 +99,8 @@ def member_of(machine: Machine, value: Value, name: str, node: Node, frame: Fram
             return _of_map(machine, value, name, node, frame)
         case _ if name in _SIZES:
             return Thing(frame.module.label(node), settled=True)
+        case Thing(type=kind) if kind == ROWS and name in {"count", "rowCount"}:
+            return Thing(frame.module.label(node), settled=True)
         case Thing():
             kind = value.type if value.type == ROWS else ""
             return Thing(frame.module.label(node), value.traits, kind, settled=value.settled)

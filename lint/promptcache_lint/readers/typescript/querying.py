@@ -101,5 +101,5 @@ def _is_built_without_order(node: Node, frame: Frame) -> bool:
     outer = node
     while outer.parent is not None and outer.parent.type in {"member_expression", "call_expression"}:
         outer = outer.parent
-    behind = frame.module.data[node.end_byte : outer.end_byte].decode("utf-8", "replace")
-    return _ORDERED.search(behind) is None
+    asked = frame.module.data[node.start_byte : outer.end_byte].decode("utf-8", "replace")
+    return _ORDERED.search(asked) is None
