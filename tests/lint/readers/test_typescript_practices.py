@@ -347,6 +347,8 @@ export async function look(s3: any, key: string) {
     "kept addresses": _photos("entry.url"),
     "a signed address for the page": "export async function page(s3: any, key: string) { const url = await getSignedUrl(s3, key); return { url }; }\n"
     + _turn(),
+    "a signed address for a card": "export async function card(s3: any, key: string) { const url = await getSignedUrl(s3, key);"
+    ' return { href: url, type: "image" }; }\n' + _turn(),
     "detail of a setting": _photos("load(entry)", 'config.fine ? "high" : "low"'),
 }
 

@@ -26,7 +26,12 @@ _SIGNS = re.compile(
     r"presignUrl|presign|signUrl|generateSasUrl|getPresignedUrl)"
 )
 _ENCODES = re.compile(r"\bsharp\(|\.toDataURL\(|Jimp\.read\(")
-_PART = re.compile(r"image_url|input_image|type[\"']?\s*:\s*[\"']image[\"']")
+_PART = re.compile(r"image_url|input_image")
+_IMAGE = re.compile(r"type[\"']?\s*:\s*[\"']image[\"']")
+_CARRIED = re.compile(
+    r"[{,\s][\"']?(?:image|source|url|data)[\"']?\s*:|[{,]\s*(?:image|source|url|data)\s*[,}]"
+)
+"""What a part of a message holds its image under; a card of a page has another name for it."""
 _HISTORY = re.compile(
     r"messages?|msgs|history|conversation|turns|thread|transcript|rows|entries|dialog", re.IGNORECASE
 )
@@ -68,17 +73,22 @@ def _makes_part(node: Node, facts: Facts) -> bool:
                 else names
             )
             break
-        if outer.type == "object" and _PART.search(facts.names.text(outer)):
+        if outer.type == "object" and _is_part(facts.names.text(outer)):
             return True
         if outer.type in FUNCTIONS:
             break
     function = function_of(node)
     for inner in walk(function) if function is not None else ():
-        if inner.type == "object" and _PART.search(facts.names.text(inner)):
+        if inner.type == "object" and _is_part(facts.names.text(inner)):
             words = {facts.names.text(each) for each in walk(inner) if "identifier" in each.type}
             if words & names:
                 return True
     return False
+
+
+def _is_part(written: str) -> bool:
+    """Whether an object is an image part of a message."""
+    return bool(_PART.search(written)) or bool(_IMAGE.search(written) and _CARRIED.search(written))
 
 
 def _is_sent_again(node: Node, facts: Facts) -> bool:
