@@ -10,6 +10,7 @@ from promptcache_lint.readers.python.conversations.callers import own_function
 from promptcache_lint.readers.python.conversations.choices import OF_THE_TURN
 from promptcache_lint.readers.python.conversations.facts import spell
 from promptcache_lint.readers.python.conversations.handing import matched
+from promptcache_lint.readers.python.conversations.named import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ def is_looked_up(value: ast.expr, facts: Facts) -> bool:
     """Whether a value is taken out of a table by what a function picks: ``MODELS[difficulty(text)]``."""
     match value:
         case ast.Subscript(slice=key) | ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]):
-            found = _assigned(key, facts)
+            found = resolved(key, facts)
             return isinstance(found, ast.Call) and is_picked(found, facts)
         case _:
             return False
@@ -38,7 +39,7 @@ def is_looked_up(value: ast.expr, facts: Facts) -> bool:
 
 def picked_in(value: ast.expr, facts: Facts, room: int = _DEEPEST) -> ast.expr | None:
     """What is picked for the turn in a parameter, or in its dict: ``{"effort": effort_for(text)}``."""
-    found = _assigned(value, facts)
+    found = resolved(value, facts)
     match found:
         case ast.Dict(values=values) if room:  # a name may stand in what it is given itself
             inside = (picked_in(each, facts, room - 1) for each in values)
@@ -74,18 +75,6 @@ def _run_later(function: Function) -> Iterator[ast.AST]:
                 body = inner.body  # type: ignore[attr-defined]
                 for part in body if isinstance(body, list) else [body]:
                     yield from ast.walk(part)
-
-
-def _assigned(node: ast.expr, facts: Facts) -> ast.expr:
-    """What a name is given, where that is one thing."""
-    if not isinstance(node, ast.Name):
-        return node
-    given = [
-        each.value
-        for each in facts.of(ast.Assign)
-        if isinstance(each, ast.Assign) and any(spell(target) == node.id for target in each.targets)
-    ]
-    return given[0] if len(given) == 1 else node
 
 
 def is_picked(call: ast.Call, facts: Facts) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
+from promptcache_lint.readers.python.conversations.named import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,22 +68,11 @@ def _makes_dict(node: ast.AST, facts: Facts) -> bool:
 
 def _sorted_in(value: ast.expr, facts: Facts) -> Iterator[Practice]:
     """A sorting call in what is sent as a schema; one over properties is found by itself."""
-    value = _resolved(value, facts)
+    value = resolved(value, facts)
     if not isinstance(value, ast.Call):
         return
     if _SORTS.fullmatch(called_name(value)) or _dumps_and_loads(value):
         yield facts.practice("PC207", Severity.WARNING, value, _SAYS.format(facts.label(value)))
-
-
-def _resolved(value: ast.expr, facts: Facts) -> ast.expr:
-    if not isinstance(value, ast.Name):
-        return value
-    made = [
-        node.value
-        for node in facts.of(ast.Assign)
-        if isinstance(node, ast.Assign) and any(spell(target) == value.id for target in node.targets)
-    ]
-    return made[0] if len(made) == 1 else value
 
 
 def _dumps_and_loads(node: ast.Call) -> bool:

@@ -18,6 +18,7 @@ from promptcache_lint.readers.python.conversations.choices import (
 )
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
 from promptcache_lint.readers.python.conversations.growing import growth
+from promptcache_lint.readers.python.conversations.named import resolved
 from promptcache_lint.readers.python.conversations.options import options_of
 from promptcache_lint.readers.python.conversations.picking import (
     is_looked_up,
@@ -130,7 +131,7 @@ def _grows(node: ast.AST, names: set[str]) -> bool:
 
 
 def _model(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[Practice]:
-    value = _resolved(keyword.value, facts)
+    value = resolved(keyword.value, facts)
     label = facts.label(value)
     if isinstance(value, ast.Call):
         name = called_name(value)
@@ -165,22 +166,9 @@ def _parameter(call: ast.Call, keyword: ast.keyword, facts: Facts) -> Iterator[P
     yield facts.practice("PC504", severity, chosen, says)
 
 
-def _resolved(value: ast.expr, facts: Facts) -> ast.expr:
-    """A name's only assignment in the function, where there is one."""
-    name = spell(value)
-    if not name or "." in name:
-        return value
-    found = [
-        node.value
-        for node in facts.of(ast.Assign)
-        if isinstance(node, ast.Assign) and any(spell(target) == name for target in node.targets)
-    ]
-    return found[0] if len(found) == 1 else value
-
-
 def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
     loop = facts.turns(call)
-    value = _resolved(given, facts)
+    value = resolved(given, facts)
     in_loop = loop is not None and isinstance(value, ast.ListComp) and facts.turns(value) is not None
     severity = Severity.ERROR if in_loop else Severity.WARNING  # what a call gives may be the same each time
     says = _SAYS["PC302"].format(facts.label(value))
@@ -244,7 +232,7 @@ def _is_of_a_list(test: ast.expr, loop: ast.AST | None, facts: Facts) -> bool:
             pass
         case _:
             return False
-    made = _resolved(test.comparators[0], facts)
+    made = resolved(test.comparators[0], facts)
     if loop is not None and any(inner is made for inner in ast.walk(loop)):
         return False
     words = {name, *(spell(inner) for inner in ast.walk(made) if isinstance(inner, ast.Name | ast.Attribute))}

@@ -107,12 +107,19 @@ def _tools(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:
 def _added(tools: Node, facts: Facts) -> Node | None:
     """``{ search, ...(asked ? { deploy } : {}) }``: what is among the tools in some turns only."""
     for child in tools.named_children:
-        inner = bare(child) if child.type == "spread_element" else None
-        test = inner.child_by_field_name("condition") or inner.child_by_field_name("left") if inner else None
-        is_choice = inner is not None and inner.type in {"ternary_expression", "binary_expression"}
-        if test is not None and is_choice and decided_by_turn(test, facts):
-            return inner
+        choice = _spread_choice(child)
+        if choice is not None and decided_by_turn(choice[0], facts):
+            return choice[1]
     return None
+
+
+def _spread_choice(child: Node) -> tuple[Node, Node] | None:
+    """The condition and the whole of what is spread where it holds: ``...(a ? b : {})``, ``...(a && b)``."""
+    inner = bare(child) if child.type == "spread_element" else None
+    if inner is None or inner.type not in {"ternary_expression", "binary_expression"}:
+        return None
+    test = inner.child_by_field_name("condition") or inner.child_by_field_name("left")
+    return None if test is None else (test, inner)
 
 
 def _is_of_turn(given: Node | None, facts: Facts) -> bool:
@@ -169,10 +176,10 @@ def _spread(call: Node, facts: Facts) -> Iterator[Practice]:
     given = call.child_by_field_name("arguments")
     options = bare(given.named_children[0]) if given is not None and given.named_children else None
     for child in options.named_children if options is not None and options.type == "object" else ():
-        inner = bare(child) if child.type == "spread_element" else None
-        test = inner.child_by_field_name("condition") or inner.child_by_field_name("left") if inner else None
-        if inner is None or test is None or inner.type not in {"ternary_expression", "binary_expression"}:
+        choice = _spread_choice(child)
+        if choice is None:
             continue
+        test, inner = choice
         if in_handler(inner) or not decided_by_turn(test, facts):
             continue
         for pair in (each for each in walk(inner) if each.type in {"pair", "shorthand_property_identifier"}):
