@@ -56,9 +56,7 @@ _NAMES = {
 
 async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
     """Complete a call at an upstream of another dialect; raises `ApiError` where that cannot be done."""
-    sent = across(upstream, call)
-    if call.dialect == "anthropic.messages":  # to count one that an answer begins is another matter
-        refuse_begun(call.payload, _flavor(upstream, call))
+    sent = _to_be_answered(upstream, call)
     with _in_the_caller_s_words(upstream, call):
         reply = await upstream.send(sent, inbound)
     if not isinstance(reply, WholeReply):
@@ -122,12 +120,18 @@ def can_take(upstream: Upstream, call: Call) -> bool:
     if call.dialect in upstream.dialects:
         return True
     try:
-        across(upstream, call)
-        if call.dialect == "anthropic.messages":
-            refuse_begun(call.payload, _flavor(upstream, call))
+        _to_be_answered(upstream, call)
     except ApiError:
         return False
     return True
+
+
+def _to_be_answered(upstream: Upstream, call: Call) -> Call:
+    """The call in the upstream's dialect; raises `ApiError` where it cannot be answered there."""
+    sent = across(upstream, call)
+    if call.dialect == "anthropic.messages":  # to count one that an answer begins is another matter
+        refuse_begun(call.payload, _flavor(upstream, call))
+    return sent
 
 
 def left_out(upstream: Upstream, call: Call) -> tuple[Dropped, ...]:
