@@ -7,13 +7,15 @@ arguments of a tool call may be longer, and the tool must get the one that the m
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, TypeVar
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
 
 import orjson
 
 _Decoded = TypeVar("_Decoded", bound=Mapping[str, Any])
 
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ONE_DIGIT = bytes(0x30 if chr(byte).isdigit() and byte < 0x80 else byte for byte in range(256))
 _LONG = b"0" * 19
 """The digits of the smallest integer that 64 bits may not hold, -2**63 - 1."""
@@ -34,6 +36,20 @@ def loads(text: bytes | str) -> Any:
         return value
 
 
+def loads_leniently(text: bytes, number: Callable[[str], Any] | None = None) -> Any:
+    """The same of text in which half of a surrogate pair may stand; it reads as U+FFFD.
+
+    Args:
+        text: JSON.
+        number: reads each number's text; None: as `loads` does.
+
+    Raises:
+        ValueError: it is no JSON all the same.
+        RecursionError: it is nested deeper than Python's own decoder reads.
+    """
+    return _mended(json.loads(text, parse_constant=_refuse, parse_float=number, parse_int=number))
+
+
 def dumps(value: Any) -> bytes:
     """The value as compact JSON, every integer exact.
 
@@ -50,17 +66,33 @@ def dumps(value: Any) -> bytes:
 
 
 def exact(payload: _Decoded, body: bytes) -> _Decoded:
-    """``payload``, decoded from ``body``, with its integers exact.
-
-    Of a body that only a lenient reader takes (half a surrogate pair) the payload stays as it was read.
-    """
+    """``payload``, decoded from ``body``, with its integers exact."""
     if not _may_round(body):
         return payload
+    again: _Decoded = reread(body)
+    return again
+
+
+def reread(body: bytes) -> Any:
+    """The value of a body that was read before, leniently or not."""
     try:
-        reread: _Decoded = loads(body)
+        return loads(body)
     except orjson.JSONDecodeError:
-        return payload
-    return reread
+        return loads_leniently(body)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_mended(item) for item in value]
+    if isinstance(value, dict):
+        return {_mended(key): _mended(item) for key, item in value.items()}
+    return value
 
 
 def _may_round(text: bytes) -> bool:
