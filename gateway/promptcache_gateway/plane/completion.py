@@ -180,14 +180,10 @@ class CompletionEndpoint:
         self, flight: Flight, route: tuple[Hop, ...], inbound: Inbound, watch: HangUpWatch, send: Send
     ) -> None:
         call, threads = flight.call, Threads(flight)
-
-        async def depart(received: Call, hop: Hop, inbound: Inbound) -> tuple[Call, Inbound]:
-            return await threads.depart(received, hop, inbound, question)
-
         try:
             with watch:
                 question = flight.ask(route[0].line)
-                flight.reply = await dispatch(flight.received, route, inbound, depart)
+                flight.reply = await dispatch(flight.received, route, inbound, threads)
                 if question is not None:
                     flight.reply = _answered(flight, question, route)
                 if isinstance(flight.reply, WholeReply):

@@ -16,7 +16,7 @@ from promptcache_gateway.failures import log_failure
 from promptcache_gateway.mutations import MUTATIONS
 from promptcache_gateway.plane.body import CallerGoneError, decode_object, read_body
 from promptcache_gateway.plane.calls import RequestIds, make_call, model_of
-from promptcache_gateway.plane.dispatch import at, goes_on, theirs
+from promptcache_gateway.plane.dispatch import at, goes_on, refuses, theirs
 from promptcache_gateway.plane.hangup import unless_gone
 from promptcache_gateway.plane.responses import send_error, send_whole
 from promptcache_gateway.plane.summary import as_headers
@@ -105,10 +105,8 @@ class CountEndpoint:
         asked: list[tuple[ApiError | WholeReply, Call]] = []
         for hop in places:
             here = self._mutator.prepare(at(call, hop), hop.line)
-            if "anthropic.messages" not in hop.line.upstream.dialects:
-                here = across(hop.line.upstream, here)
             met = await _met(hop, here, theirs(inbound, route.index(hop)))
-            if asked and isinstance(met, ApiError) and met.status == _CANNOT:
+            if asked and (met.status == _CANNOT or refuses(met)):
                 continue  # it does not make a failure that may pass one that does not
             asked.append((met, here))
             if not goes_on(met):
@@ -120,8 +118,10 @@ class CountEndpoint:
 
 
 async def _met(hop: Hop, call: Call, inbound: Inbound) -> ApiError | WholeReply:
+    upstream = hop.line.upstream
     try:
-        return await hop.line.upstream.count_prompt(call, inbound)
+        native = "anthropic.messages" in upstream.dialects
+        return await upstream.count_prompt(call if native else across(upstream, call), inbound)
     except ApiError as error:
         return error
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.quick_values import changed
 from promptcache.usage import Usage
-from promptcache_gateway.exchange import Outcome
+from promptcache_gateway.exchange import Change, Outcome
 from promptcache_gateway.failures import log_failure
 from promptcache_gateway.mutations import MUTATIONS, Mutator
 from promptcache_gateway.mutations.standing import standing_changes
@@ -24,9 +24,10 @@ from promptcache_gateway.plane.summary import final_summary, preview_summary, wi
 from promptcache_gateway.upstreams.base import WholeReply
 
 if TYPE_CHECKING:
-    from promptcache_gateway.exchange import Call, Change, Question
+    from promptcache_gateway.exchange import Call, Question
     from promptcache_gateway.observe import Observer, RequestRecord
     from promptcache_gateway.observe.ending import Ended
+    from promptcache_gateway.plane.dispatch import PassedOver
     from promptcache_gateway.plane.heartbeat import Heartbeat
     from promptcache_gateway.upstreams.base import Inbound, StreamReply
     from promptcache_gateway.upstreams.switchboard import Hop, Line
@@ -63,6 +64,7 @@ class Flight:
     answer: Answer | None = None
     heart: Heartbeat | None = None
     _departed = False
+    _question: Question | None = None
     _has_ended = False
     _unfinished: Ended | None = None
 
@@ -87,6 +89,8 @@ class Flight:
             metered: what it uses is estimated where the upstream does not say.
         """
         self.received = call if received is None else received
+        self._first = call
+        self._been: list[tuple[Hop, Call, tuple[Change, ...]]] = []
         self._admin = admin
         self._mutator = Mutator() if mutator is None else mutator
         self.call = call
@@ -111,7 +115,7 @@ class Flight:
         if found is None:
             asked = self._observer.answered.asks_about
             found = own_question(self.call, line, lambda: asked(self._observation))
-        self._observation.question = found
+        self._question = self._observation.question = found
         return found
 
     def expect(self, question: Question, line: Line) -> Answer:
@@ -121,26 +125,38 @@ class Flight:
         self.answer = Answer(asked, lambda usage: told(self._observation, asked, usage))
         return self.answer
 
-    def depart(
-        self, received: Call, hop: Hop, inbound: Inbound, question: Question | None
-    ) -> tuple[Call, Inbound]:
+    def depart(self, received: Call, hop: Hop, inbound: Inbound) -> tuple[Call, Inbound]:
         """What goes to one place of the route, of a call as it was received and what came with it.
 
         At another upstream, or with another model, than what it was opened for, the request is still one, and
         is observed as what goes there.
         """
         there = at(received, hop)
-        sent = asking(there, question, hop.line)
-        here = self._mutator.prepare(sent, hop.line)
-        if (here.upstream, here.model) != (self.call.upstream, self.call.model):
-            self.call = here
-            self._observation = self._observer.move(self._observation, here)
-            self._observation.question = question
-        here, inbound = self._mutator.apply(here, inbound, hop.line, self._observation)
+        sent = asking(there, self._question, hop.line)
+        seen = self._mutator.prepare(sent, hop.line)
+        self._move(seen)
+        here, inbound = self._mutator.apply(seen, inbound, hop.line, self._observation)
         standing = standing_changes(received, sent, there.body, hop.line)
         self._departed = True
         self.changes = (*standing, *here.changes) if here.changes else standing
+        self._been.append((hop, seen, self.changes))
         return here, inbound
+
+    def come_back(self, hop: Hop, passed_over: PassedOver) -> None:
+        """Be observed as what went to a place before: what was met there is told, for fallbacks refused it.
+
+        One that was not asked, since it is left alone for a moment, is the first: it was opened for that.
+        """
+        seen, changes = next(((seen, made) for at, seen, made in self._been if at is hop), (self._first, ()))
+        self._move(seen)
+        self.changes = (*changes, Change("fallback", skipped=passed_over))
+
+    def _move(self, seen: Call) -> None:
+        """Be observed as ``seen`` from now on, where it goes to another upstream or model."""
+        if (seen.upstream, seen.model) != (self.call.upstream, self.call.model):
+            self.call = seen
+            self._observation = self._observer.move(self._observation, seen)
+            self._observation.question = self._question
 
     def prepare(self) -> None:
         """Compare it as what it has departed as, while the upstream works."""

@@ -17,7 +17,8 @@ from promptcache_gateway.plane.hangup import uncancel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from promptcache_gateway.exchange import Call, Question
+    from promptcache_gateway.exchange import Call
+    from promptcache_gateway.plane.dispatch import PassedOver
     from promptcache_gateway.plane.flight import Flight
     from promptcache_gateway.plane.hangup import HangUpWatch
     from promptcache_gateway.upstreams.base import Inbound
@@ -56,21 +57,28 @@ class Threads:
         self._due: asyncio.TimerHandle | None = None
         self._ending: asyncio.Future[dict[str, Any]] | None = None
 
-    async def depart(
-        self, received: Call, hop: Hop, inbound: Inbound, question: Question | None
-    ) -> tuple[Call, Inbound]:
+    async def depart(self, call: Call, hop: Hop, inbound: Inbound) -> tuple[Call, Inbound]:
         """What goes to one place of the route (`Flight.depart`); at another one it is looked at anew.
 
         It is compared while the upstream works, so that its answer need not wait.
         """
-        going = partial(self.flight.depart, received, hop, inbound, question)
+        going = partial(self.flight.depart, call, hop, inbound)
         if self._small:
             return going()  # its look and its comparison are the loop's (`observe.arrivals`)
         self._forget_comparison()
-        gone = await asyncio.to_thread(self._depart, going)
+        gone = await asyncio.to_thread(self._unless_ended, going)
         loop = asyncio.get_running_loop()
         self._due = loop.call_later(_MOMENT_S, loop.run_in_executor, None, self._compare)
         return gone
+
+    async def come_back(self, hop: Hop, passed_over: PassedOver) -> None:
+        """Have it observed as what was met at a place before (`Flight.come_back`)."""
+        coming = partial(self.flight.come_back, hop, passed_over)
+        if self._small:
+            coming()
+        else:
+            self._forget_comparison()
+            await asyncio.to_thread(self._unless_ended, coming)
 
     async def preview(self) -> dict[str, Any]:
         """The summary before the first byte of the answer."""
@@ -115,7 +123,7 @@ class Threads:
         if self._due is not None:
             self._due.cancel()
 
-    def _depart(self, going: Callable[[], T]) -> T:
+    def _unless_ended(self, going: Callable[[], T]) -> T:
         with self._one_at_a_time:
             if self._ending is not None:  # it was given up meanwhile, and nobody waits for this
                 raise asyncio.CancelledError

@@ -56,9 +56,20 @@ _NAMES = {
 }
 
 
-async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> WholeReply | StreamReply:
-    """Complete a call at an upstream of another dialect; raises `ApiError` where that cannot be done."""
-    sent = _to_be_answered(upstream, call)
+async def send_across(
+    upstream: Upstream, call: Call, sent: Call, inbound: Inbound
+) -> WholeReply | StreamReply:
+    """Complete a call at an upstream of another dialect.
+
+    Args:
+        upstream: who is asked.
+        call: as its caller's API has it.
+        sent: as the upstream takes it (`as_taken`).
+        inbound: what came with it.
+
+    Raises:
+        ApiError: the upstream refused it or failed, or its answer has no words in the caller's API.
+    """
     with _in_the_caller_s_words(upstream, call):
         reply = await upstream.send(sent, inbound)
     if not isinstance(reply, WholeReply):
@@ -131,19 +142,10 @@ def _exact(call: Call) -> Call:
     return replace(call, payload=payload)
 
 
-def can_take(upstream: Upstream, call: Call) -> bool:
-    """Whether a call can go to the upstream at all, as it is or translated."""
+def as_taken(upstream: Upstream, call: Call) -> Call:
+    """The call as the upstream takes it, itself or translated; raises `ApiError` 400 where it cannot."""
     if call.dialect in upstream.dialects:
-        return True
-    try:
-        _to_be_answered(upstream, call)
-    except ApiError:
-        return False
-    return True
-
-
-def _to_be_answered(upstream: Upstream, call: Call) -> Call:
-    """The call in the upstream's dialect; raises `ApiError` where it cannot be answered there."""
+        return call
     sent = across(upstream, call)
     if call.dialect == "anthropic.messages":  # to count one that an answer begins is another matter
         refuse_begun(call.payload, _flavor(upstream, call))

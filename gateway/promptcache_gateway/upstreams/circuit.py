@@ -93,6 +93,12 @@ class Circuit:
         if self.is_open:
             self._closed_until = self._clock() + self._cool_down_s
 
+    def unsent(self) -> None:
+        """Note that a call was not sent though it was let through: the next one may be."""
+        self.is_probed = False
+        if self.is_open:
+            self._closed_until = min(self._closed_until, self._clock())
+
     def undecided(self) -> None:
         """Note a call that ended without telling anything: a caller who hung up."""
         self.is_probed = False

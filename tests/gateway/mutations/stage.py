@@ -90,7 +90,7 @@ class Stage:
         seen = self.mutator.prepare(call, self.line)
         flight = Flight(seen, self.observer, self.mutator, received=call)
         inbound = Inbound("POST", list(headers), b"")
-        return Sent(*flight.depart(call, Hop(self.line), inbound, None), flight)
+        return Sent(*flight.depart(call, Hop(self.line), inbound), flight)
 
     def proved(self, body: dict[str, Any] | bytes, **more: Any) -> Sent:
         """The third time a request is sent: by then its prefix has proved to repeat."""

@@ -14,6 +14,8 @@ import orjson
 import pytest
 
 from promptcache_gateway.settings import ModelSettings, Settings, UpstreamSettings
+from promptcache_gateway.translate import bridge
+from promptcache_gateway.translate.chat_to_messages import chat_to_messages
 from promptcache_gateway.upstream_settings import Target
 from tests.gateway.anthropic_wire import MESSAGE_BYTES, answer_messages
 from tests.gateway.mock_upstream import CHAT_BYTES, Wire, answer_chat, chunk, mock_upstream, sse
@@ -51,6 +53,10 @@ class House:
             ModelSettings("risen", (Target("dead", "d"), Target("second", "n-1"))),
             ModelSettings("astray", (Target("dead", "d"), Target("claude", "claude-x"))),
             ModelSettings("sonnet", (Target("claude", "claude-x"),)),
+            ModelSettings("counted", (Target("claude", "claude-x"), Target("second", "n-1"))),
+            ModelSettings(
+                "long", (Target("first", "m-1"), Target("claude", "claude-x"), Target("second", "n-1"))
+            ),
         )
         settings = Settings(upstreams=upstreams, models=models, data_dir=tmp_path)
         self.served: Served = stack.enter_context(serve(settings))
@@ -124,6 +130,8 @@ def test_models_lists_what_is_configured_for_both_clients(house: House) -> None:
             "risen",
             "astray",
             "sonnet",
+            "counted",
+            "long",
             "n",
             "dead",
         ]
@@ -172,6 +180,106 @@ def test_a_fallback_that_cannot_take_a_request_does_not_make_it_wrong(
     assert (record["upstream"], record["error"]) == ("dead", "upstream_unreachable")
     assert house.claude.seen == []
     assert house.post("astray").status_code == 200, "what it can take it does"
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "401 X", "404 X", "413 X", "422 X"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_fallback_that_refuses_a_request_does_not_make_it_wrong(
+    house: House, status: str, stream: bool
+) -> None:
+    """Its key, its model or what it takes may be other than the first one's, whose failure is told."""
+    house.first.script, house.second.script = hangs_up, answering(status)
+    body = BODY.replace(b'"z":1', b'"stream":true') if stream else BODY
+    answer = house.served.post(body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (502, "upstream_disconnected")
+    assert f"'second' refused the request ({status[:3]} c)" in error["message"]
+    assert len(house.second.seen) == 1
+    record = house.served.record(answer)
+    assert (record["upstream"], record["model"]) == ("first", "m-1")
+    assert (record["status"], record["error"]) == (502, "upstream_disconnected")
+    passed_over = {"path": "second", "reason": f"refused the request ({status[:3]} c)"}
+    assert {"name": "fallback", "paths": [], "skipped": [passed_over]} in record["changes"]
+    assert len(house.served.get("/promptcache/v1/requests").json()["data"]) == 1
+
+
+def test_what_the_first_one_answered_is_told_as_it_was_where_the_fallback_refuses(house: House) -> None:
+    house.first.script = answering("503 X", "retry-after: 30")
+    house.second.script = answering("400 Bad Request")
+    answer = house.served.post(BODY)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
+    record = house.served.record(answer)
+    assert (record["upstream"], record["status"]) == ("first", 503)
+
+
+@pytest.mark.parametrize("body", [{}, {"n": 2}], ids=["refused", "untranslatable"])
+def test_one_fallback_that_cannot_take_a_request_is_not_the_last(
+    house: House, body: dict[str, object]
+) -> None:
+    house.first.script, house.claude.script = hangs_up, answering("400 X")
+    answer = house.served.post({"model": "long", "messages": [{"role": "user", "content": "Hi"}], **body})
+    assert answer.content == CHAT_BYTES
+    assert len(house.claude.seen) == (0 if body else 1)
+    record = house.served.record(answer)
+    assert (record["upstream"], record["model"], record["status"]) == ("second", "n-1", 200)
+
+
+def test_a_fallback_behind_an_upstream_that_is_left_alone_does_not_make_a_request_wrong(house: House) -> None:
+    house.second.script = answering("400 X")
+    codes = {house.post("risen").json()["error"]["code"] for _ in range(7)}
+    assert codes == {"upstream_unreachable", "upstream_circuit_open"}
+
+
+def test_a_request_that_a_large_body_makes_is_told_the_first_one_s_failure_too(house: House) -> None:
+    """It is looked at in a thread."""
+    house.first.script, house.second.script = hangs_up, answering("400 X")
+    body = {"model": "alias", "messages": [{"role": "user", "content": "word " * 60_000}]}
+    answer = house.served.post(body)
+    assert answer.status_code == 502
+    assert house.served.record(answer)["upstream"] == "first"
+
+
+def test_what_could_not_be_translated_says_nothing_of_an_upstream(house: House) -> None:
+    """Five failures in a row close a circuit, and what was never sent is no answer in between."""
+    house.claude.script = answering("500 X")
+    ask = {"model": "sonnet", "messages": [{"role": "user", "content": "Hi"}]}
+    for _ in range(4):
+        assert house.served.post(ask).status_code == 500
+    assert house.served.post({**ask, "n": 2}).status_code == 400
+    assert house.served.post(ask).status_code == 500
+    assert house.served.post(ask).json()["error"]["code"] == "upstream_circuit_open"
+
+
+def test_a_call_is_translated_once_however_often_it_is_sent(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def counted(payload, model):
+        made.append(model)
+        return chat_to_messages(payload, model)
+
+    monkeypatch.setattr(bridge, "chat_to_messages", counted)
+    left = [1]
+
+    async def fails_once(wire: Wire) -> None:
+        left[0] -= 1
+        await (hangs_up if left[0] >= 0 else answer_messages)(wire)
+
+    house.claude.script = fails_once
+    assert house.post("astray").status_code == 200
+    assert (len(house.claude.seen), made) == (2, ["claude-x"])
+
+
+@pytest.mark.parametrize("body", [{}, {"container": "c"}], ids=["refused", "untranslatable"])
+def test_a_fallback_that_refuses_to_count_does_not_make_the_question_wrong(
+    house: House, body: dict[str, object]
+) -> None:
+    house.claude.script, house.second.script = hangs_up, answering("400 X")
+    ask = {"model": "counted", "messages": [{"role": "user", "content": "Hi"}], **body}
+    answer = house.served.post(ask, path="/v1/messages/count_tokens")
+    assert (answer.status_code, answer.json()["error"]["type"]) == (502, "api_error")
+    assert "closed the connection" in answer.json()["error"]["message"]
 
 
 def test_a_fallback_to_another_model_of_one_upstream_is_recorded_as_that_model(house: House) -> None:

@@ -154,7 +154,7 @@ def test_one_that_was_given_up_moves_nowhere() -> None:
         threads = Threads(flight)
         await threads.end(499, "caller_gone")
         with pytest.raises(asyncio.CancelledError):
-            await threads.depart(seen, Hop(stage.line, model="another"), Inbound("POST", [], b""), None)
+            await threads.depart(seen, Hop(stage.line, model="another"), Inbound("POST", [], b""))
         await threads.over()
 
     asyncio.run(play())

@@ -50,6 +50,19 @@ def test_a_probe_that_tells_nothing_is_followed_by_another() -> None:
     assert circuit.allows()
 
 
+def test_a_probe_that_was_not_sent_is_no_probe() -> None:
+    """A request that could not be translated, say: the next one need not wait."""
+    clock = Clock()
+    circuit = Circuit(opens_after=1, cool_down_s=10, clock=clock)
+    circuit.unsent()
+    assert circuit.allows()
+    circuit.failed()
+    clock.now += 10
+    assert circuit.allows()
+    circuit.unsent()
+    assert (circuit.allows(), circuit.allows()) == (True, False)
+
+
 def test_it_says_since_when_and_until_when_an_upstream_is_left_alone() -> None:
     clock = Clock()
     circuit = Circuit(opens_after=2, cool_down_s=10, clock=clock)
