@@ -25,6 +25,7 @@ DONE = b"data: [DONE]\n\n"
 _LAST = b"[DONE]"
 UNREADABLE = "upstream_unreadable"
 _NO_REASON = (None, "")
+_OF_A_MESSAGE = frozenset({"message_start", "content_block_start", "content_block_delta", "message_delta"})
 _STEP = 64 * 1024
 MALFORMED = (TypeError, AttributeError, KeyError, ValueError, IndexError)
 """What reading an answer of another shape than the API's own raises; nobody's prompt is in it."""
@@ -139,7 +140,8 @@ class TranslatedStream:
         self._inner = inner
         self._translator = translator
         self._error: str | None = None
-        self._over = inner.engine is not None  # the built-in engine's always come to their end
+        # The built-in engine's always come to their end.
+        self._begun = self._over = inner.engine is not None
         self.status = inner.status
         self.headers: RawHeaders = inner.headers
         self.engine: EngineFacts | None = inner.engine
@@ -177,6 +179,7 @@ class TranslatedStream:
                         yield b"".join(out) + self._translator.fail(failure)
                         return
                     out.append(self._translator.take(event))
+                    self._begun = self._begun or _is_of_an_answer(event)
                     self._over = self._over or _is_last(event)
                 if self._translator.held > self._next_look:
                     self._look(self._translator.held)
@@ -184,7 +187,7 @@ class TranslatedStream:
                 if translated:
                     yield translated
                 self._over = self._over or says_done(piece)
-            if not self._over:
+            if not (self._begun and self._over):
                 raise _cut_short()
             yield self._translator.end(self._meant(self._inner.usage))
         except MALFORMED:
@@ -207,6 +210,11 @@ class TranslatedStream:
         if self._hold is not None:
             self._hold.take(BYTE_COST * held - self._hold.size)
         self._next_look = held + _STEP
+
+
+def _is_of_an_answer(event: dict[str, Any]) -> bool:
+    """Whether an event belongs to an answer: it has a choice, or is one of Anthropic's but the last."""
+    return bool(event.get("choices")) or event.get("type") in _OF_A_MESSAGE
 
 
 def _is_last(event: dict[str, Any]) -> bool:

@@ -473,6 +473,38 @@ def test_a_stream_nobody_asked_for_that_breaks_off_is_an_error(over_chat: Served
     assert over_chat.record(answer)["error"] == "upstream_torn"
 
 
+NO_ANSWERS = [
+    ("/v1/messages", "m", [DONE]),
+    ("/v1/messages", "m", []),
+    ("/v1/messages", "m", [b": ping\n\n", sse(USAGE_CHUNK), DONE]),
+    ("/v1/responses", "m", [DONE]),
+    ("/v1/responses", "claude-x", [event("ping"), event("message_stop")]),
+    ("/v1/chat/completions", "claude-x", [event("message_stop")]),
+    ("/v1/chat/completions", "claude-x", [DONE]),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_stream_without_an_answer_is_no_empty_answer(
+    chat: MockUpstream, messages: MockUpstream, over_both: Served, stream: bool
+) -> None:
+    """What ends before it has begun was cut short, as one that breaks off is."""
+    for path, model, events in NO_ANSWERS:
+
+        async def script(wire: Wire, events: list[bytes] = events) -> None:
+            await wire.events(*events)
+
+        chat.script = messages.script = script
+        said = {"input": "Hi"} if path == "/v1/responses" else ASK
+        answer = over_both.post({**said, "model": model, "stream": stream}, path=path)
+        assert answer.status_code == (200 if stream else 502)
+        assert b"ended its stream before its answer was complete" in answer.content
+        assert b'"stop_reason":"end_turn"' not in answer.content
+        assert b"response.completed" not in answer.content
+        record = over_both.record(answer)
+        assert (record["status"], record["error"]) == (502, "upstream_torn")
+
+
 def test_completions_and_embeddings_lead_nowhere_over_messages(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="does not serve OpenAI's completions"):
         client.completions.create(model="claude-x", prompt="x")
