@@ -28,6 +28,7 @@ from promptcache_gateway.origins import Origins
 from promptcache_gateway.plane import DataPlane, Room
 from promptcache_gateway.plane.responses import JSON_TYPE, send_error, send_whole
 from promptcache_gateway.plane.routes import shape_of
+from promptcache_gateway.plane.turned_away import TurnedAway
 from promptcache_gateway.reload import Retirement, merge, start_all
 from promptcache_gateway.running import Running
 from promptcache_gateway.settings import Settings
@@ -65,6 +66,7 @@ class Gateway:
         mutator: what changes requests on their way.
         shelf: the responses that are kept.
         room: the memory that bodies of requests and answers to them take.
+        turned_away: the requests that it refused itself.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Gateway:
         self._shared = SharedState(common, self._limits, self._ledger, self.upstreams, observer)
         self.shelf = Shelf(settings.responses, settings.database_address)
         self.room = Room(settings)
+        self.turned_away = TurnedAway(says=settings.log_requests)
         observer.forgetters += [self.mutator.forget, self._ledger.forget, self.shelf.forget]
         self._retirement, self._reloading = Retirement(), asyncio.Lock()
         self._take(settings, switchboard)
@@ -110,8 +113,8 @@ class Gateway:
         talks = self.shelf.under_way.refused
         by_limit = {"budget": self._ledger.refused, "conversations": talks, **self.room.refused}
         beyond = {(who, limit): count for limit, one in by_limit.items() for who, count in one.items()}
-        refused = {**self._limits.refused, **beyond}
-        return Traffic(len(self._requests), lines, refused, stalled=self._stalled)
+        refused, away = {**self._limits.refused, **beyond}, dict(self.turned_away.counts)
+        return Traffic(len(self._requests), lines, refused, stalled=self._stalled, turned_away=away)
 
     def note_stalled(self, callers: int) -> None:
         """Note callers that were hung up on because they took nothing of an answer."""
@@ -170,16 +173,14 @@ class Gateway:
         async with self._reloading:
             settings, waiting = merge(self._settings, wanted)
             switchboard = create_switchboard(settings, kept=self._switchboard.lines)
-            before = tuple(self.upstreams)
-            after = [line.upstream for line in switchboard.lines]
+            before, after = tuple(self.upstreams), [line.upstream for line in switchboard.lines]
             await start_all(upstream for upstream in after if upstream not in before)
             self._take(settings, switchboard)
             self.observer.serve(after)
             self.observer.price(Money(settings.prices.prices.find))
             if self.observer.journal is not None:
                 await asyncio.to_thread(self.observer.journal.alerts.renew, settings.alerts)
-            gone = [upstream for upstream in before if upstream not in after]
-            self._retirement.retire(gone, self._requests)
+            self._retirement.retire([one for one in before if one not in after], self._requests)
             return waiting
 
     def _take(self, settings: Settings, switchboard: Switchboard) -> None:
@@ -200,6 +201,7 @@ class Gateway:
             ledger=self._ledger,
             shelf=self.shelf,
             room=self.room,
+            turned_away=self.turned_away,
         )
         self._origins, self._cors = Origins(settings), Cors(settings)
         self.room.renew(settings)
@@ -218,7 +220,7 @@ class Gateway:
         if scope["type"] == "http":
             refusal = self._origins.refusal(scope)
             if refusal is not None:
-                await send_error(send, refusal)
+                await self.turned_away.answer(send, refusal)
             elif not self._plane.owns(scope["path"]):
                 await self._answer_control(scope, receive, send)
             elif (page := self._cors.origin(scope)) is None:
@@ -235,9 +237,8 @@ class Gateway:
 
     async def _answer_plane(self, scope: Scope, receive: Receive, send: Send) -> None:
         if len(self._requests) >= self._settings.max_requests:
-            await send_error(
-                send, errors.too_many_requests(self._settings.max_requests), dialect=shape_of(scope["path"])
-            )
+            full = errors.too_many_requests(self._settings.max_requests)
+            await self.turned_away.answer(send, full, shape_of(scope["path"]))
             return
         with self._requests.this() as task:
             try:
@@ -245,7 +246,7 @@ class Gateway:
             except asyncio.CancelledError:  # by `end_requests`, before an answer had begun
                 task.uncancel()
                 with contextlib.suppress(Exception):
-                    await send_error(send, errors.stopping(), dialect=shape_of(scope["path"]))
+                    await self.turned_away.answer(send, errors.stopping(), shape_of(scope["path"]))
 
     async def _answer_control(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = self._access.caller(scope["headers"])
@@ -257,8 +258,7 @@ class Gateway:
             if caller is None:
                 await send_error(send, errors.unauthorized(), [_BASIC])
                 return
-            own = own_scope(scope, caller.tenant)
-            if own is None:
+            if (own := own_scope(scope, caller.tenant)) is None:
                 await send_error(send, errors.needs_admin())
                 return
             scope = own

@@ -270,6 +270,9 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self._refuse(b"408 Request Timeout", too_slow("headers" if self._in_head else "body", waited))
 
+    def note_refused(self, error: ApiError) -> None:
+        """Hear what a request is refused for; a server may have it counted."""
+
     def _is_busy(self) -> bool:
         """Whether it is not the caller who is waited for, or something is being answered already."""
         cycle = self.cycle
@@ -291,6 +294,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._in_head and cycle.response_started:
             self.transport.close()
             return
+        self.note_refused(error)
         path = self.scope["path"] if self.scope is not None and "path" in self.scope else ""
         body = error_body(error, shape_of(path))
         head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\nconnection: close\r\n" % status

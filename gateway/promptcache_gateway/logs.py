@@ -1,6 +1,7 @@
 """What the gateway says on standard error: lines for people or JSON for machines, never a word of a prompt.
 
-A line for every request is written where it is asked for (``[serve] log_requests``), from its record.
+A line for every request is written where it is asked for (``[serve] log_requests``), from its record, or
+from what it was refused for.
 """
 
 from __future__ import annotations
@@ -84,6 +85,23 @@ def log_request(record: RequestRecord) -> None:
     }
     known = {name: value for name, value in fields.items() if value is not None}
     _requests.info("%s", _sentence(known), extra={"fields": known})
+
+
+def log_refusal(
+    status: int, reason: str, *, api: str | None, request_id: str | None, tenant: str | None
+) -> None:
+    """Write the line of a request that the gateway refused itself: ``reason`` is the code it was told."""
+    fields = {
+        "request": request_id,
+        "tenant": None if tenant is None else short_name(tenant),
+        "api": api,
+        "status": status,
+        "error": reason,
+        "refused": True,
+    }
+    known = {name: value for name, value in fields.items() if value is not None}
+    named = "" if request_id is None else f" ({request_id})"
+    _requests.info("%s", f"{status} {api or 'a request'} refused: {reason}{named}", extra={"fields": known})
 
 
 def _sentence(known: dict[str, Any]) -> str:

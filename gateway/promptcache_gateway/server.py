@@ -141,9 +141,11 @@ class GatewayServer(uvicorn.Server):
         yield
 
 
-def _protocol(settings: Settings) -> type[ApiProtocol]:
+def _protocol(gateway: Gateway, settings: Settings) -> type[ApiProtocol]:
     names = ("max_header_bytes", "head_timeout_s", "body_timeout_s", "send_timeout_s")
-    return type("ApiProtocol", (ApiProtocol,), {name: getattr(settings, name) for name in names})
+    bounds = {name: getattr(settings, name) for name in names}
+    noted = {"note_refused": lambda _, error: gateway.turned_away.note(error)}
+    return type("ApiProtocol", (ApiProtocol,), bounds | noted)
 
 
 def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
@@ -152,7 +154,7 @@ def make_server(gateway: Gateway, settings: Settings) -> GatewayServer:
         uvicorn.Config(
             gateway,
             loop="none",
-            http=_protocol(settings),
+            http=_protocol(gateway, settings),
             ws="none",
             lifespan="off",
             log_config=None,

@@ -6,7 +6,7 @@ What the records tell is `metrics`'. These numbers are read from the parts thems
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -56,12 +56,14 @@ class Traffic:
         lines: the upstreams as they are configured now.
         refused: requests that a tenant's limit refused, by tenant and limit.
         stalled: callers that were hung up on because they took nothing of an answer.
+        turned_away: requests that the gateway refused itself, by reason.
     """
 
     running: int
     lines: Sequence[LineFigures]
     refused: Mapping[tuple[str, str], int]
     stalled: int = 0
+    turned_away: Mapping[str, int] = field(default_factory=dict)
 
 
 def added_up(parts: Sequence[Traffic]) -> Traffic:
@@ -76,10 +78,12 @@ def added_up(parts: Sequence[Traffic]) -> Traffic:
             is_open=known.is_open or line.is_open,
         )
     refused: Counter[tuple[str, str]] = Counter()
+    turned_away: Counter[str] = Counter()
     for part in parts:
         refused.update(part.refused)
+        turned_away.update(part.turned_away)
     running, stalled = sum(part.running for part in parts), sum(part.stalled for part in parts)
-    return Traffic(running, tuple(lines.values()), dict(refused), stalled)
+    return Traffic(running, tuple(lines.values()), dict(refused), stalled, dict(turned_away))
 
 
 class TrafficMetrics(Collector):
@@ -126,7 +130,14 @@ class TrafficMetrics(Collector):
         )
         for labels, count in now.refused.items():
             limited.add_metric(labels, count)
-        yield from (retries, opened, is_open, limited)
+        away = CounterMetricFamily(
+            "promptcache_refused_requests",
+            "Requests to models that the gateway refused itself; there is no record of them",
+            labels=("reason",),
+        )
+        for reason, count in now.turned_away.items():
+            away.add_metric((reason,), count)
+        yield from (retries, opened, is_open, limited, away)
 
     def describe(self) -> list[Metric]:
         """Nothing: upstreams need not be there yet when this is registered."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from promptcache_gateway.mutations import Mutator
     from promptcache_gateway.observe import Observer
     from promptcache_gateway.plane.room import Room
+    from promptcache_gateway.plane.turned_away import TurnedAway
     from promptcache_gateway.tenancy import Caller, Ledger, Limits
     from promptcache_gateway.under_way import Portion
     from promptcache_gateway.upstreams.base import StreamReply
@@ -65,6 +66,7 @@ class CompletionEndpoint:
         ledger: Ledger,
         shelf: Shelf,
         room: Room,
+        turned_away: TurnedAway,
         max_body_bytes: int,
         keep_alive_s: float,
     ) -> None:
@@ -73,6 +75,7 @@ class CompletionEndpoint:
         self._ledger = ledger
         self._shelf = shelf
         self._room = room
+        self._away = turned_away
         self._mutator = mutator
         self._switchboard = switchboard
         self._observer = observer
@@ -121,12 +124,12 @@ class CompletionEndpoint:
         except CallerGoneError:
             return
         except ApiError as error:
-            await send_error(send, error, as_headers({"request_id": request_id}), dialect, request_id)
+            await self._away.answer(send, error, dialect, request_id=request_id, tenant=caller.tenant)
             return
         except Exception as error:  # noqa: BLE001 - one request's failure must not reach others
             log_failure(f"request {request_id}", error)
-            own = as_headers({"request_id": request_id})
-            await send_error(send, internal_error(request_id), own, dialect, request_id)
+            failed = internal_error(request_id)
+            await self._away.answer(send, failed, dialect, request_id=request_id, tenant=caller.tenant)
             return
         headers = scope["headers"]
         if caller is not ANYONE:  # else no key is asked for, and what is shown is for the upstream

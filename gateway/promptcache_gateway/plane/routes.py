@@ -14,9 +14,10 @@ from promptcache_gateway.plane.completion import CompletionEndpoint
 from promptcache_gateway.plane.counting import CountEndpoint
 from promptcache_gateway.plane.kept import KeptEndpoint, kept_of
 from promptcache_gateway.plane.models import ModelsEndpoint
-from promptcache_gateway.plane.responses import send_error, send_whole
+from promptcache_gateway.plane.responses import send_whole
 from promptcache_gateway.plane.room import Room
 from promptcache_gateway.plane.tokens import PATHS, TokensEndpoint
+from promptcache_gateway.plane.turned_away import TurnedAway
 from promptcache_gateway.tenancy import Ledger, Limits
 
 if TYPE_CHECKING:
@@ -55,12 +56,14 @@ class DataPlane:
         ledger: Ledger | None = None,
         shelf: Shelf | None = None,
         room: Room | None = None,
+        turned_away: TurnedAway | None = None,
     ) -> None:
         self._access = access
         limits = Limits(settings.tenants) if limits is None else limits
         mutator = Mutator(settings.mutations) if mutator is None else mutator
         shelf = Shelf(settings.responses, settings.database_address) if shelf is None else shelf
         room = Room(settings) if room is None else room
+        self._away = TurnedAway() if turned_away is None else turned_away
         self._complete = CompletionEndpoint(
             switchboard,
             observer,
@@ -70,6 +73,7 @@ class DataPlane:
             ledger=Ledger(lambda _: (), {}) if ledger is None else ledger,
             shelf=shelf,
             room=room,
+            turned_away=self._away,
             max_body_bytes=settings.max_body_bytes,
             keep_alive_s=settings.keep_alive_s,
         )
@@ -93,7 +97,7 @@ class DataPlane:
         if dialect is not None and scope["method"] == "POST":
             caller = self._access.caller(scope["headers"])
             if caller is None:
-                await send_error(send, unauthorized(), dialect=shape_of(scope["path"]))
+                await self._away.answer(send, unauthorized(), dialect)
             else:
                 await self._complete(scope, receive, send, dialect, caller)
             return
@@ -102,13 +106,13 @@ class DataPlane:
         allowed = ("POST",) if posted else ("GET", "HEAD") if kept is None else ("GET", "HEAD", "DELETE")
         shape = shape_of(scope["path"])
         if not posted and kept is None and not _is_models(tail):
-            await send_error(send, _no_route(scope), dialect=shape)
+            await self._away.answer(send, _no_route(scope), shape)
         elif scope["method"] == "OPTIONS":
             await send_whole(send, 204, _allow(allowed), b"")
         elif scope["method"] not in allowed:
-            await send_error(send, _wrong_method(scope, allowed), _allow(allowed), shape)
+            await self._away.answer(send, _wrong_method(scope, allowed), shape, headers=_allow(allowed))
         elif (caller := self._access.caller(scope["headers"])) is None:
-            await send_error(send, unauthorized(), dialect=shape)
+            await self._away.answer(send, unauthorized(), shape)
         elif tail in PATHS:
             await self._tokens(scope, receive, send, tail, caller)
         elif posted:

@@ -295,7 +295,8 @@ async def test_a_template_one_has_learned_is_known_to_the_other_and_to_one_that_
 
 
 async def test_a_page_waits_for_what_workers_have_to_tell_but_not_for_long(house: Household) -> None:
-    traffic = Traffic(2, (LineFigures("u", 1, 0, is_open=True),), {("t", "requests"): 3})
+    limited, away = {("t", "requests"): 3}, {"invalid_json": 1}
+    traffic = Traffic(2, (LineFigures("u", 1, 0, is_open=True),), limited, turned_away=away)
 
     async def answer(peer: Peer, lost: int) -> None:
         from promptcache_gateway.shared.link import Stands
@@ -306,7 +307,12 @@ async def test_a_page_waits_for_what_workers_have_to_tell_but_not_for_long(house
 
     await asyncio.gather(house.home.ask(), answer(house.peers[0], 0), answer(house.peers[1], 4))
     assert len(house.home.journal.recent) == 2
-    assert house.home.traffic() == Traffic(4, (LineFigures("u", 2, 0, is_open=True),), {("t", "requests"): 6})
+    lines, limited, away = (
+        (LineFigures("u", 2, 0, is_open=True),),
+        {("t", "requests"): 6},
+        {"invalid_json": 2},
+    )
+    assert house.home.traffic() == Traffic(4, lines, limited, turned_away=away)
     assert house.home.observer.is_open("pcr_open0")
     assert not house.home.observer.is_open("pcr_1"), "its record is here"
     page = house.home.journal.metrics.render().decode()
@@ -314,7 +320,8 @@ async def test_a_page_waits_for_what_workers_have_to_tell_but_not_for_long(house
     assert "promptcache_recorder_dropped_total 4.0" in page
     await house.peers[1].channel.close()
     await until(lambda: house.home.traffic().running == 2)
-    assert house.home.traffic().refused == {("t", "requests"): 6}, "what was counted stays counted"
+    assert house.home.traffic().refused == limited, "what was counted stays counted"
+    assert house.home.traffic().turned_away == away
     await house.home.ask()  # nobody answers any more, and the page is made all the same
 
 
