@@ -153,8 +153,7 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
         SettingsError: a table, a key or a value's type is wrong; names file, key and remedy.
     """
     try:
-        with path.open("rb") as file:
-            tables = tomllib.load(file)
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise StartupError(f"cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

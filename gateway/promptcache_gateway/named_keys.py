@@ -65,7 +65,7 @@ def common_key(environ: Mapping[str, str]) -> str | None:
 def _key_in(name: str, path: Path) -> str:
     where = f"{name}.api_key_file"
     try:
-        key = path.read_text(encoding="utf-8").strip()
+        key = path.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             where, f"cannot read {path}.", remedy="Name a file that holds the key, or drop the line."

@@ -55,6 +55,6 @@ def _place(setting: str, options: Mapping[str, str], file: Path | None, environ:
 def _tables(file: Path) -> dict[str, Any]:
     """The file's tables; none where it cannot be read, which is another error."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError):
         return {}

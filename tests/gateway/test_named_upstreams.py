@@ -66,6 +66,13 @@ def test_a_model_leads_to_its_upstreams(tmp_path: Path, model: str, goes_to: lis
     assert [(hop.line.upstream.name, hop.model) for hop in board.route(model)] == goes_to
 
 
+def test_a_key_s_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("sk-secret\n", encoding="utf-8-sig")
+    (upstream,) = read(tmp_path, f'[upstreams.a]\nurl = "http://a"\napi_key_file = "{key}"\n').upstreams
+    assert upstream.api_key == "sk-secret"
+
+
 def test_a_key_may_stand_in_a_file(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("sk-2\n")

@@ -118,6 +118,17 @@ def test_the_linter_s_table_in_the_same_file_is_none_of_the_gateway_s(tmp_path: 
     assert settings("--config", str(file)).port == 9002
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    """As some editors on Windows write it; what is wrong in it is still told with its place."""
+    file = tmp_path / "promptcache.toml"
+    file.write_text('[serve]\nport = 9002\r\nhost = "127.0.0.1"\n', encoding="utf-8-sig")
+    assert settings("--config", str(file)).port == 9002
+    file.write_text("[serve]\nport = 90_002\n", encoding="utf-8-sig")
+    with pytest.raises(SettingsError) as caught:
+        settings("--config", str(file))
+    assert f"{file}: serve.port" in str(caught.value)
+
+
 def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     template = tmp_path / "chat.jinja"
     template.write_text("{{ messages }}")

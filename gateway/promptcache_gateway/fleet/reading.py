@@ -86,7 +86,7 @@ def read_replicas(
 def read_file(path: Path, read_key: ReadKey) -> tuple[ReplicaSettings, ...]:
     """The replicas in a file; raises `SettingsError` where it cannot be used."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise SettingsError(
             str(path), f"cannot be read: {error}.", remedy="Mend it, or name another in replicas_file."

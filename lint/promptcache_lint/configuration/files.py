@@ -60,7 +60,7 @@ def read_table(file: Path) -> dict[str, Any] | None:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigurationError(
             file, "", f"cannot be read: {error.strerror}.", remedy="Check the path and its rights."

@@ -138,6 +138,8 @@ def test_a_file_of_replicas_that_cannot_be_used_fails_the_check(
     assert "has no list of replicas" in capsys.readouterr().err
     file.write_text('replicas = ["http://a:8000"]\n')
     assert main(check) == 0
+    file.write_text('replicas = ["http://a:8000"]\n', encoding="utf-8-sig")
+    assert main(check) == 0, "with a byte order mark"
 
 
 def test_a_replica_gets_what_its_upstream_says_and_its_own_address() -> None:

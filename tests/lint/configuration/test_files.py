@@ -63,6 +63,11 @@ def test_promptcache_toml_goes_before_pyproject(tree, capsys):
     assert found(capsys, ".") == []
 
 
+def test_promptcache_toml_may_begin_with_a_byte_order_mark(tree, capsys):
+    (tree / "promptcache.toml").write_text('[lint]\nignore = ["PC1"]\n', encoding="utf-8-sig")
+    assert found(capsys, ".") == []
+
+
 def test_a_pyproject_without_the_table_does_not_hide_the_one_above(tree, capsys):
     pyproject(tree, 'ignore = ["PC101"]')
     (tree / "inner").mkdir()
