@@ -25,7 +25,12 @@ from promptcache_gateway.translate.fields import refuse_too_deep
 from promptcache_gateway.translate.flavor import Flavor, flavor_of
 from promptcache_gateway.translate.gathered import CompletionParts, MessageParts, gathered
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
-from promptcache_gateway.translate.messages_to_chat import message_path, messages_to_chat, refuse_begun
+from promptcache_gateway.translate.messages_to_chat import (
+    message_path,
+    messages_to_chat,
+    refuse_begun,
+    refuse_unlimited,
+)
 from promptcache_gateway.translate.places import own_place
 from promptcache_gateway.translate.response_answers import response_frame, to_response
 from promptcache_gateway.translate.response_events import ResponseEvents
@@ -147,7 +152,8 @@ def as_taken(upstream: Upstream, call: Call) -> Call:
     if call.dialect in upstream.dialects:
         return call
     sent = across(upstream, call)
-    if call.dialect == "anthropic.messages":  # to count one that an answer begins is another matter
+    if call.dialect == "anthropic.messages":  # to count one is another matter
+        refuse_unlimited(call.payload)
         refuse_begun(call.payload, _flavor(upstream, call))
     return sent
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from promptcache_gateway.errors import invalid_request
 from promptcache_gateway.translate.fields import a_text, an_object, refuse, untranslatable, wrong
 from promptcache_gateway.translate.marks import MARK, for_chat, mark_of, marked, placed
 from promptcache_gateway.translate.message_turns import chat_turns, turn_origins
@@ -67,6 +68,12 @@ def messages_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) -> 
     chat["messages"] = chat_turns(payload, flavor)
     for_chat(chat["messages"], flavor)
     return chat
+
+
+def refuse_unlimited(payload: Mapping[str, Any]) -> None:
+    """Raise `ApiError` 400 where a request names no limit, which Anthropic's API needs and a chat does not."""
+    if payload.get("max_tokens") is None:
+        raise invalid_request("max_tokens: Field required", "max_tokens", "missing_required_parameter")
 
 
 def refuse_begun(payload: Mapping[str, Any], flavor: Flavor) -> None:

@@ -505,6 +505,23 @@ def test_a_stream_without_an_answer_is_no_empty_answer(
         assert (record["status"], record["error"]) == (502, "upstream_torn")
 
 
+@pytest.mark.parametrize("said", [{}, {"max_tokens": None}], ids=["none", "null"])
+def test_a_message_without_a_limit_is_refused_as_anthropic_refuses_it(
+    over_chat: Served, chat: MockUpstream, engine_served: Served, said: dict[str, None]
+) -> None:
+    """Whatever the upstream is: what works here must work at Anthropic's. To count needs no limit."""
+    ask = {"messages": [{"role": "user", "content": "Hi"}], **said}
+    for served, model in ((over_chat, "m"), (engine_served, "tiny")):
+        answer = served.post({**ask, "model": model}, path="/v1/messages")
+        error = answer.json()["error"]
+        assert (answer.status_code, error["type"]) == (400, "invalid_request_error")
+        assert error["message"] == "max_tokens: Field required"
+        assert served.record(answer)["error"] == "missing_required_parameter"
+    assert not chat.seen
+    counted = engine_served.post({**ask, "model": "tiny"}, path="/v1/messages/count_tokens")
+    assert counted.json()["input_tokens"] > 0
+
+
 def test_completions_and_embeddings_lead_nowhere_over_messages(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="does not serve OpenAI's completions"):
         client.completions.create(model="claude-x", prompt="x")
