@@ -35,6 +35,7 @@ from promptcache_gateway.translate.places import own_place
 from promptcache_gateway.translate.response_answers import response_frame, to_response
 from promptcache_gateway.translate.response_events import ResponseEvents
 from promptcache_gateway.translate.responses_to_chat import response_path, responses_to_chat
+from promptcache_gateway.translate.unsaid import refuse_unsaid_end
 from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
 from promptcache_gateway.upstreams.told_errors import refusal_in, told_error
 from promptcache_gateway.upstreams.unheld import drained
@@ -121,7 +122,9 @@ def across(upstream: Upstream, call: Call) -> Call:
         payload = messages_to_chat(call.payload, call.model, _flavor(upstream, call))
         return _as(call, "/v1/chat/completions", payload)
     if call.dialect == "openai.chat" and "anthropic.messages" in upstream.dialects:
-        return _as(call, "/v1/messages", chat_to_messages(call.payload, call.model))
+        payload = chat_to_messages(call.payload, call.model)
+        refuse_unsaid_end(call.payload["messages"])
+        return _as(call, "/v1/messages", payload)
     if call.dialect == "openai.responses" and not upstream.dialects.isdisjoint(_BY_CHAT):
         payload = responses_to_chat(call.payload, call.model, _flavor(upstream, call))
         chat = _as(call, "/v1/chat/completions", payload)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from promptcache_gateway.translate.marks import MARK, MOST_BREAKPOINTS, mark_of
 from promptcache_gateway.translate.response_turns import thought_in
 from promptcache_gateway.translate.seals import unsealed
+from promptcache_gateway.translate.unsaid import unsaid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ Dropped = tuple[str, str]
 _MOST = 20
 _NO_COUNTERPART = "has no counterpart in the upstream's API and is dropped"
 _SEALED = "can be read by the provider's own models only and is dropped"
+_UNSAID = "says nothing, which the upstream's API does not take, and is left out"
 _MARK = "the upstream takes no such mark and it is dropped"
 
 _MESSAGES_FIELDS = (
@@ -54,7 +56,7 @@ def dropped(payload: Mapping[str, Any], dialect: Dialect, to: Dialect, flavor: F
     else:
         found = list(_of_chat(payload))
     if dialect == "openai.responses" and to == "anthropic.messages":
-        found += _details(payload)
+        found += [*_details(payload), *_unsaid(payload, "input")]
     return tuple(found[:_MOST])
 
 
@@ -112,6 +114,7 @@ def _mark(
 
 def _of_chat(payload: Mapping[str, Any]) -> Iterator[Dropped]:
     yield from _fields(payload, _CHAT_FIELDS)
+    yield from _unsaid(payload, "messages")
     for at, message in _objects(payload.get("messages")):
         if message.get("name") is not None:
             yield f"messages[{at}].name", _NO_COUNTERPART
@@ -148,6 +151,12 @@ def _details(payload: Mapping[str, Any]) -> Iterator[Dropped]:
         for index, part in _objects(item.get("content")):
             if part.get("type") == "input_image" and part.get("detail") is not None:
                 yield f"input[{at}].content[{index}].detail", _NO_COUNTERPART
+
+
+def _unsaid(payload: Mapping[str, Any], holder: str) -> Iterator[Dropped]:
+    messages = payload.get(holder)
+    for at in unsaid(messages if isinstance(messages, list) else ()):
+        yield f"{holder}[{at}]", _UNSAID
 
 
 def _fields(payload: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[Dropped]:

@@ -71,7 +71,7 @@ def messages_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) -> 
 
 
 def refuse_unlimited(payload: Mapping[str, Any]) -> None:
-    """Raise `ApiError` 400 where a request names no limit, which Anthropic's API needs and a chat does not."""
+    """Raise `ApiError` 400 where a request names no limit, which Anthropic's API needs and chats do not."""
     if payload.get("max_tokens") is None:
         raise invalid_request("max_tokens: Field required", "max_tokens", "missing_required_parameter")
 
