@@ -5,6 +5,7 @@ What went wrong is `ApiError`'s; here is only how OpenAI's and Anthropic's APIs 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -12,6 +13,8 @@ import orjson
 if TYPE_CHECKING:
     from promptcache_gateway.errors import ApiError
     from promptcache_gateway.exchange import Dialect
+
+_INDEX = re.compile(r"\[(\d+)\]")
 
 # Anthropic's error types by status (anthropic.types.ErrorObject).
 _ANTHROPIC_TYPES = {
@@ -61,7 +64,15 @@ def error_event(error: ApiError, dialect: Dialect, request_id: str | None = None
     return b"data: " + error.to_json() + b"\n\n"
 
 
+def _with_dots(message: str, param: str | None) -> str:
+    """The message with the place of the fault as Anthropic writes it: ``messages.2.content.0``."""
+    if param is None or "[" not in param:
+        return message
+    dotted = _INDEX.sub(r".\1", param)
+    return message.replace(f"'{param}'", f"'{dotted}'")
+
+
 def _anthropic(error: ApiError, request_id: str | None) -> dict[str, Any]:
-    said = {"type": anthropic_type(error.status), "message": error.message}
+    said = {"type": anthropic_type(error.status), "message": _with_dots(error.message, error.param)}
     fields: dict[str, Any] = {"type": "error", "error": said}
     return fields if request_id is None else {**fields, "request_id": request_id}

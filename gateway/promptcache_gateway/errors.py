@@ -213,7 +213,7 @@ def unknown_model(model: str, known: list[str]) -> ApiError:
     listed = ", ".join(f"'{name}'" for name in known)
     return ApiError(
         404,
-        f"The model {model[:200]!r} does not exist here. Available: {listed}.",
+        f"The model {model[:200]!r} does not exist here." + (f" Available: {listed}." if known else ""),
         param="model",
         code="model_not_found",
     )

@@ -20,7 +20,7 @@ from promptcache_gateway.plane.dispatch import at, goes_on, refuses, theirs
 from promptcache_gateway.plane.hangup import unless_gone
 from promptcache_gateway.plane.responses import send_error, send_whole
 from promptcache_gateway.plane.summary import as_headers
-from promptcache_gateway.translate import across
+from promptcache_gateway.translate import across, in_the_caller_s_words
 from promptcache_gateway.upstreams.base import Inbound
 
 if TYPE_CHECKING:
@@ -120,8 +120,11 @@ class CountEndpoint:
 async def _met(hop: Hop, call: Call, inbound: Inbound) -> ApiError | WholeReply:
     upstream = hop.line.upstream
     try:
-        native = "anthropic.messages" in upstream.dialects
-        return await upstream.count_prompt(call if native else across(upstream, call), inbound)
+        if "anthropic.messages" in upstream.dialects:
+            return await upstream.count_prompt(call, inbound)
+        sent = across(upstream, call)
+        with in_the_caller_s_words(upstream, call):
+            return await upstream.count_prompt(sent, inbound)
     except ApiError as error:
         return error
 

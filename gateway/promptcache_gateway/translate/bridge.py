@@ -76,7 +76,7 @@ async def send_across(
     Raises:
         ApiError: the upstream refused it or failed, or its answer has no words in the caller's API.
     """
-    with _in_the_caller_s_words(upstream, call):
+    with in_the_caller_s_words(upstream, call):
         reply = await upstream.send(sent, inbound)
     if not isinstance(reply, WholeReply):
         return await _of_stream(upstream, call, inbound, reply)
@@ -130,7 +130,7 @@ def across(upstream: Upstream, call: Call) -> Call:
         chat = _as(call, "/v1/chat/completions", payload)
         if "openai.chat" in upstream.dialects:
             return chat
-        with _in_the_caller_s_words(upstream, call):
+        with in_the_caller_s_words(upstream, call):
             refuse_too_deep(chat)
             return _as(chat, "/v1/messages", chat_to_messages(chat.payload, chat.model))
     raise ApiError(
@@ -280,7 +280,7 @@ def _name(call: Call) -> str:
 
 
 @contextmanager
-def _in_the_caller_s_words(upstream: Upstream, call: Call) -> Iterator[None]:
+def in_the_caller_s_words(upstream: Upstream, call: Call) -> Iterator[None]:
     """Refusals of the translated request name the fault's place as the caller's own has it."""
     try:
         yield

@@ -40,9 +40,10 @@ def wrong(path: str, expected: str) -> ApiError:
     return invalid_request(f"Invalid value for '{path}': expected {expected}.", path, "invalid_type")
 
 
-def untranslatable(path: str, what: str) -> ApiError:
-    """400: the upstream speaks another API, which has no words for what stands at ``path``."""
-    message = f"{what} at '{path}' cannot be translated for this model's upstream, which speaks another API."
+def untranslatable(path: str, what: str = "") -> ApiError:
+    """400: the upstream speaks another API, which has no words for ``what`` stands at ``path``."""
+    message = f"{what} at '{path}'" if what else f"'{path}'"
+    message = f"{message} cannot be translated for this model's upstream, which speaks another API."
     return invalid_request(message, path, "unsupported_value")
 
 
@@ -65,4 +66,4 @@ def refuse(payload: Mapping[str, Any], names: Iterable[str], within: str = "") -
     """
     for name in names:
         if payload.get(name):
-            raise untranslatable(f"{within}.{name}" if within else name, f"'{name}'")
+            raise untranslatable(f"{within}.{name}" if within else name)

@@ -35,6 +35,7 @@ _PLACES = tuple(
         (r"^stop(?![a-z_])", "stop_sequences"),
         (r"^max_completion_tokens$", "max_tokens"),
         (r"^reasoning_effort$", "output_config.effort"),
+        (r"^tool_choice\.function(?=\.)", "tool_choice"),
         (r"^response_format\.json_schema(?=\.)", "output_config.format"),
         (r"^(tools\[\d+\])\.function\.parameters", r"\1.input_schema"),
         (r"^(tools\[\d+\])\.function(?=\.)", r"\1"),
@@ -55,7 +56,7 @@ def messages_to_chat(payload: Mapping[str, Any], model: str, flavor: Flavor) -> 
     """
     refuse(payload, _REFUSED)
     if not _edits_thoughts_only(payload):
-        raise untranslatable(_EDITS, f"'{_EDITS}'")
+        raise untranslatable(_EDITS)
     chat: dict[str, Any] = {"model": model}
     if payload.get("tools"):
         chat["tools"] = [_tool(tool, at, flavor) for tool, at in placed(payload["tools"], "tools")]

@@ -187,7 +187,7 @@ def _part_text(part: object, path: str) -> str:
     if not isinstance(kind, str):
         raise _wrong(f"{path}.type", "a string")
     if kind not in _TEXT_PARTS:
-        raise _unsupported(path, f"takes text only, not {kind[:40]!r} parts")
+        raise _unsupported(path, "takes text only, no images, sound or files")
     field = "refusal" if kind == "refusal" else "text"
     text = part.get(field)
     if not isinstance(text, str):

@@ -298,7 +298,7 @@ def test_an_event_of_a_megabyte_is_translated_whole(claude: anthropic.Anthropic,
 
 
 def test_what_cannot_be_translated_says_where(claude: anthropic.Anthropic, chat: MockUpstream) -> None:
-    with pytest.raises(anthropic.BadRequestError, match=r"tools\[0\]"):
+    with pytest.raises(anthropic.BadRequestError, match=r"tools\.0"):
         claude.messages.create(**ASK, tools=[{"type": "web_search_20250305", "name": "web_search"}])
     assert chat.seen == []
 
