@@ -91,7 +91,7 @@ def _output_config(payload: Mapping[str, Any]) -> dict[str, Any]:
     form = payload.get("response_format")
     kind = an_object(form, "response_format").get("type") if form is not None else "text"
     if kind == "json_schema":
-        described = an_object(form["json_schema"] if form else None, "response_format.json_schema")
+        described = an_object(form and form.get("json_schema"), "response_format.json_schema")
         config["format"] = {"type": "json_schema", "schema": described.get("schema")}
     elif kind != "text":
         raise untranslatable("response_format", f"The format {str(kind)[:40]!r}")

@@ -522,6 +522,14 @@ def test_a_message_without_a_limit_is_refused_as_anthropic_refuses_it(
     assert counted.json()["input_tokens"] > 0
 
 
+def test_a_format_without_its_schema_is_refused(over_messages: Served, messages: MockUpstream) -> None:
+    ask = {"model": "claude-x", "messages": ASK["messages"], "response_format": {"type": "json_schema"}}
+    answer = over_messages.post(ask)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"]) == (400, "response_format.json_schema")
+    assert messages.seen == []
+
+
 def test_completions_and_embeddings_lead_nowhere_over_messages(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="does not serve OpenAI's completions"):
         client.completions.create(model="claude-x", prompt="x")
