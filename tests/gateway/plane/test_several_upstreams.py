@@ -203,6 +203,19 @@ def test_a_fallback_that_refuses_a_request_does_not_make_it_wrong(
     assert len(house.served.get("/promptcache/v1/requests").json()["data"]) == 1
 
 
+def test_a_fallback_may_refuse_with_a_stream(house: House) -> None:
+    async def refuses(wire: Wire) -> None:
+        head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/event-stream\r\n"
+        await wire.send(head + b"transfer-encoding: chunked\r\n\r\n")
+        await wire.part(sse({"error": {"message": "no"}}))
+        await wire.gone()
+
+    house.first.script, house.second.script = hangs_up, refuses
+    answer = house.served.post(BODY.replace(b'"z":1', b'"stream":true'))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_disconnected")
+    assert "'second' refused the request (400)" in answer.json()["error"]["message"]
+
+
 def test_what_the_first_one_answered_is_told_as_it_was_where_the_fallback_refuses(house: House) -> None:
     house.first.script = answering("503 X", "retry-after: 30")
     house.second.script = answering("400 Bad Request")
