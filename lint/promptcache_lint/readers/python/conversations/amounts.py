@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["amount", "is_share", "names_in"]
+__all__ = ["amount", "before_end", "is_share", "names_in"]
 
 _SIGNS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -41,6 +41,17 @@ def amount(node: ast.AST | None, facts: Facts, room: int = _DEEPEST) -> float | 
             found = [amount(given, facts, room - 1) for given in _given(spell(node), facts)]
             known = [number for number in found if number is not None]
             return max(known) if known else None
+        case _:
+            return None
+
+
+def before_end(lower: ast.expr) -> ast.expr | None:
+    """How many of the last items a slice takes that begins there: ``n`` of ``-n``, ``n * 2`` of ``-n * 2``."""
+    match lower:
+        case ast.UnaryOp(op=ast.USub()):
+            return lower.operand
+        case ast.BinOp(op=ast.Mult(), left=left, right=right) if (counted := before_end(left)) is not None:
+            return ast.copy_location(ast.BinOp(counted, lower.op, right), lower)
         case _:
             return None
 

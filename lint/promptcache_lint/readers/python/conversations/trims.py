@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.amounts import amount
+from promptcache_lint.readers.python.conversations.amounts import amount, before_end
 from promptcache_lint.readers.python.conversations.asides import is_aside
 from promptcache_lint.readers.python.conversations.batches import how_rare, is_summed_up
 from promptcache_lint.readers.python.conversations.facts import (
@@ -16,7 +16,6 @@ from promptcache_lint.readers.python.conversations.facts import (
     constant,
     converts,
     is_model_call,
-    spell,
 )
 from promptcache_lint.readers.python.conversations.fitting import fitted
 from promptcache_lint.readers.python.conversations.hidden import is_lost, outrun
@@ -26,10 +25,11 @@ from promptcache_lint.readers.python.conversations.queues import (
     bounded,
     is_overtaken,
     makes_queue,
-    of_a_table,
 )
 from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
+from promptcache_lint.readers.python.conversations.sources import talk_of
 from promptcache_lint.readers.python.conversations.stored import goes_on, is_beside
+from promptcache_lint.readers.python.conversations.tables import entry, of_a_table
 from promptcache_lint.readers.python.conversations.uses import use_of
 from promptcache_lint.readers.python.conversations.windows import is_handed_out
 from promptcache_lint.readers.stores import MANY_RUNS
@@ -92,14 +92,14 @@ def _is_from_end(lower: ast.expr, owner: ast.expr) -> bool:
         case ast.UnaryOp(op=ast.USub()):
             return constant(lower) != -1
         case ast.BinOp(op=ast.Sub(), left=ast.Call(func=ast.Name(id="len"), args=[inner])):
-            return spell(inner) == spell(owner) and constant(lower.right) != 1
+            return entry(inner) == entry(owner) != "" and constant(lower.right) != 1
         case _:
-            return False
+            return before_end(lower) is not None
 
 
 def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Practice]:
-    sure = facts.conviction(node.value) or of_a_table(node.value, facts) or _of_a_copy(node.value, facts)
-    if sure is None or not _is_from_end(lower, node.value) or takes_older_along(node.value, lower, facts):
+    sure = talk_of(node.value, facts) if _is_from_end(lower, node.value) else None
+    if sure is None or takes_older_along(node.value, lower, facts):
         return
     hidden = outrun(node.value, node, _length(lower, facts), facts)
     severity = None if hidden or is_lost(node, facts) else use_of(node, sure, facts)
@@ -124,15 +124,6 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
 
 
-def _of_a_copy(node: ast.expr, facts: Facts) -> Severity | None:
-    """The same of ``list(self.talk)[-6:]``: a queue has no slices, so it is copied first."""
-    match node:
-        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[talk]) if spell(talk).startswith("self."):
-            return None if facts.conviction(talk) is None else Severity.WARNING
-        case _:
-            return None
-
-
 def _goes_on(node: ast.Subscript, facts: Facts) -> bool:
     """Whether the next turn finds the window in the list's place, or the answer in the list."""
     return is_kept(node, node.value, facts) or goes_on(node.value, facts)
@@ -148,7 +139,8 @@ def _is_long(lower: ast.expr, facts: Facts) -> bool:
 
 def _length(lower: ast.expr, facts: Facts) -> float | None:
     """How many messages a window takes that begins at ``-n`` or ``len(messages) - n``."""
-    return amount(lower.right if isinstance(lower, ast.BinOp) else getattr(lower, "operand", lower), facts)
+    counted = before_end(lower)
+    return amount(counted if counted is not None else getattr(lower, "right", lower), facts)
 
 
 def _is_last_resort(node: ast.AST, facts: Facts) -> bool:
@@ -198,7 +190,7 @@ def _popped(node: ast.Call, owner: ast.expr, facts: Facts) -> Iterator[Practice]
     """
     assert isinstance(node.func, ast.Attribute)
     from_front = node.func.attr == "popleft" or (len(node.args) == 1 and constant(node.args[0]) in {0, 1, 2})
-    sure = facts.conviction(owner)
+    sure = facts.conviction(owner) or of_a_table(owner, facts)
     if sure is None or not from_front or not isinstance(facts.parents.get(node), ast.Expr):
         return
     if _is_of_system(node, facts) or _is_queue(node, owner, facts):
@@ -218,12 +210,12 @@ def _is_queue(node: ast.AST, owner: ast.expr, facts: Facts) -> bool:
 
     Nor does it count when results are dropped that a cut has left without their call.
     """
-    name = spell(owner)
+    name = entry(owner)
     for outer in facts.around(node):
         if isinstance(outer, ast.While):
             said = ast.unparse(outer.test)
             orphans = _ORPHAN.search(said) is not None and "len(" not in said and "oken" not in said
-            if spell(outer.test) == name or orphans:
+            if entry(outer.test) == name or orphans:
                 return True
     return QUEUE.search(name) is not None
 
@@ -242,7 +234,10 @@ def _is_of_system(node: ast.AST, facts: Facts) -> bool:
 
 
 def _deleted(target: ast.expr, facts: Facts) -> Iterator[Practice]:
-    if not isinstance(target, ast.Subscript) or (sure := facts.conviction(target.value)) is None:
+    if not isinstance(target, ast.Subscript):
+        return
+    sure = facts.conviction(target.value) or of_a_table(target.value, facts)
+    if sure is None:
         return
     if constant(target.slice) == 0 and _is_of_system(target, facts):
         return

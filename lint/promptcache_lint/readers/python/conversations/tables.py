@@ -1,0 +1,158 @@
+"""Tables that hold a conversation for each user or channel: ``talks[user]``, ``self.talks.get(key, [])``."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.callers import facts_of_all
+from promptcache_lint.readers.python.conversations.facts import constant, role_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from promptcache_lint.readers.python.conversations.facts import Facts
+    from promptcache_lint.readers.python.modules import Module
+
+__all__ = ["entry", "holds_talks", "lists_of", "of_a_table", "table_of", "taken_from"]
+
+_SPEAKERS = {
+    *("system", "developer", "user", "human", "assistant", "ai", "model", "tool", "function", "message", "?")
+}
+"""Roles of messages; a ``type`` that is another one is that of an event, or of a record."""
+_TAKING = {"get", "setdefault"}
+
+
+def entry(node: ast.AST | None) -> str:
+    """A list as text, whatever key of a table it stands under: ``self.talks[]``, ``rooms[].history``."""
+    match node:
+        case ast.Name():
+            return node.id
+        case (
+            ast.Attribute(value=owner, attr=name)
+            | ast.Subscript(value=owner, slice=ast.Constant(value=str() as name))
+        ):
+            inner = entry(owner)
+            return f"{inner}.{name}" if inner else ""
+        case ast.Subscript(value=owner, slice=key) if not isinstance(key, ast.Slice | ast.UnaryOp):
+            inner = entry(owner) if not isinstance(constant(key), int) else ""
+            return f"{inner}[]" if inner else ""
+        case ast.Call(func=ast.Attribute(attr=attr, value=owner), args=[key, *_]) if attr in _TAKING:
+            return entry(ast.Subscript(value=owner, slice=key))
+        case _:
+            return ""
+
+
+def table_of(node: ast.AST | None) -> str:
+    """The same, empty where a list stands in no table."""
+    name = entry(node)
+    return name if "[]" in name else ""
+
+
+def taken_from(name: str, facts: Facts) -> frozenset[str]:
+    """The lists of which a variable is another name in a function: ``talks[]`` for ``talk = talks[user]``."""
+    return _other_names(facts).get(name, frozenset())
+
+
+@lru_cache(maxsize=8)
+def _other_names(facts: Facts) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for node in facts.of(ast.Assign, ast.AnnAssign):
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                found[name] = found.get(name, frozenset()).union(map(entry, lists_of(value))) - {"", name}
+            case _:
+                continue
+    return found
+
+
+def of_a_table(node: ast.AST | None, facts: Facts) -> Severity | None:
+    """How sure it is that a conversation is taken out of a table of them; None if that is not seen."""
+    name = table_of(node)
+    return Severity.ERROR if name and holds_talks(name, facts) else None
+
+
+def holds_talks(name: str, facts: Facts) -> bool:
+    """Whether messages are added to what a table holds: ``talks[channel].append({"role": …})``."""
+    return name in facts.tables or name in _shown_in(facts) or name in _shown_in_module(facts.module)
+
+
+@lru_cache(maxsize=8)  # a function may take messages out of tables in many places
+def _shown_in(facts: Facts) -> frozenset[str]:
+    """The entries of tables that a function shows to be conversations."""
+    shown = {
+        name
+        for node in facts.of(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Call)
+        for name in _told(node, facts)
+    }
+    return frozenset(name for name in shown if "[]" in name)
+
+
+@lru_cache(maxsize=2)
+def _shown_in_module(module: Module) -> frozenset[str]:
+    return frozenset().union(*map(_shown_in, facts_of_all(module)))
+
+
+def _told(node: ast.AST, facts: Facts) -> Iterator[str]:
+    match node:
+        case (
+            ast.Assign(targets=[target], value=value)
+            | ast.AnnAssign(target=target, value=ast.expr() as value)
+        ):
+            if facts.conviction(target) == Severity.ERROR:
+                yield from map(entry, lists_of(value))
+            if _is_of_messages(value) or any(
+                facts.conviction(each) == Severity.ERROR for each in lists_of(value)
+            ):
+                yield entry(target)
+        case ast.AugAssign(target=target, value=value) if _is_of_messages(value):
+            yield entry(target)
+        case ast.Call(func=ast.Attribute(attr="append" | "appendleft", value=owner), args=[added]):
+            if role_of(added) in _SPEAKERS:
+                yield entry(owner)
+        case ast.Call(func=ast.Attribute(attr="extend", value=owner), args=[added]):
+            if _is_of_messages(added):
+                yield entry(owner)
+            elif facts.conviction(owner) == Severity.ERROR:
+                yield from map(entry, lists_of(added))
+        case ast.Call():
+            for keyword in node.keywords:
+                if keyword.arg == "messages":
+                    yield from map(entry, lists_of(keyword.value))
+
+
+def _is_of_messages(node: ast.expr) -> bool:
+    """Whether a list is written down of messages only."""
+    elements = node.elts if isinstance(node, ast.List) else []
+    return bool(elements) and all(role_of(element) in _SPEAKERS for element in elements)
+
+
+def lists_of(node: ast.expr) -> Iterator[ast.expr]:
+    """The lists of which one is made, by whatever they are called."""
+    match node:
+        case ast.BinOp(op=ast.Add()):
+            yield from lists_of(node.left)
+            yield from lists_of(node.right)
+        case ast.List():
+            for element in node.elts:
+                if isinstance(element, ast.Starred):
+                    yield from lists_of(element.value)
+        case ast.Subscript(slice=ast.Slice()):
+            yield from lists_of(node.value)
+        case (
+            ast.Call(func=ast.Name(id="list"), args=[inner])
+            | ast.Call(func=ast.Attribute(attr="copy", value=inner), args=[])
+        ):
+            yield from lists_of(inner)
+        case ast.BoolOp(op=ast.Or(), values=values):
+            yield from lists_of(values[0])
+        case ast.IfExp(body=body, orelse=other):
+            yield from lists_of(body)
+            yield from lists_of(other)
+        case _:
+            yield node
