@@ -6,7 +6,7 @@ from textwrap import indent
 
 import pytest
 
-from promptcache_lint import Settings, lint_text
+from promptcache_lint import Settings, Severity, lint_text
 
 DESK = """
 from collections import deque
@@ -111,3 +111,43 @@ def ask(reader, text):
 def test_a_table_of_the_module_is_cut_by_what_adds_to_it(added: str, sent: str, expected: list[str]) -> None:
     text = MODULE.replace("ADDED", added).replace("SENT", sent)
     assert [found.code for found in lint_text(text, "desk.py", Settings()).findings] == expected
+
+
+MEMORY = """
+class Memory:
+    def __init__(self):
+        self.talks = {}
+    def turns(self, reader):
+        return self.talks.get(reader, [])
+    def add(self, reader, role, text):
+        if reader not in self.talks:
+            self.talks[reader] = []
+        self.talks[reader].append({"role": role, "content": text})
+        if len(self.talks[reader]) > 20:
+            self.talks[reader] = self.talks[reader][-20:]
+"""
+ASKS = """
+from openai import OpenAI
+from memory import Memory
+client = OpenAI()
+memory = Memory()
+SYSTEM = {"role": "system", "content": "You help the readers of a library."}
+def ask(reader, text):
+    memory.add(reader, "user", text)
+    said = client.chat.completions.create(model="gpt-4o", messages=SENT)
+    memory.add(reader, "assistant", said.choices[0].message.content)
+    return said
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        ("[SYSTEM, *memory.turns(reader)]", Severity.ERROR),
+        ('[SYSTEM, {"role": "user", "content": text}]', Severity.WARNING),
+    ],
+)
+def test_a_table_that_an_object_of_another_module_keeps(tree_codes, sent, expected) -> None:
+    files = {"memory.py": MEMORY, "ask.py": ASKS.replace("SENT", sent)}
+    assert tree_codes(files) == [("memory.py", "PC501", 11)]
+    assert bool(tree_codes(files, Severity.ERROR)) == (expected == Severity.ERROR)

@@ -46,7 +46,7 @@ def amount(node: ast.AST | None, facts: Facts, room: int = _DEEPEST) -> float | 
 
 
 def before_end(lower: ast.expr) -> ast.expr | None:
-    """How many of the last items a slice takes that begins there: ``n`` of ``-n``, ``n * 2`` of ``-n * 2``."""
+    """How many of the last items a slice has that begins there: ``n`` of ``-n``, ``2 * n`` of ``-2 * n``."""
     match lower:
         case ast.UnaryOp(op=ast.USub()):
             return lower.operand

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
     from promptcache_lint.readers.python.modules import Module
 
-__all__ = ["entry", "holds_talks", "lists_of", "of_a_table", "table_of", "taken_from"]
+__all__ = ["entry", "holds_talks", "is_sent_from_table", "lists_of", "of_a_table", "table_of", "taken_from"]
 
 _SPEAKERS = {
     *("system", "developer", "user", "human", "assistant", "ai", "model", "tool", "function", "message", "?")
@@ -82,15 +82,18 @@ def holds_talks(name: str, facts: Facts) -> bool:
     return name in facts.tables or name in _shown_in(facts) or name in _shown_in_module(facts.module)
 
 
+def is_sent_from_table(cut: ast.AST, facts: Facts) -> bool:
+    """Whether a function of the module sends what stands in the table of which an entry is cut."""
+    names = {table_of(inner) for inner in ast.walk(cut)}
+    return not names.isdisjoint(_sent_in_module(facts.module))
+
+
 @lru_cache(maxsize=8)  # a function may take messages out of tables in many places
 def _shown_in(facts: Facts) -> frozenset[str]:
     """The entries of tables that a function shows to be conversations."""
-    shown = {
-        name
-        for node in facts.of(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Call)
-        for name in _told(node, facts)
-    }
-    return frozenset(name for name in shown if "[]" in name)
+    nodes = facts.of(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Call)
+    filled = {name for node in nodes for name in _filled(node, facts)}
+    return frozenset(name for name in filled if "[]" in name) | _put_among_messages(facts)
 
 
 @lru_cache(maxsize=2)
@@ -98,17 +101,53 @@ def _shown_in_module(module: Module) -> frozenset[str]:
     return frozenset().union(*map(_shown_in, facts_of_all(module)))
 
 
-def _told(node: ast.AST, facts: Facts) -> Iterator[str]:
+@lru_cache(maxsize=2)
+def _sent_in_module(module: Module) -> frozenset[str]:
+    asking = (facts for facts in facts_of_all(module) if facts.calls or _has_messages(facts))
+    return frozenset().union(*map(_put_among_messages, asking))
+
+
+def _has_messages(facts: Facts) -> bool:
+    """Whether a function writes a request with messages, to whatever it is given."""
+    calls = (node for node in facts.of(ast.Call) if isinstance(node, ast.Call))
+    return any(keyword.arg == "messages" for call in calls for keyword in call.keywords)
+
+
+def _put_among_messages(facts: Facts) -> frozenset[str]:
+    """The entries of tables that become a part of a list of messages in a function."""
+    nodes = facts.of(ast.Assign, ast.AnnAssign, ast.Call, ast.Dict)
+    names = {entry(each) for node in nodes for value in _parts(node, facts) for each in lists_of(value)}
+    return frozenset(name for name in names if "[]" in name)
+
+
+def _parts(node: ast.AST, facts: Facts) -> Iterator[ast.expr]:
+    """What a list of messages is made of."""
     match node:
         case (
             ast.Assign(targets=[target], value=value)
             | ast.AnnAssign(target=target, value=ast.expr() as value)
         ):
             if facts.conviction(target) == Severity.ERROR:
-                yield from map(entry, lists_of(value))
-            if _is_of_messages(value) or any(
-                facts.conviction(each) == Severity.ERROR for each in lists_of(value)
-            ):
+                yield value
+        case ast.Call(func=ast.Attribute(attr="extend", value=owner), args=[added]):
+            if facts.conviction(owner) == Severity.ERROR:
+                yield added
+        case ast.Call():
+            yield from (keyword.value for keyword in node.keywords if keyword.arg == "messages")
+        case ast.Dict():
+            pairs = zip(node.keys, node.values, strict=True)
+            yield from (value for key, value in pairs if constant(key) == "messages")
+
+
+def _filled(node: ast.AST, facts: Facts) -> Iterator[str]:
+    """Where messages are put."""
+    match node:
+        case (
+            ast.Assign(targets=[target], value=value)
+            | ast.AnnAssign(target=target, value=ast.expr() as value)
+        ):
+            talks = (facts.conviction(each) == Severity.ERROR for each in lists_of(value))
+            if _is_of_messages(value) or any(talks):
                 yield entry(target)
         case ast.AugAssign(target=target, value=value) if _is_of_messages(value):
             yield entry(target)
@@ -118,12 +157,6 @@ def _told(node: ast.AST, facts: Facts) -> Iterator[str]:
         case ast.Call(func=ast.Attribute(attr="extend", value=owner), args=[added]):
             if _is_of_messages(added):
                 yield entry(owner)
-            elif facts.conviction(owner) == Severity.ERROR:
-                yield from map(entry, lists_of(added))
-        case ast.Call():
-            for keyword in node.keywords:
-                if keyword.arg == "messages":
-                    yield from map(entry, lists_of(keyword.value))
 
 
 def _is_of_messages(node: ast.expr) -> bool:

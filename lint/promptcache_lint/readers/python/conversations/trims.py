@@ -27,9 +27,10 @@ from promptcache_lint.readers.python.conversations.queues import (
     makes_queue,
 )
 from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
+from promptcache_lint.readers.python.conversations.saving import is_saved, saves
 from promptcache_lint.readers.python.conversations.sources import talk_of
 from promptcache_lint.readers.python.conversations.stored import goes_on, is_beside
-from promptcache_lint.readers.python.conversations.tables import entry, of_a_table
+from promptcache_lint.readers.python.conversations.tables import entry, is_sent_from_table, of_a_table
 from promptcache_lint.readers.python.conversations.uses import use_of
 from promptcache_lint.readers.python.conversations.windows import is_handed_out
 from promptcache_lint.readers.stores import MANY_RUNS
@@ -63,12 +64,33 @@ _SAYS = "{} drops the oldest messages: from then on every turn begins with anoth
 
 def trims(facts: Facts) -> Iterator[Practice]:
     """PC501."""
-    if is_aside(facts.name) or converts(facts.name):
+    if converts(facts.name):
+        return
+    if is_aside(facts.name):
+        yield from _saved(facts)
         return
     for node in facts.of(ast.Subscript, ast.Call, ast.Delete, ast.For):
         for practice in _trimmed(node, facts):
-            proven = practice.severity < Severity.ERROR or facts.asks() or facts.is_sent_elsewhere(node)
+            proven = practice.severity < Severity.ERROR or facts.asks() or _is_sent_elsewhere(node, facts)
             yield practice if proven else replace(practice, severity=Severity.WARNING)
+
+
+def _saved(facts: Facts) -> Iterator[Practice]:
+    """What a function cuts that saves a conversation; it does nothing else with it."""
+    for node in facts.of(ast.Subscript) if saves(facts.name) else ():
+        match node:
+            case ast.Subscript(slice=ast.Slice(lower=ast.expr() as lower, upper=None)):
+                if talk_of(node.value, facts) is not None and is_saved(node, facts):
+                    found = _window(node, lower, facts)
+                    yield from (
+                        replace(each, severity=min(each.severity, Severity.WARNING)) for each in found
+                    )
+            case _:
+                continue
+
+
+def _is_sent_elsewhere(node: ast.AST, facts: Facts) -> bool:
+    return facts.is_sent_elsewhere(node) or is_sent_from_table(node, facts)
 
 
 def _trimmed(node: ast.AST, facts: Facts) -> Iterator[Practice]:
@@ -103,6 +125,8 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         return
     hidden = outrun(node.value, node, _length(lower, facts), facts)
     severity = None if hidden or is_lost(node, facts) else use_of(node, sure, facts)
+    if severity is None and not hidden and is_saved(node, facts):
+        severity = Severity.WARNING
     if severity is not None:
         severity = min(severity, Severity.WARNING) if hidden is None else severity
         severity = Severity.INFO if _is_long(lower, facts) else severity
