@@ -62,10 +62,13 @@ def as_proven(finding: Finding, prompt: Prompt, workspace: Workspace) -> Finding
 
 
 def behind_what_is_steady(finding: Finding, prompts: Iterable[Prompt], source: Source) -> Finding:
-    """The finding of a cut; a warning where the system prompt of its file is new in each turn anyway."""
+    """The finding of a cut; a warning where the system prompt of a file is new in each turn anyway.
+
+    ``prompts`` are those in ``source``, the file of the finding or of what it says that is cut.
+    """
     if finding.code != "PC501" or finding.severity < Severity.ERROR:
         return finding
-    here = (prompt for prompt in prompts if prompt.certain and prompt.place.path == finding.place.path)
+    here = (prompt for prompt in prompts if prompt.certain and prompt.place.path == source.path)
     steady = _MADE.search(source.text) is None and all(map(is_steady, here))
     return finding if steady else replace(finding, severity=Severity.WARNING)
 

@@ -66,6 +66,7 @@ class FileLinter:
         self._cache = cache
         self.workspace = Workspace(vocabulary_of(settings), roots, base)
         self.notes: list[str] = []
+        self._read_elsewhere: dict[Path, tuple[list[Prompt], Source]] = {}
 
     def lint(self, path: Path, *, asked: bool) -> FileResult:
         """Lint the file at ``path``; what cannot be read becomes a PC900."""
@@ -161,8 +162,32 @@ class FileLinter:
                         if isinstance(rule, SignRule):
                             told = as_proven(told, prompt, self.workspace)
                         told = behind_what_is_steady(told, prompts, source)
+                        told = self._also_where_it_is_cut(told)
                         found.append((prompt, where_it_is_cached(told, prompt, source)))
         return found
+
+    def _also_where_it_is_cut(self, finding: Finding) -> Finding:
+        """The finding of a cut that another file makes: what stands in front of it there counts, too."""
+        cut = finding.source
+        elsewhere = cut is not None and cut.path != finding.place.path
+        if cut is None or not elsewhere or finding.code != _CUT or finding.severity < Severity.ERROR:
+            return finding
+        path = self.workspace.base / cut.path
+        read = self._read_elsewhere.get(path)
+        if read is None:
+            try:
+                source = self.workspace.source(path, read_text(path))
+                read = self.again().prompts_in(InputFile(path, source, asked=False)), source
+            except (UnreadableFileError, MissingExtraError, RecursionError):
+                return finding
+            self._read_elsewhere[path] = read
+        return behind_what_is_steady(finding, *read)
+
+    def prompts_in(self, file: InputFile) -> list[Prompt]:
+        """What its reader finds in a file; raises what that raises."""
+        reader = choose_reader(file.path, file.source.called, file.source.text, asked=file.asked)
+        prepare_python(file, self.workspace)
+        return [] if reader is None else list(reader.read(file, self.workspace))
 
     def retried(self, file: InputFile) -> list[Finding]:
         """What there is to find in a changed text, of any severity, without a word of the first reading."""
@@ -181,6 +206,7 @@ class FileLinter:
 LARGEST_FILE = 8 << 20
 """Bytes beyond which a file is data, not a prompt."""
 _PYTHON = {".py", ".pyi"}
+_CUT = "PC501"
 _DATE = "PC109"
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:[#\r].*)?$")

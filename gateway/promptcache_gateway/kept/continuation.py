@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
+from promptcache_gateway.exact_json import dumps, exact
 from promptcache_gateway.exchange import Change
 from promptcache_gateway.kept.response import conversation
 from promptcache_gateway.kept.turn import Turn
@@ -65,9 +66,9 @@ async def continued(call: Call, shelf: Shelf, portion: Portion, limit: int, *, n
         raise _unknown(named, shelf)
     if len(call.body) + sum(len(kept.items) for kept in chain) > limit:  # before any of it is decoded
         raise body_too_large(limit)
-    rest = {name: value for name, value in call.payload.items() if name != PREVIOUS}
-    payload = {**rest, "input": [*conversation(chain), *own]}
-    body = orjson.dumps(payload)
+    items = [*conversation(chain), *own]
+    payload = _gone_on(call.payload, items)
+    body = dumps(_gone_on(exact(call.payload, call.body), items))
     if len(body) > limit:
         raise body_too_large(limit)
     return replace(
@@ -77,6 +78,12 @@ async def continued(call: Call, shelf: Shelf, portion: Portion, limit: int, *, n
         changes=(*call.changes, _GONE_ON),
         continuation=replace(turn, previous=named),
     )
+
+
+def _gone_on(payload: Mapping[str, Any], items: list[Any]) -> dict[str, Any]:
+    """The request with the whole conversation in place of the name of what it goes on from."""
+    rest = {name: value for name, value in payload.items() if name != PREVIOUS}
+    return {**rest, "input": items}
 
 
 def _own_items(payload: Mapping[str, Any]) -> list[Any] | None:

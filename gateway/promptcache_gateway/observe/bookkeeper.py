@@ -43,7 +43,7 @@ class Bookkeeper(Observer):
     def conclude(self, observation: Observation, outcome: Outcome) -> Ended:
         """What its answer says of a request; `finish` does the rest."""
         call = observation.call
-        usage = self._conventions.read(call, outcome.usage)
+        usage = self.conventions.read(call, outcome.usage)
         if usage is not outcome.usage:
             outcome = replace(outcome, usage=usage)
         outcome = self._upstreams.placed(call, outcome)

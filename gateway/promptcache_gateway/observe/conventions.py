@@ -16,24 +16,33 @@ if TYPE_CHECKING:
 
 _MOST = 1_000
 """Models, which callers may name as they like."""
+PATIENCE = 500
+"""Records in a row that fit both readings: whoever counts apart has more cached than new before that."""
 
 
 class Conventions:
     """What has been shown, by upstream and model."""
 
     def __init__(self) -> None:
-        self._apart: set[tuple[str, str]] = set()
+        self._apart: dict[tuple[str, str], int] = {}  # how many records since the last that showed it
 
-    def read(self, call: Call, usage: Usage) -> Usage:
-        """The usage as its upstream means it."""
-        if usage.convention == "exclusive":
-            if len(self._apart) < _MOST:
-                self._apart.add((call.upstream, call.model))
-        elif self._apart and usage.cache_read and usage.convention == "inclusive":
-            return self._read_again(call, usage)
+    def meant(self, call: Call, usage: Usage) -> Usage:
+        """The usage as its upstream means it, as far as is known now."""
+        if self._is_unclear(usage) and (call.upstream, call.model) in self._apart:
+            return Usage.from_response({"usage": usage.raw}, convention="exclusive")
         return usage
 
-    def _read_again(self, call: Call, usage: Usage) -> Usage:
-        if (call.upstream, call.model) not in self._apart:
-            return usage
-        return Usage.from_response({"usage": usage.raw}, convention="exclusive")
+    def read(self, call: Call, usage: Usage) -> Usage:
+        """The same of a request that is over; what its record shows holds for the next. Once for each."""
+        meant, of = self.meant(call, usage), (call.upstream, call.model)
+        if usage.convention == "exclusive":
+            if of in self._apart or len(self._apart) < _MOST:
+                self._apart[of] = 0
+        elif meant is not usage:
+            self._apart[of] += 1
+            if self._apart[of] >= PATIENCE:  # it was one wrong record
+                del self._apart[of]
+        return meant
+
+    def _is_unclear(self, usage: Usage) -> bool:
+        return bool(self._apart and usage.cache_read and usage.convention == "inclusive")

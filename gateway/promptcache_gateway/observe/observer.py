@@ -88,7 +88,7 @@ class Observer:
         self._templates = Templates(self._masker, clock=clock, moved=self._history.part)
         self._money = money if money is not None else Money(load_price_list().find)
         self._upstreams = KnownUpstreams(upstreams)
-        self._conventions = Conventions()
+        self.conventions = Conventions()
         self._lookout = Lookout(self._reader, self._templates, self._upstreams, self._history)
         self._listeners = (*(() if journal is None else (journal.record,)), *listeners)
         self._open: set[str] = set()
@@ -194,7 +194,7 @@ class Observer:
         self._arrivals.look_at(observation)
         call, sight = observation.call, observation.sight
         if outcome.engine is None:
-            usage = self._conventions.read(call, believed(outcome.usage, sight.prompt))
+            usage = self.conventions.read(call, believed(outcome.usage, sight.prompt))
             if usage is not outcome.usage:
                 outcome = replace(outcome, usage=usage)
         outcome = self._upstreams.placed(call, outcome)

@@ -7,14 +7,13 @@ may. What the JSON means is judged elsewhere.
 
 from __future__ import annotations
 
-import json
-import re
 import zlib
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
+from promptcache_gateway.exact_json import loads_leniently
 from promptcache_gateway.known_headers import once
 from promptcache_gateway.under_way import UnderWay
 from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE, MAX_VALUES, holds_too_many, weight
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
     from promptcache_gateway.under_way import Portion
     from promptcache_gateway.upstreams.base import RawHeaders
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class CallerGoneError(Exception):
@@ -158,28 +155,8 @@ def refuse_too_many(body: bytes) -> None:
 def _decode_leniently(body: bytes, error: orjson.JSONDecodeError) -> Any:
     if b"\\ud" in body or b"\\uD" in body:
         try:
-            loaded = json.loads(body, parse_constant=_refuse, parse_float=_number, parse_int=_number)
-            return _mended(loaded)
+            return loads_leniently(body, number=orjson.loads)
         except (ValueError, RecursionError):
             pass
     where = f" (line {error.lineno}, column {error.colno})" if body else ""
     raise invalid_request(f"The request body is not valid JSON: {error.msg}{where}.", code="invalid_json")
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _number(text: str) -> Any:
-    """A number as orjson reads it: no double that is infinite, no integer of more than 64 bits."""
-    return orjson.loads(text)
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return _LONE_SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_mended(item) for item in value]
-    if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
-    return value

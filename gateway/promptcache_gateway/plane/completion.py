@@ -131,7 +131,8 @@ class CompletionEndpoint:
         headers = scope["headers"]
         if caller is not ANYONE:  # else no key is asked for, and what is shown is for the upstream
             headers = self._access.without_credentials(headers)
-        inbound = Inbound("POST", headers, scope.get("query_string", b""), self._room.answers)
+        meant = self._observer.conventions.meant
+        inbound = Inbound("POST", headers, scope.get("query_string", b""), self._room.answers, meant)
         flight = None
         try:
             flight = await self._begun(call, route, caller, metered=metered)

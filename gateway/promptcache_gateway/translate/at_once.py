@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
+from promptcache_gateway.exact_json import dumps
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
+    from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts
     from promptcache_gateway.translate.events import Translator
     from promptcache_gateway.upstreams.base import RawHeaders, WholeReply
@@ -31,10 +32,15 @@ class ToldAtOnce:
 
     events = True
 
-    def __init__(self, reply: WholeReply, translator: Translator, payload: Mapping[str, Any]) -> None:
-        """Tell ``payload``, the answer in ``reply``; raises what reading a malformed one does."""
+    def __init__(
+        self, reply: WholeReply, translator: Translator, payload: Mapping[str, Any], usage: Usage
+    ) -> None:
+        """Tell ``payload``, the answer in ``reply``; raises what reading a malformed one does.
+
+        ``usage`` is what the caller is told of what it used, the reply's own is what is recorded.
+        """
         told = [translator.take(event) for event in events_of(payload)]
-        self._told = b"".join([*told, translator.end(reply.usage)])
+        self._told = b"".join([*told, translator.end(usage)])
         self._hold = reply.hold
         self.status = reply.status
         self.headers: RawHeaders = [*(one for one in reply.headers if one[0] != _TYPE), _EVENTS]
@@ -74,7 +80,7 @@ def _of_message(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         fields = _DELTAS.get(block.get("type"), ())
         deltas = [{"type": kind, field: block[field]} for field, kind in fields if block.get(field)]
         if block.get("type") == "tool_use":
-            arguments = orjson.dumps(block.get("input") or {}).decode()
+            arguments = dumps(block.get("input") or {}).decode()
             deltas = [{"type": "input_json_delta", "partial_json": arguments}]
         start = {**block, **{field: "" for field, _ in fields}}
         yield {"type": "content_block_start", "index": index, "content_block": start}

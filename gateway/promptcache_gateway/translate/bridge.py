@@ -15,6 +15,7 @@ import orjson
 
 from promptcache_gateway.error_shapes import error_body
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.exact_json import dumps, exact
 from promptcache_gateway.translate.at_once import ToldAtOnce
 from promptcache_gateway.translate.chat_answers import CompletionChunks, to_completion
 from promptcache_gateway.translate.chat_to_messages import chat_to_messages
@@ -37,6 +38,7 @@ from promptcache_gateway.upstreams.whole_bodies import error_code, json_object, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from promptcache.usage import Usage
     from promptcache_gateway.exchange import Call
     from promptcache_gateway.translate.dropped import Dropped
     from promptcache_gateway.translate.response_answers import Keep
@@ -63,7 +65,7 @@ async def send_across(upstream: Upstream, call: Call, inbound: Inbound) -> Whole
         return await _of_stream(upstream, call, inbound, reply)
     weighed(reply)
     try:
-        return _of_whole(upstream, call, reply)
+        return _of_whole(upstream, call, reply, inbound.meant(call, reply.usage))
     except ApiError as error:
         if reply.hold is not None:
             reply.hold.end()
@@ -78,9 +80,11 @@ async def _of_stream(
         raise await _not_held(upstream, reply)
     hold = None if inbound.answers is None else inbound.answers.hold(call.tenant)
     if call.stream:
-        return TranslatedStream(reply, _translator(upstream, call, reply), hold)
+        translator = _translator(upstream, call, reply)
+        return TranslatedStream(reply, translator, hold, partial(inbound.meant, call))
     parts = CompletionParts() if _answers_a_chat(upstream, call) else MessageParts()
-    return await gathered(reply, parts, partial(_answer, upstream, call), hold)
+    answer = partial(_answer, upstream, call)
+    return await gathered(reply, parts, answer, hold, partial(inbound.meant, call))
 
 
 async def _not_held(upstream: Upstream, reply: StreamReply) -> ApiError:
@@ -96,6 +100,7 @@ async def _not_held(upstream: Upstream, reply: StreamReply) -> ApiError:
 def across(upstream: Upstream, call: Call) -> Call:
     """The call in a dialect the upstream speaks; raises `ApiError` 400 where there is no way there."""
     refuse_too_deep(call)
+    call = _exact(call)
     if call.dialect == "anthropic.messages" and "openai.chat" in upstream.dialects:
         payload = messages_to_chat(call.payload, call.model, _flavor(upstream, call))
         return _as(call, "/v1/chat/completions", payload)
@@ -107,12 +112,23 @@ def across(upstream: Upstream, call: Call) -> Call:
         if "openai.chat" in upstream.dialects:
             return chat
         with _in_the_caller_s_words(upstream, call):
-            return across(upstream, chat)
+            refuse_too_deep(chat)
+            return _as(chat, "/v1/messages", chat_to_messages(chat.payload, chat.model))
     raise ApiError(
         400,
         f"The upstream {upstream.name} does not serve {_NAMES[call.dialect]}.",
         code="unsupported_api",
     )
+
+
+def _exact(call: Call) -> Call:
+    """The call with the integers of its payload exact; what it goes on with is not in its body, or not so."""
+    payload = exact(call.payload, call.body)
+    if payload is call.payload:
+        return call
+    if call.continuation is not None:
+        payload = {**payload, "input": call.payload["input"]}
+    return replace(call, payload=payload)
 
 
 def can_take(upstream: Upstream, call: Call) -> bool:
@@ -158,7 +174,7 @@ def _as(call: Call, path: str, payload: dict[str, Any]) -> Call:
         call,
         dialect="openai.chat" if chat else "anthropic.messages",
         path=path,
-        body=orjson.dumps(payload),
+        body=dumps(payload),
         payload=payload,
     )
 
@@ -178,13 +194,14 @@ def _translator(upstream: Upstream, call: Call, reply: WholeReply | StreamReply)
     return CompletionChunks(call.model, _name(call), int(call.received_at), include_usage=asked)
 
 
-def _of_whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply | StreamReply:
-    """The caller's answer of one that came whole; raises `ApiError`."""
+def _of_whole(upstream: Upstream, call: Call, reply: WholeReply, usage: Usage) -> WholeReply | StreamReply:
+    """The caller's answer of one that came whole, and of what it used; raises `ApiError`."""
     if reply.status >= 400:
         return replace(reply, body=error_body(_refusal(upstream, reply), call.dialect, call.id))
     payload = json_object(reply.body)
     if payload is None:
         raise _unreadable(upstream)
+    payload = exact(payload, reply.body)
     if not _is_answer(upstream, call, payload):
         if told_error(payload) is not None:  # under a status that says otherwise
             code = reply.error or error_code(payload) or "upstream_error"
@@ -192,8 +209,8 @@ def _of_whole(upstream: Upstream, call: Call, reply: WholeReply) -> WholeReply |
         raise _unreadable(upstream)
     try:
         if call.stream:
-            return ToldAtOnce(reply, _translator(upstream, call, reply), payload)
-        body = orjson.dumps(_answer(upstream, call, payload))
+            return ToldAtOnce(reply, _translator(upstream, call, reply), payload, usage)
+        body = dumps(_answer(upstream, call, payload, usage))
     except MALFORMED as error:
         raise _unreadable(upstream) from error
     return replace(reply, body=body)
@@ -211,14 +228,16 @@ def _answers_a_chat(upstream: Upstream, call: Call) -> bool:
     return call.dialect != "openai.chat" and "openai.chat" in upstream.dialects
 
 
-def _answer(upstream: Upstream, call: Call, payload: dict[str, Any]) -> dict[str, Any]:
+def _answer(upstream: Upstream, call: Call, payload: dict[str, Any], usage: Usage) -> dict[str, Any]:
     if call.dialect == "anthropic.messages":
-        return to_message(payload, call.model, _name(call))
-    if call.dialect == "openai.responses" and "openai.chat" in upstream.dialects:
-        return to_response(payload, response_frame(call, _name(call)), _keep(call))
-    completion = _completion(call, payload)
+        return to_message(payload, call.model, _name(call), usage)
+    signed = "openai.chat" not in upstream.dialects
+    completion = payload
+    if signed:
+        completion = to_completion(payload, call.model, _name(call), int(call.received_at), usage)
     if call.dialect == "openai.responses":
-        return to_response(completion, response_frame(call, _name(call)), _keep(call), signed=True)
+        frame = response_frame(call, _name(call))
+        return to_response(completion, frame, _keep(call), signed=signed, usage=usage)
     return completion
 
 
@@ -231,10 +250,6 @@ def _kept(call: Call) -> int:
     if call.continuation is None or call.continuation.previous is None:
         return 0
     return len(call.payload["input"]) - len(orjson.loads(call.continuation.items))
-
-
-def _completion(call: Call, payload: dict[str, Any]) -> dict[str, Any]:
-    return to_completion(payload, call.model, _name(call), int(call.received_at))
 
 
 def _refusal(upstream: Upstream, reply: WholeReply) -> ApiError:

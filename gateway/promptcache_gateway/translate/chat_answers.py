@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
+from promptcache_gateway.exact_json import dumps
 from promptcache_gateway.translate.counts import openai_usage
 from promptcache_gateway.translate.events import DONE, data_event
 from promptcache_gateway.translate.joined import Joined
@@ -43,10 +42,12 @@ def explanation_of(ended: Mapping[str, Any]) -> str | None:
 
 def written(arguments: object) -> str:
     """The input of a call as the text that a chat has of it."""
-    return orjson.dumps(arguments).decode()
+    return dumps(arguments).decode()
 
 
-def to_completion(message: Mapping[str, Any], model: str, name: str, created: int) -> dict[str, Any]:
+def to_completion(
+    message: Mapping[str, Any], model: str, name: str, created: int, usage: Usage | None = None
+) -> dict[str, Any]:
     """A whole answer.
 
     Args:
@@ -54,6 +55,7 @@ def to_completion(message: Mapping[str, Any], model: str, name: str, created: in
         model: the model's name as the caller wrote it, for an answer that has none.
         name: an id for an answer that has none.
         created: Unix time in whole seconds.
+        usage: what it used, as its upstream means it; else what it says itself.
     """
     choice = {
         "index": 0,
@@ -67,7 +69,7 @@ def to_completion(message: Mapping[str, Any], model: str, name: str, created: in
         "created": created,
         "model": message.get("model") or model,
         "choices": [choice],
-        "usage": openai_usage(Usage.from_response(message)),
+        "usage": openai_usage(usage or Usage.from_response(message)),
     }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
+from promptcache_gateway.exact_json import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ def _with_text(call: Mapping[str, Any]) -> Mapping[str, Any]:
     arguments = function.get("arguments")
     if not isinstance(arguments, dict):
         return call
-    return {**call, "function": {**function, "arguments": orjson.dumps(arguments).decode()}}
+    return {**call, "function": {**function, "arguments": dumps(arguments).decode()}}
 
 
 def _text(parts: Iterable[Any], kind: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from promptcache_gateway.exact_json import loads
+
 _CLOSES = {"{": "}", "[": "]"}
 
 
@@ -23,7 +25,7 @@ def arguments_object(text: object) -> dict[str, Any]:
         return {}
     for candidate in (text, *_closed(text)):
         try:
-            value = orjson.loads(candidate)
+            value = loads(candidate)
         except orjson.JSONDecodeError:
             continue
         return value if isinstance(value, dict) else {}

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from promptcache_gateway.errors import ApiError
+from promptcache_gateway.exact_json import loads
 from promptcache_gateway.upstreams.endings import TORN
 from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE
 from promptcache_gateway.upstreams.told_errors import told_error
 from promptcache_gateway.upstreams.whole_bodies import MAX_WHOLE_BODY, too_large
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import EngineFacts
@@ -48,7 +49,7 @@ def read_events(piece: bytes) -> Iterator[dict[str, Any]]:
     """
     for data in _data_in(piece):
         try:
-            payload = orjson.loads(data)
+            payload = loads(data)
         except orjson.JSONDecodeError:
             if data.lstrip().startswith(b"{"):
                 raise
@@ -124,8 +125,15 @@ class TranslatedStream:
 
     events = True
 
-    def __init__(self, inner: StreamReply, translator: Translator, hold: Hold | None = None) -> None:
-        """``hold`` takes of the memory for answers what is gathered of this one."""
+    def __init__(
+        self,
+        inner: StreamReply,
+        translator: Translator,
+        hold: Hold | None = None,
+        meant: Callable[[Usage], Usage] = lambda usage: usage,
+    ) -> None:
+        """``hold`` takes of the memory for answers what is gathered, ``meant`` is how the usage is read."""
+        self._meant = meant
         self._hold = hold
         self._next_look = FREE
         self._inner = inner
@@ -178,7 +186,7 @@ class TranslatedStream:
                 self._over = self._over or says_done(piece)
             if not self._over:
                 raise _cut_short()
-            yield self._translator.end(self._inner.usage)
+            yield self._translator.end(self._meant(self._inner.usage))
         except MALFORMED:
             self._error = UNREADABLE
             yield self._translator.fail(_unreadable())

@@ -10,8 +10,7 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Protocol
 
-import orjson
-
+from promptcache_gateway.exact_json import dumps
 from promptcache_gateway.translate.chat_forms import begins_another, plain
 from promptcache_gateway.translate.cut_json import arguments_object
 from promptcache_gateway.translate.events import TranslatedStream
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from promptcache_gateway.errors import ApiError
     from promptcache_gateway.under_way import Hold
     from promptcache_gateway.upstreams.base import StreamReply
+
+    Answer = Callable[[dict[str, Any], Usage], dict[str, Any]]
 
 _ITEM = 200
 _TYPE = b"content-type"
@@ -52,22 +53,23 @@ class Parts(Protocol):
 
 
 async def gathered(
-    reply: StreamReply, parts: Parts, answer: Callable[[dict[str, Any]], dict[str, Any]], hold: Hold | None
+    reply: StreamReply, parts: Parts, answer: Answer, hold: Hold | None, meant: Callable[[Usage], Usage]
 ) -> WholeReply:
     """The whole answer that a stream tells.
 
     Args:
         reply: the stream.
         parts: gathers what it tells.
-        answer: makes the caller's object of the upstream's.
+        answer: makes the caller's object of the upstream's and of what it used.
         hold: takes of the memory for answers what is gathered.
+        meant: the usage as the upstream means it.
 
     Raises:
         NotGivenError: the stream failed, or holds what its API does not have.
         GivenUpError: it was cancelled.
     """
     gatherer = _Gatherer(parts, answer)
-    stream = TranslatedStream(reply, gatherer, hold)
+    stream = TranslatedStream(reply, gatherer, hold, meant)
     try:
         body = b"".join([piece async for piece in stream.pieces()])
     except asyncio.CancelledError:
@@ -93,7 +95,7 @@ async def gathered(
 class _Gatherer:
     """A `Translator` whose only event is the answer's body, at the end."""
 
-    def __init__(self, parts: Parts, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    def __init__(self, parts: Parts, answer: Answer) -> None:
         self._parts = parts
         self._answer = answer
         self.failure: ApiError | None = None
@@ -110,7 +112,7 @@ class _Gatherer:
 
     def end(self, usage: Usage) -> bytes:
         """The body, with the usage as the upstream told it."""
-        return orjson.dumps(self._answer({**self._parts.whole(), "usage": usage.raw}))
+        return dumps(self._answer({**self._parts.whole(), "usage": usage.raw}, usage))
 
     def fail(self, error: ApiError) -> bytes:
         """Nothing: there is no answer."""

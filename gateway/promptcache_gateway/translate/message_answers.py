@@ -46,13 +46,16 @@ def stop_of(choice: Mapping[str, Any], refused: str = "", *, called: bool = Fals
     return {"stop_reason": _STOP_REASONS.get(str(finish), "end_turn"), "stop_sequence": None}
 
 
-def to_message(answer: Mapping[str, Any], model: str, name: str) -> dict[str, Any]:
+def to_message(
+    answer: Mapping[str, Any], model: str, name: str, usage: Usage | None = None
+) -> dict[str, Any]:
     """A whole answer.
 
     Args:
         answer: the chat completion.
         model: the model's name as the caller wrote it, for an answer that has none.
         name: an id for an answer that has none.
+        usage: what it used, as its upstream means it; else what it says itself.
     """
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -65,7 +68,7 @@ def to_message(answer: Mapping[str, Any], model: str, name: str) -> dict[str, An
         "model": answer.get("model") or model,
         "content": _content(message, name),
         **stop_of(choice, refusal_of(message), called=bool(message.get("tool_calls"))),
-        "usage": anthropic_usage(Usage.from_response(answer)),
+        "usage": anthropic_usage(usage or Usage.from_response(answer)),
     }
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
+from promptcache_gateway.exact_json import dumps
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, untranslatable, wrong
 from promptcache_gateway.translate.marks import mark_of, marked, numbers_of, placed
 from promptcache_gateway.translate.places import call_origin
@@ -185,6 +184,6 @@ def _assistant(blocks: list[tuple[dict[str, Any], str]]) -> dict[str, Any]:
 
 
 def _call(block: Mapping[str, Any], path: str) -> dict[str, Any]:
-    arguments = orjson.dumps(an_object(block.get("input"), f"{path}.input")).decode()
+    arguments = dumps(an_object(block.get("input"), f"{path}.input")).decode()
     function = {"name": a_text(block.get("name"), f"{path}.name"), "arguments": arguments}
     return {"id": a_text(block.get("id"), f"{path}.id"), "type": "function", "function": function}

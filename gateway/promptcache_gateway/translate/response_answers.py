@@ -70,7 +70,12 @@ def response_frame(call: Call, name: str) -> dict[str, Any]:
 
 
 def to_response(
-    answer: Mapping[str, Any], frame: Mapping[str, Any], keep: Keep | None = None, *, signed: bool = False
+    answer: Mapping[str, Any],
+    frame: Mapping[str, Any],
+    keep: Keep | None = None,
+    *,
+    signed: bool = False,
+    usage: Usage | None = None,
 ) -> dict[str, Any]:
     """A whole answer.
 
@@ -79,6 +84,7 @@ def to_response(
         frame: the call's `response_frame`.
         keep: keeps the answer.
         signed: what was thought has signatures, which the response takes along.
+        usage: what it used, as its upstream means it; else what it says itself.
     """
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -97,7 +103,7 @@ def to_response(
     model = answer.get("model") or frame["model"]
     ended = finished({**frame, "model": model}, output, choice.get("finish_reason"))
     ended |= {name: ids for name, ids in token_ids(answer, choice) if ids is not None}
-    return kept({**ended, "usage": responses_usage(Usage.from_response(answer))}, keep)
+    return kept({**ended, "usage": responses_usage(usage or Usage.from_response(answer))}, keep)
 
 
 def _calls(message: Mapping[str, Any], suffix: str, reason: object) -> list[dict[str, Any]]:

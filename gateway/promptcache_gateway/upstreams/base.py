@@ -14,7 +14,7 @@ from promptcache.quick_values import quick
 from promptcache_gateway.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from promptcache.usage import Usage
     from promptcache_gateway.exchange import Call, Dialect, EngineFacts
@@ -33,12 +33,14 @@ class Inbound:
         headers: the caller's headers, names in lower case, as received.
         query: the query string without ``?``.
         answers: the memory for answers that are held whole; None: any.
+        meant: the usage of an answer to a call as its upstream is known to mean it.
     """
 
     method: str
     headers: RawHeaders
     query: bytes
     answers: UnderWay | None = None
+    meant: Callable[[Call, Usage], Usage] = lambda _, usage: usage
 
 
 @quick

@@ -16,8 +16,9 @@ import orjson
 
 from promptcache.usage import Usage
 from promptcache_gateway.errors import StartupError, cannot_count, unknown_model
+from promptcache_gateway.exact_json import dumps, reread
 from promptcache_gateway.upstreams.base import WholeReply
-from promptcache_gateway.upstreams.litellm_calls import completion, encoded, failure, parameters
+from promptcache_gateway.upstreams.litellm_calls import completion, failure, parameters
 from promptcache_gateway.upstreams.litellm_stream import JSON, LiteLLMStream
 from promptcache_gateway.upstreams.whole_bodies import noted
 
@@ -60,7 +61,7 @@ class LiteLLMUpstream:
         Cancelling it closes the provider's connection. A provider's refusal is a reply with its status.
         """
         assert self._library is not None, "start() comes first"
-        asked = parameters(orjson.loads(call.body))
+        asked = parameters(reread(call.body))
         asked["model"] = f"{self._settings.provider}/{call.model}"
         try:
             answer = await self._library.acompletion(**asked, **self._where())
@@ -77,7 +78,7 @@ class LiteLLMUpstream:
             wanted = isinstance(options, dict) and options.get("include_usage") is True
             return LiteLLMStream(answer, self.name, tell_usage=wanted)
         body = completion(answer.model_dump(mode="json", exclude_none=True))
-        return noted(200, [JSON], encoded(body), readable=True)
+        return noted(200, [JSON], dumps(body), readable=True)
 
     async def models(self, inbound: Inbound, model: str | None) -> WholeReply:  # noqa: ARG002
         """The models named for this upstream; raises `ApiError` 404 for another one."""

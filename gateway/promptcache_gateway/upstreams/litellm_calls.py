@@ -7,15 +7,13 @@ one, and nothing in them may be an address. LiteLLM itself is not imported here.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-import orjson
 
 from promptcache_gateway.errors import ApiError, invalid_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
 
 _PASSED = frozenset(
     {
@@ -84,14 +82,6 @@ def completion(answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def encoded(value: dict[str, Any]) -> bytes:
-    """A value as JSON, numbers beyond 64 bits in fields that nobody here knows included."""
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 def failure(error: Exception, upstream: str) -> ApiError:
     """What a caller is told of an exception of LiteLLM's, known by its name, its status and its message."""
     status = getattr(error, "status_code", None)
@@ -114,16 +104,19 @@ def failure(error: Exception, upstream: str) -> ApiError:
     )
 
 
-def _names(error: BaseException) -> set[str]:
-    """The names of an exception's classes and of those it was raised from."""
-    names: set[str] = set()
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and those it was raised from."""
     one: BaseException | None = error
     for _ in range(_DEEPEST):
         if one is None:
-            break
-        names.update(kind.__name__ for kind in type(one).__mro__)
+            return
+        yield one
         one = one.__cause__ or one.__context__
-    return names
+
+
+def _names(error: BaseException) -> set[str]:
+    """The names of an exception's classes and of those it was raised from."""
+    return {kind.__name__ for one in _chain(error) for kind in type(one).__mro__}
 
 
 def _lost(upstream: str, status: int, what: str, code: str) -> ApiError:
@@ -142,9 +135,17 @@ def _kind(status: int) -> str:
 
 
 def _retry_after(error: Exception) -> int | None:
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    said = headers.get("retry-after")
-    return int(said) if isinstance(said, str) and said.isdigit() else None
+    """The whole seconds the provider asks to wait; versions of LiteLLM keep its headers in other places."""
+    for one in _chain(error):
+        for headers in (getattr(getattr(one, "response", None), "headers", None), *_kept_headers(one)):
+            said = headers.get("retry-after") if isinstance(headers, Mapping) else None
+            if isinstance(said, str) and said.isdigit():
+                return int(said)
+    return None
+
+
+def _kept_headers(error: BaseException) -> tuple[object, object]:
+    return getattr(error, "litellm_response_headers", None), getattr(error, "headers", None)
 
 
 def _check_content(message: object, path: str) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from promptcache.usage import Usage
 from promptcache_gateway.error_shapes import error_event
-from promptcache_gateway.upstreams.litellm_calls import encoded, failure
+from promptcache_gateway.exact_json import dumps
+from promptcache_gateway.upstreams.litellm_calls import failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -86,4 +87,4 @@ class LiteLLMStream:
 
 
 def _data(chunk: dict[str, Any]) -> bytes:
-    return b"data: " + encoded(chunk) + b"\n\n"
+    return b"data: " + dumps(chunk) + b"\n\n"

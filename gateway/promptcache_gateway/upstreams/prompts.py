@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache_gateway.errors import ApiError, invalid_request
+from promptcache_gateway.exact_json import loads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,7 +168,7 @@ def _arguments(text: object, path: str) -> Arguments:
     if not isinstance(text, str):
         raise _wrong(where, "a string that holds a JSON object")
     try:
-        values = orjson.loads(text)
+        values = loads(text)
     except orjson.JSONDecodeError:
         values = None
     if not isinstance(values, dict):

@@ -92,8 +92,9 @@ def house(
             await wire.respond(body_of(said[0]))
 
     with mock_upstream(script) as mock:
-        upstreams = tuple(
-            UpstreamSettings(name=kind, url=mock.url, kind=kind, models=(kind,)) for kind in PATHS
+        upstreams = (
+            UpstreamSettings(name="openai", url=mock.url, models=("openai",), apis=("chat",)),
+            UpstreamSettings(name="anthropic", url=mock.url, kind="anthropic", models=("anthropic",)),
         )
         known = PriceSettings(models=dict.fromkeys(PATHS, prices) if prices else {})
         told = Settings(upstreams=upstreams, prices=known, data_dir=tmp_path, diagnosis=diagnosis)
@@ -176,3 +177,29 @@ def test_an_upstream_is_read_otherwise_only_once_it_has_shown_it(tmp_path: Path,
             made.record({**usage, "prompt_tokens_details": {"cached_tokens": 0}})["usage"]["cached_tokens"]
             == 0
         )
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
+def test_a_caller_of_another_api_is_told_what_is_recorded(tmp_path: Path, path: str, stream: bool) -> None:
+    """Of an upstream that counts cached tokens beside the prompt's, where the figures alone do not tell."""
+    usage = {"prompt_tokens": 9000, "prompt_tokens_details": {"cached_tokens": 4000}, "completion_tokens": 1}
+    asked = {"model": "openai", "max_tokens": 9, "messages": ASKED["messages"], "stream": stream}
+    if path == "/v1/responses":
+        asked = {"model": "openai", "input": "Hi", "stream": stream}
+    with house(tmp_path) as made:
+        made.record({**usage, "prompt_tokens": 812})
+        made.record(usage)
+        answer = made.served.post(asked, path=path)
+        record = made.served.record(answer)
+    lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
+    said = [json.loads(line) for line in lines] if stream else [answer.json()]
+    told = [one.get("usage") or one.get("response", {}).get("usage") for one in said]
+    last = next(one for one in reversed(told) if one)
+    wanted = (
+        {"input_tokens": 9000, "cache_read_input_tokens": 4000}
+        if path == "/v1/messages"
+        else {"input_tokens": 13000}
+    )
+    assert {name: last[name] for name in wanted} == wanted
+    assert (record["usage"]["prompt_tokens"], record["usage"]["cached_tokens"]) == (13000, 4000)

@@ -71,6 +71,18 @@ def test_a_chat(through: Served, mock: MockUpstream) -> None:
     assert record["usage"]["prompt_tokens"] == 2006
 
 
+def test_half_a_surrogate_pair_and_long_integers(through: Served, mock: MockUpstream) -> None:
+    schema = b'{"type":"object","properties":{"id":{"type":"integer","maximum":36893488147419103233}}}'
+    function = b'{"name":"weather","description":"cut \\ud83d","parameters":%s}' % schema
+    asked = b'{"model":"m","messages":[],"tools":[{"type":"function","function":%s}]}'
+    assert through.post(asked % function).status_code == 200
+    (tool,) = json.loads(mock.last.body)["tools"]
+    assert tool["function"]["description"] == "cut \ufffd"
+    assert through.post(asked % function.replace(b"\\ud83d", b"")).status_code == 200
+    (tool,) = json.loads(mock.last.body)["tools"]
+    assert tool["function"]["parameters"] == json.loads(schema)
+
+
 async def stream_text(wire: Wire) -> None:
     last = chunk("")
     last["choices"] = [{"index": 0, "delta": {}, "finish_reason": "stop"}]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from promptcache_lint.prompts import Branch, flatten
+from promptcache_lint.prompts import Branch, Hole, Text, flatten
 from promptcache_lint.readers.python.values import (
     MOST_ITEMS,
     Map,
@@ -28,6 +29,12 @@ __all__ = ["merge"]
 
 _MOST_PARTS = 300
 _MOST_SPREAD = 200
+_MOST_STAND_IN = 120
+_NOTHING = re.compile(
+    r"[\W_]*(?:(?:none|n/a|unknown|nothing|nobody|empty|null|nil|not|no|there (?:is|are|was|were) no\w*"
+    r"|keine?|nichts|нет|ninguna?|aucune?|nenhuma?)\b|没有|暂无|无|なし|없음|(?<=\().*\)$|$)",
+    re.IGNORECASE,
+)
 
 
 def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
@@ -47,10 +54,32 @@ def merge(first: Value, second: Value, place: Place, test: str = "") -> Value:
             return replace(known, traits=union_of((first.traits, second.traits)), constant=None)
         case (Thing(constant="None" | "''"), other) | (other, Thing(constant="None" | "''")):
             return other
+        case (Str(()), Thing() as thing) | (Thing() as thing, Str(())) if thing.label:
+            return thing
         case (Str() as text, Thing() as thing) | (Thing() as thing, Str() as text):
+            if _is_unknown(thing) and _stands_in(text):
+                unknown: tuple[Part, ...] = (Hole(thing.label, place),)
+                return Str((Branch(test, place, (unknown, text.parts), written=False),))
             return with_traits(text, thing.traits, thing.label or "…")
         case _:
             return first if has_traits(first) or not has_traits(second) else second
+
+
+def _is_unknown(thing: Thing) -> bool:
+    """Whether nothing is known of a value but how the source spells it."""
+    return bool(thing.label) and not (thing.traits or thing.settled or thing.constant is not None)
+
+
+def _stands_in(text: Str) -> bool:
+    """Whether a text only says that there is nothing: ``found or "No documents."``
+
+    What else stands for a value where it is missing is as good as the value: a name, a model, a whole prompt.
+    """
+    match text.parts:
+        case (Text(words),):
+            return len(words) <= _MOST_STAND_IN and _NOTHING.match(words.strip()) is not None
+        case _:
+            return False
 
 
 def _merge_lists(first: Seq, second: Seq, place: Place, test: str) -> Seq:

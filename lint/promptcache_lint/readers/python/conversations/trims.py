@@ -232,14 +232,14 @@ def _at_its_rate(cut: ast.AST, owner: ast.expr, sure: Severity, label: str, fact
 def _is_queue(node: ast.AST, owner: ast.expr, facts: Facts) -> bool:
     """Whether messages wait in the list until each was dealt with: by its name, or drained to the last.
 
-    Nor does it count when results are dropped that a cut has left without their call.
+    Nor does it count when messages are dropped that a cut has left without their question or call.
     """
     name = entry(owner)
     for outer in facts.around(node):
-        if isinstance(outer, ast.While):
+        if isinstance(outer, ast.While | ast.If):
             said = ast.unparse(outer.test)
             orphans = _ORPHAN.search(said) is not None and "len(" not in said and "oken" not in said
-            if entry(outer.test) == name or orphans:
+            if orphans or (isinstance(outer, ast.While) and entry(outer.test) == name):
                 return True
     return QUEUE.search(name) is not None
 
