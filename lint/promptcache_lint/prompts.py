@@ -190,7 +190,8 @@ class Prompt:
     ``practices`` is what the program does to the conversation at ``place``. ``proven``: the source
     shows that it is sent as this prompt, and made anew for each request; a name or the wording shows neither.
     ``written``: it is a file of prompts, and no program. ``grows``: a history of unknown length follows, or
-    stands among its messages.
+    stands among its messages. ``headed``: something of unknown length stands in front of it (tools that are
+    made elsewhere). ``lent``: its breakpoint is set by a function to which others give longer texts, too.
     """
 
     name: str
@@ -204,6 +205,8 @@ class Prompt:
     proven: bool = False
     written: bool = False
     grows: bool = False
+    headed: bool = False
+    lent: bool = False
 
     def reusable(self) -> Iterator[Segment]:
         """What a cache could give back: all up to the last declared breakpoint, else all but the newest."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.values import Value
     from promptcache_lint.rulebook import Vocabulary
 
-__all__ = ["unbound_parameter"]
+__all__ = ["gets_literals", "unbound_parameter"]
 
 _SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
 
@@ -28,7 +28,7 @@ def unbound_parameter(parameter: ast.arg, function: Function, vocabulary: Vocabu
     mark = vocabulary.call("set")
     if mark is not None and _is_set_of_texts(parameter.annotation):
         return Seq((Thing(settled=True),), (Trait(mark, place, name),), "set", partial=True)
-    return Thing(name, settled=_gets_literals(name, function))
+    return Thing(name, settled=gets_literals(name, function))
 
 
 def _is_set_of_texts(annotation: ast.expr | None) -> bool:
@@ -44,7 +44,7 @@ def _is_set_of_texts(annotation: ast.expr | None) -> bool:
             return False
 
 
-def _gets_literals(name: str, function: Function) -> bool:
+def gets_literals(name: str, function: Function) -> bool:
     """Whether each use of a function in its module is a call that gives this parameter a literal."""
     if function.owner is not None or function.module.functions.get(function.name) is not function:
         return False

@@ -184,7 +184,7 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
     chooses = isinstance(value, ast.Call) and (
         _CHOOSES_TOOLS.fullmatch(called_name(value)) or is_made_for(value, facts)
     )
-    if isinstance(value, ast.Call) and chooses and any(not _is_constant(arg) for arg in value.args):
+    if isinstance(value, ast.Call) and chooses and _is_given_the_turn(value, facts):
         yield facts.practice("PC302", severity, value, says)
         return
     chosen = variants(given, call, facts)
@@ -197,8 +197,25 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
         yield facts.practice("PC302", severity, chosen, _SAYS["PC302"].format(facts.label(chosen)))
 
 
+def _is_given_the_turn(call: ast.Call, facts: Facts) -> bool:
+    """Whether a function is given what may be another value in the next turn."""
+    named = [each.value for each in call.keywords if each.arg is not None and _OF_THE_TURN.search(each.arg)]
+    return not all(_is_constant(resolved(each, facts)) for each in [*call.args, *named])
+
+
 def _is_constant(node: ast.expr) -> bool:
-    return constant(node) is not ... or (bool(spell(node)) and spell(node).rpartition(".")[2].isupper())
+    """Whether a value is written out, or is a constant's."""
+    match node:
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+            return all(map(_is_constant, items))
+        case ast.Dict(keys=keys, values=values):
+            return all(key is not None and _is_constant(key) for key in keys) and all(
+                map(_is_constant, values)
+            )
+        case _:
+            return constant(node) is not ... or (
+                bool(spell(node)) and spell(node).rpartition(".")[2].isupper()
+            )
 
 
 def _filters_by_turn(node: ast.ListComp, loop: ast.AST | None, facts: Facts) -> bool:
