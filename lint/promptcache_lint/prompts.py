@@ -192,6 +192,7 @@ class Prompt:
     ``written``: it is a file of prompts, and no program. ``grows``: a history of unknown length follows, or
     stands among its messages. ``headed``: something of unknown length stands in front of it (tools that are
     made elsewhere). ``lent``: its breakpoint is set by a function to which others give longer texts, too.
+    ``single``: it is a request whose messages are written out where it is sent, so that none follows.
     """
 
     name: str
@@ -207,6 +208,7 @@ class Prompt:
     grows: bool = False
     headed: bool = False
     lent: bool = False
+    single: bool = False
 
     def reusable(self) -> Iterator[Segment]:
         """What a cache could give back: all up to the last declared breakpoint, else all but the newest."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from promptcache_lint.at_stake import is_cached, is_steady
+from promptcache_lint.at_stake import ends_a_single_request, is_cached, is_steady
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python import ways as python_ways
 from promptcache_lint.readers.python.interpreter import Interpreter
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
     from promptcache_lint.readers.reading import Workspace
 
-__all__ = ["as_proven", "behind_what_is_steady", "where_it_is_cached"]
+__all__ = ["as_proven", "behind_what_is_steady", "where_it_is_cached", "where_more_follows"]
 
 _PYTHON = {".py", ".pyi"}
 _MADE = re.compile(
@@ -81,6 +81,14 @@ def where_it_is_cached(finding: Finding, prompt: Prompt, source: Source) -> Find
     if is_cached(prompt) and (not asks or _MARKS_OR_ASKS_OTHERS.search(source.text) is not None):
         return finding
     return replace(finding, severity=Severity.WARNING)
+
+
+def where_more_follows(finding: Finding, prompts: Iterable[Prompt]) -> Finding:
+    """The finding of an order; information where it ends short requests, to which nothing is added."""
+    if finding.code != "PC203" or finding.severity < Severity.WARNING:
+        return finding
+    alone = ends_a_single_request(finding.place, prompts)
+    return replace(finding, severity=Severity.INFO) if alone else finding
 
 
 def _is_shown_in_python(

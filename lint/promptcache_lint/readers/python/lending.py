@@ -12,28 +12,15 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Text, flatten
 from promptcache_lint.readers.python.parameters import gets_literals
-from promptcache_lint.readers.python.values import Map, Seq, Str, Thing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from promptcache_lint.places import Place
     from promptcache_lint.prompts import Prompt, Segment
-    from promptcache_lint.readers.python.calls import Call
     from promptcache_lint.readers.python.program import Function
-    from promptcache_lint.readers.python.values import Value
 
-__all__ = ["has_unseen_head", "is_rehearsal", "told_by_callers"]
-
-
-def has_unseen_head(made: Call, segments: Iterable[Segment], *, grows: bool) -> bool:
-    """Whether a request begins with more than is written: tools, other options, a history before a mark."""
-    tools = made.named.get("tools")
-    if any(not isinstance(value, Map) or value.partial for value in made.spread):
-        return True
-    if tools is not None and not _is_written(tools[0]):
-        return True
-    return grows and any(each.breakpoint and each.path.startswith("messages") for each in segments)
+__all__ = ["is_rehearsal", "told_by_callers"]
 
 
 def is_rehearsal(running: Sequence[Function]) -> bool:
@@ -87,18 +74,3 @@ def _is_known(prompt: Prompt) -> bool:
 
 def _wording(prompt: Prompt) -> tuple[tuple[object, ...], ...]:
     return tuple(segment.parts for segment in prompt.segments)
-
-
-def _is_written(value: Value) -> bool:
-    """Whether a value is known to the last word."""
-    match value:
-        case Str(parts=parts):
-            return all(isinstance(part, Text) for part in parts)
-        case Map(pairs=pairs, partial=False):
-            return all(_is_written(inner) for _, inner in pairs)
-        case Seq(items=items, partial=False):
-            return all(map(_is_written, items))
-        case Thing(constant=constant):
-            return constant is not None
-        case _:
-            return False

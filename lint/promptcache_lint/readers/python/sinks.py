@@ -21,7 +21,7 @@ from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.entering import brought
 from promptcache_lint.readers.python.following import goes_on, is_history
 from promptcache_lint.readers.python.given_prompts import given_prompts
-from promptcache_lint.readers.python.lending import has_unseen_head, is_rehearsal, told_by_callers
+from promptcache_lint.readers.python.lending import is_rehearsal, told_by_callers
 from promptcache_lint.readers.python.notes import Notes
 from promptcache_lint.readers.python.objects import settled, settled_parts
 from promptcache_lint.readers.python.repetition import held, proof
@@ -37,6 +37,7 @@ from promptcache_lint.readers.python.requests import (
 )
 from promptcache_lint.readers.python.speakers import made_message, said_by_system
 from promptcache_lint.readers.python.values import Map, Seq, Str
+from promptcache_lint.readers.python.whole_requests import has_unseen_head, is_single
 from promptcache_lint.readers.python.worded import is_notice, is_worded, start_of, static_words
 from promptcache_lint.readers.wording_only import doubted
 from promptcache_lint.wording import opens_like_code, role_of_name, role_of_speaker
@@ -219,9 +220,8 @@ class Sinks:
         if segments:
             model = literal(made.argument(0, "model") if "model" in made.named else None)
             talks = any(grows(made.named[name][0]) for name in TALKS if name in made.named)
-            headed = has_unseen_head(made, segments, grows=talks)
             self._add(
-                "request", segments, place, frame, model=model, sent=made.node, grows=talks, headed=headed
+                "request", segments, place, frame, model=model, sent=made.node, grows=talks, request=made
             )
         if keys := keys_of(made, frame):
             self._keep(place.path, Prompt("request", place, (), practices=keys))
@@ -292,7 +292,7 @@ class Sinks:
         sent: ast.AST | None = None,
         grows: bool = False,
         anew: bool = False,
-        headed: bool = False,
+        request: Call | None = None,
     ) -> None:
         """Keep a prompt. ``sent``: what sends it, or makes a message of it; None if a name only says so."""
         if frame.kept:
@@ -309,8 +309,11 @@ class Sinks:
             paths.add(place.path)
         proven, before = proof(sent, holes, frame, self._machine().running)
         proven = (proven or anew) and not self.doubtful
-        grows = proven and goes_on(sent, frame, seen=grows, before=before)
-        made = Prompt(name, place, segments, certain, model=model, proven=proven, grows=grows, headed=headed)
+        talks, grows = grows, proven and goes_on(sent, frame, seen=grows, before=before)
+        made = Prompt(name, place, segments, certain, model=model, proven=proven, grows=grows)
+        if request is not None:
+            headed = has_unseen_head(request, segments, grows=talks)
+            made = replace(made, headed=headed, single=not talks and is_single(request))
         if marked:
             paths.add(self.reading)
             self._rehearsed += [made] if is_rehearsal(self._machine().running) else []

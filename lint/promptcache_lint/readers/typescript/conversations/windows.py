@@ -1,4 +1,4 @@
-"""How many of the last messages a slice takes: ``slice(-10)``, ``slice(-(N + 1))``, ``slice(x.length - N)``."""
+"""How many of the last messages a slice takes: ``slice(-10)``, ``slice(-(N + 1))``, ``slice(length - N)``."""
 
 from __future__ import annotations
 
