@@ -13,8 +13,8 @@ client = OpenAI()
 def answer(db, shop, question, history):
     rows = db.execute("SELECT name, price FROM products WHERE shop = ?", (shop,)).fetchall()
     listing = "\\n".join(f"{name}: {price}" for name, price in rows)
-    return client.chat.completions.create(model="gpt-4o-mini", MORE
-        messages=[{"role": "system", "content": f"TITLE{listing}END"}, TALK {"role": "user", "content": question}])
+    return client.chat.completions.create(model="gpt-4o-mini", MORE messages=[
+        {"role": "system", "content": f"TITLE{listing}END"}, TALK {"role": "user", "content": question}])
 """
 TYPESCRIPT = """
 import OpenAI from "openai";
