@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 GUIDE = (
     "You are the concierge of a hotel by the lake. Breakfast is from seven. Never promise a late check-out."
 )
-APP = f'''
+APP = f"""
 from contextvars import ContextVar
 from datetime import datetime
 from threading import local
@@ -35,7 +35,7 @@ def chat(request, history):
     before(request)
     messages = [{{"role": "system", "content": instructions()}}, *history]
     return llm.chat.completions.create(model="gpt-4o", messages=messages)
-'''
+"""
 LEFT = {
     "a context variable": ("moment.set(datetime.now().isoformat())", "moment.get()"),
     "a token of it": ("token = moment.set(str(datetime.now()))", "moment.get('')"),

@@ -1,7 +1,8 @@
-"""Values that are not handed on, but left where others find them: context variables, thread-locals, Flask's ``g``.
+"""Values that are not handed on, but left where others find them.
 
-What is found is what the functions of the module that declares such a thing, or of the one that reads it, leave
-there. Where one of them leaves what is harmless, nothing is known.
+In context variables, thread-locals and Flask's ``g``. What is found there is what the functions of the module
+that declares such a thing, or of the one that reads it, leave there. Where one of them leaves what is
+harmless, nothing is known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What is known of a parameter when its function is run by itself: from its annotation, and its callers.
 
-A parameter annotated as a set of texts has a set's order, and one annotated as a path a path's methods. One that gets a literal from each call in its
-module is no unknown, so its name suggests nothing. Binding arguments in real calls is left to `interpreter`.
+A parameter annotated as a set of texts has a set's order, and one annotated as a path a path's methods.
+One that gets a literal from each call in its module is no unknown, so its name suggests nothing. Binding
+arguments in real calls is left to `interpreter`.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from promptcache_lint.readers.python.conversations.amounts import amount
 from promptcache_lint.readers.python.conversations.callers import facts_of_all
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
 from promptcache_lint.readers.python.conversations.hidden import outrun
+from promptcache_lint.readers.python.conversations.uses import use_of
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
@@ -53,6 +54,9 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
         item = ast.unparse(declared.slice)
         if _MESSAGES.search(item) is None or _ABOUT_THEM.fullmatch(item):
             return None
+    if target is None and isinstance(statement, ast.Return) and facts.handed:
+        default = facts.parents.get(node)
+        return use_of(default, Severity.WARNING, facts) if _is_default(default, node) else None
     if target is None or QUEUE.search(spell(target)):
         return None
     if any(
@@ -60,6 +64,15 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
     ):
         return Severity.WARNING if _holds_talks(spell(target), facts) else None
     return facts.conviction(target) if not _is_partial(node) else None
+
+
+def _is_default(call: ast.AST | None, queue: ast.Call) -> bool:
+    """``talks.setdefault(key, deque(maxlen=20))``: what is taken out of a table is a queue."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="setdefault"), args=[_, made]):
+            return made is queue
+        case _:
+            return False
 
 
 def of_a_table(node: ast.expr, facts: Facts) -> Severity | None:

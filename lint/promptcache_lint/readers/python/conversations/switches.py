@@ -17,7 +17,7 @@ from promptcache_lint.readers.python.conversations.choices import (
     variants,
 )
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
-from promptcache_lint.readers.python.conversations.growing import growth
+from promptcache_lint.readers.python.conversations.growing import growth, moved_key
 from promptcache_lint.readers.python.conversations.named import resolved
 from promptcache_lint.readers.python.conversations.options import options_of
 from promptcache_lint.readers.python.conversations.picking import (
@@ -176,6 +176,9 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
     if grown is not None:
         node, sure = grown
         yield facts.practice("PC302", sure, value, says, source=node)
+        return
+    if (moved := moved_key(value, facts)) is not None:
+        yield facts.practice("PC302", Severity.WARNING, value, says, source=moved)
         return
     if isinstance(value, ast.ListComp):
         if _filters_by_turn(value, loop, facts):
