@@ -171,6 +171,7 @@ class Practice:
     model.
 
     ``says`` is the message; ``severity`` how sure it is to cost hits, as the reader judges from the evidence.
+    ``within`` is the function whose requests it makes new from their first token on.
     """
 
     code: str
@@ -178,6 +179,7 @@ class Practice:
     place: Place
     says: str
     source: Place | None = None
+    within: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -64,6 +65,14 @@ _SAYS = {
 
 def switches(facts: Facts) -> Iterator[Practice]:
     """PC302, PC503 and PC504."""
+    for practice in _switches(facts):
+        if practice.code == "PC302" and facts.function is not None:
+            yield replace(practice, within=facts.module.place(facts.node))
+        else:
+            yield practice
+
+
+def _switches(facts: Facts) -> Iterator[Practice]:
     yield from _bound(facts)
     for call in facts.calls:
         if not _converses(call, facts):
