@@ -11,6 +11,7 @@ from promptcache_lint.readers.python.conversations.amounts import amount
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
 from promptcache_lint.readers.python.conversations.hidden import outrun
 from promptcache_lint.readers.python.conversations.tables import holds_talks, of_a_table
+from promptcache_lint.readers.python.conversations.uses import use_of
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
@@ -47,6 +48,9 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
         item = ast.unparse(declared.slice)
         if _MESSAGES.search(item) is None or _ABOUT_THEM.fullmatch(item):
             return None
+    if target is None and isinstance(statement, ast.Return) and facts.handed:
+        default = facts.parents.get(node)
+        return use_of(default, Severity.WARNING, facts) if _is_default(default, node) else None
     if target is None or QUEUE.search(spell(target)):
         return None
     if any(
@@ -55,6 +59,15 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
         return Severity.WARNING if holds_talks(f"{spell(target)}[]", facts) else None
     sure = facts.conviction(target) or of_a_table(target, facts)
     return sure if not _is_partial(node) else None
+
+
+def _is_default(call: ast.AST | None, queue: ast.Call) -> bool:
+    """``talks.setdefault(key, deque(maxlen=20))``: what is taken out of a table is a queue."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="setdefault"), args=[_, made]):
+            return made is queue
+        case _:
+            return False
 
 
 def _is_partial(node: ast.Call) -> bool:

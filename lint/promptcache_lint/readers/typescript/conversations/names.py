@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.typescript.module import FUNCTIONS
@@ -174,6 +175,10 @@ class Names:
                 return
         if target is None or value is None:
             return
+        if target.type == "array_pattern" and (pairs := _in_pairs(target, value)):
+            for each, given in pairs:
+                self._give_one(self.key(each), given)
+            return
         key = self.key(target)
         if target.type in {"object_pattern", "array_pattern"}:
             for inner in walk(target):
@@ -183,10 +188,24 @@ class Names:
         if "field" in node.type:
             owner = next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
             key = (f"this.{self.text(target).lstrip('#')}", owner)
+        self._give_one(key, value)
+
+    def _give_one(self, key: Key | None, value: Node) -> None:
         if key is not None:
             self.values.setdefault(key, []).append(value)
             if value.type in {"arrow_function", "function_expression"}:
                 self.functions[key] = value
+
+
+def _in_pairs(pattern: Node, value: Node) -> list[tuple[Node, Node]]:
+    """What each name of ``[a, b] = [x, y]`` is given; nothing where the two do not match."""
+    names, items = pattern.named_children, value.named_children
+    if value.type != "array" or len(names) != len(items):
+        return []
+    matched = all(name.type in {"identifier", "member_expression"} for name in names)
+    spread = any(item.type == "spread_element" for item in items)
+    skipped = any(a.type == b.type == "," for a, b in pairwise(pattern.children))
+    return list(zip(names, items, strict=True)) if matched and not spread and not skipped else []
 
 
 def walk(node: Node) -> Iterator[Node]:
