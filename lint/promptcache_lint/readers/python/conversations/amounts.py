@@ -37,6 +37,9 @@ def amount(node: ast.AST | None, facts: Facts, room: int = _DEEPEST) -> float | 
         case ast.BinOp() if type(node.op) in _SIGNS:
             left, right = amount(node.left, facts, room - 1), amount(node.right, facts, room - 1)
             return None if left is None or right is None else _SIGNS[type(node.op)](left, right)
+        case ast.IfExp(body=first, orelse=second):
+            either = [amount(first, facts, room - 1), amount(second, facts, room - 1)]
+            return None if None in either else max(number for number in either if number is not None)
         case ast.Name() | ast.Attribute():
             found = [amount(given, facts, room - 1) for given in _given(spell(node), facts)]
             known = [number for number in found if number is not None]

@@ -89,8 +89,18 @@ def is_summed_up(owner: ast.expr, lower: ast.expr, facts: Facts) -> bool:
         for node in facts.of(ast.Subscript)
         if isinstance(node, ast.Subscript)
     )
-    calls = (called_name(node) for node in facts.of(ast.Call) if isinstance(node, ast.Call))
-    return older and any(map(_SUMS_UP.search, calls))
+    return older and any(map(_sums_up, facts.of(ast.Call, ast.Assign)))
+
+
+def _sums_up(node: ast.AST) -> bool:
+    """Whether a call is of what makes summaries, or what it gives is called one."""
+    match node:
+        case ast.Call():
+            return _SUMS_UP.search(called_name(node)) is not None
+        case ast.Assign(value=ast.Call() | ast.Await()):
+            return any(_SUMS_UP.search(spell(target)) for target in node.targets)
+        case _:
+            return False
 
 
 def _judged(gone: float | None) -> Severity | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.readers.python import blocks
 from promptcache_lint.readers.python.conversations.amounts import amount, before_end
 from promptcache_lint.readers.python.conversations.asides import is_aside
-from promptcache_lint.readers.python.conversations.tables import entry
+from promptcache_lint.readers.python.conversations.tables import entry, taken_from
 from promptcache_lint.readers.python.walking import nodes_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["is_lost", "outrun"]
+__all__ = ["is_lost", "is_narrowed", "outrun"]
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -49,13 +49,38 @@ def _takes_up(node: ast.AST, names: list[str], end: tuple[int, int], facts: Fact
     return (node.lineno, node.col_offset) >= end or any(isinstance(each, _SCOPES) for each in inner)
 
 
+def is_narrowed(cut: ast.AST, bound: float | None, facts: Facts) -> bool:
+    """Whether a window of ``bound`` messages is cut again, and shorter, under the name that it gets."""
+    statement = facts.statement(cut)
+    if (
+        bound is None
+        or not isinstance(statement, ast.Assign)
+        or not isinstance(statement.targets[0], ast.Name)
+    ):
+        return False
+    name = statement.targets[0].id
+    return any(
+        isinstance(again, ast.Assign)
+        and again is not statement
+        and isinstance(again.targets[0], ast.Name)
+        and again.targets[0].id == name
+        and again.lineno > statement.lineno
+        and isinstance(again.value, ast.Subscript)
+        and entry(again.value.value) == name
+        and (length := _length(again.value, facts)) is not None
+        and length <= bound
+        and _is_due(again.value, bound, facts)
+        for again in facts.of(ast.Assign)
+    )
+
+
 def outrun(owner: ast.expr, cut: ast.AST, bound: float | None, facts: Facts) -> bool | None:
     """Whether a shorter cut of a list that an object keeps hides this one, of ``bound`` messages.
 
     True if so wherever the list is read, None if it is also read whole somewhere, which may be sent or not.
     """
-    name = entry(owner)
-    if bound is None or not (name.startswith("self.") or "[]" in name):
+    name = _kept_name(owner, facts)
+    if bound is None or not name:
         return False
     above = blocks.parents_of(facts.module.tree)
     kept, shown = _uses(facts.module.tree, name)
@@ -65,6 +90,12 @@ def outrun(owner: ast.expr, cut: ast.AST, bound: float | None, facts: Facts) -> 
     shown = [outer for outer in shown if outer is not cut]
     shorter = [outer for outer in shown if (length := _length(outer, facts)) is not None and length <= bound]
     return bool(shorter) and (True if len(shorter) == len(shown) else None)
+
+
+def _kept_name(owner: ast.expr, facts: Facts) -> str:
+    """The attribute of an object, or the entry of a table, that a list is, by whatever name."""
+    names = [entry(owner), *sorted(taken_from(entry(owner), facts))]
+    return next((name for name in names if name.startswith("self.") or "[]" in name), "")
 
 
 @lru_cache(maxsize=8)  # one list may be cut in many places
@@ -97,12 +128,34 @@ def _by_any_name(node: ast.AST, above: dict[ast.AST, ast.AST]) -> Iterator[tuple
     outer = _unwrapped(node, above)
     given = above[outer] if isinstance(outer, ast.BoolOp) and outer.values[0] is node else outer
     match given:
+        case ast.Return(value=value) if value in (node, outer) and (calls := _calls_of(given, above)):
+            for call in calls:
+                yield from _by_any_name(call, above)
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if value in (node, outer):
             for inner in nodes_of(_scope(given, above)):
                 if isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Load):
                     yield inner, _unwrapped(inner, above)
         case _:
             yield node, outer
+
+
+def _calls_of(returned: ast.AST, above: dict[ast.AST, ast.AST]) -> list[ast.Call]:
+    """The calls in a module of the function that gives something back; none of one that calls itself."""
+    function = _scope(returned, above)
+    name = getattr(function, "name", "")
+    *_, tree = _around(returned, above)
+    calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call) and _last(node.func) == name]
+    return calls if all(_scope(call, above) is not function for call in calls) else []
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _around(node: ast.AST, above: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    while (outer := above.get(node)) is not None:
+        yield outer
+        node = outer
 
 
 def _unwrapped(node: ast.AST, above: dict[ast.AST, ast.AST]) -> ast.AST:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.callers import facts_of_all
+from promptcache_lint.readers.python.conversations.callers import facts_of_all, own_function
 from promptcache_lint.readers.python.conversations.facts import constant, role_of
 
 if TYPE_CHECKING:
@@ -65,10 +65,21 @@ def _other_names(facts: Facts) -> dict[str, frozenset[str]]:
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
-                found[name] = found.get(name, frozenset()).union(map(entry, lists_of(value))) - {"", name}
+                given = {each for one in lists_of(value) for each in _entries(one, facts)}
+                found[name] = found.get(name, frozenset()) | given - {"", name}
             case _:
                 continue
     return found
+
+
+def _entries(node: ast.expr, facts: Facts) -> Iterator[str]:
+    """A list as text; of what a function of the same module gives back, the entries of tables."""
+    yield entry(node)
+    call = node.value if isinstance(node, ast.Await) else node
+    function = own_function(call, facts) if isinstance(call, ast.Call) else None
+    for returned in function.kinds.get(ast.Return, ()) if function is not None else ():
+        if isinstance(returned, ast.Return) and returned.value is not None:
+            yield from (name for each in lists_of(returned.value) if (name := table_of(each)))
 
 
 def of_a_table(node: ast.AST | None, facts: Facts) -> Severity | None:

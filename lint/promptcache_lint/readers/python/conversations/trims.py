@@ -18,7 +18,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     is_model_call,
 )
 from promptcache_lint.readers.python.conversations.fitting import fitted
-from promptcache_lint.readers.python.conversations.hidden import is_lost, outrun
+from promptcache_lint.readers.python.conversations.hidden import is_lost, is_narrowed, outrun
 from promptcache_lint.readers.python.conversations.keeping import is_kept
 from promptcache_lint.readers.python.conversations.queues import (
     QUEUE,
@@ -123,7 +123,8 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
     sure = talk_of(node.value, facts) if _is_from_end(lower, node.value) else None
     if sure is None or takes_older_along(node.value, lower, facts):
         return
-    hidden = outrun(node.value, node, _length(lower, facts), facts)
+    bound = _length(lower, facts)
+    hidden = is_narrowed(node, bound, facts) or outrun(node.value, node, bound, facts)
     severity = None if hidden or is_lost(node, facts) else use_of(node, sure, facts)
     if severity is None and not hidden and is_saved(node, facts):
         severity = Severity.WARNING
@@ -131,7 +132,7 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         severity = min(severity, Severity.WARNING) if hidden is None else severity
         severity = Severity.INFO if _is_long(lower, facts) else severity
         if not (facts.calls or facts.handed) and _is_given(lower, facts):
-            if _LOOK.fullmatch(facts.name.lower()):
+            if _LOOK.fullmatch(facts.name.lower()) or (bound is not None and bound >= MANY_RUNS):
                 return  # a look at the history, as long as its caller wants
             severity = Severity.WARNING
         says = _SAYS
@@ -143,7 +144,7 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
         if severity == Severity.ERROR and not _goes_on(node, facts):
             severity = Severity.INFO if is_beside(facts) else Severity.WARNING
-        if _length(lower, facts) is None:  # it may be so long that no conversation fills it
+        if bound is None:  # it may be so long that no conversation fills it
             severity = min(severity, Severity.WARNING)
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.callers import facts_of, own_function
+from promptcache_lint.readers.python.conversations.callers import calls_of, facts_of, own_function
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
     constant,
@@ -85,9 +85,10 @@ def _is_told(made: ast.AST | None) -> bool:
 
 def _given_back(sure: Severity, facts: Facts, room: int) -> Severity | None:
     """What a function returns: judged by its callers, or where none is known by its name."""
-    if not facts.handed:
+    handed = facts.handed or list(calls_of(facts))
+    if not handed:
         return Severity.WARNING if _TRIM_NAME.search(facts.name) and not facts.abroad else None
-    used = (use_of(call, sure, caller, room - 1) for caller, call in facts.handed if room > 0)
+    used = (use_of(call, sure, caller, room - 1) for caller, call in handed if room > 0)
     return max((severity for severity in used if severity is not None), default=None)
 
 
