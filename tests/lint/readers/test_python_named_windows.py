@@ -50,6 +50,13 @@ SENT = {
     "named and given": "recent = self.history[-20:]\nmessages = self.with_system(turns=recent)",
     "under two names": "recent = self.history[-20:]\nturns = [*recent]\nmessages = [SYSTEM, *turns]",
 }
+NARROWED = {
+    "the shorter one": ("recent = recent[-8:]", 18),
+    "where it is longer": ("if len(recent) > 8:\n    recent = recent[-8:]", 19),
+    "by one of two lengths": ("most = 6 if text else 8\nrecent = recent[-most:]", 19),
+    "the longer one": ("recent = recent[-40:]", 17),
+    "seldom": ("if len(recent) > 30:\n    recent = recent[-8:]", 17),
+}
 NOT_SENT = {
     "looked at": "recent = self.history[-20:]\nfor turn in recent:\n    print(turn)",
     "counted": "recent = self.history[-20:]\nsize = len(recent)",
@@ -58,6 +65,15 @@ NOT_SENT = {
     "of something else": "rows = self.load()\nrecent = rows[-20:]\nmessages.extend(self.described(recent))",
     "the last one alone": "recent = self.history[-1:]\nmessages.extend(recent)",
 }
+
+
+@pytest.mark.parametrize(("again", "row"), NARROWED.values(), ids=NARROWED)
+def test_of_two_windows_under_a_name_the_shorter_is_told(again: str, row: int) -> None:
+    lines = f"recent = self.history[-20:]\n{again}\nmessages.extend(recent)"
+    text = DESK.replace("LINES", indent(lines, " " * 8))
+    found = lint_text(text, "desk.py", Settings()).findings
+    assert row in [each.place.row for each in found if each.code == "PC501"]
+    assert row == 17 or 17 not in [each.place.row for each in found if each.code == "PC501"]
 
 
 def _found(lines: str) -> list[tuple[str, str]]:
@@ -103,3 +119,60 @@ def test_the_end_of_what_a_getter_gives(window: str, keep: str, expected: list[s
     text = GETTER.replace("WINDOW", window).replace("KEEP", keep)
     found = lint_text(text, "desk.py", Settings()).findings
     assert [str(each.severity) for each in found if each.code == "PC501"] == expected
+
+
+KEPT = """
+from openai import OpenAI
+client = OpenAI()
+class Memory:
+    def __init__(self):
+        self.history = []
+    def NAME(self):
+        recent = self.history[-10:]
+        return recent
+    def add(self, text):
+        self.history.append({"role": "assistant", "content": text})
+    def hint(self, text):
+        return USED
+"""
+SENDS = 'client.chat.completions.create(model="m", messages=self.recent_history())'
+
+
+@pytest.mark.parametrize(
+    ("name", "used", "expected"),
+    [
+        ("recent_history", "None", ["PC501"]),
+        ("recent_history", '" ".join(turn["content"] for turn in self.recent_history())', []),
+        ("recent_history", SENDS, ["PC501"]),
+        ("headlines", "None", []),
+    ],
+)
+def test_what_callers_of_the_same_module_make_of_it_decides(
+    name: str, used: str, expected: list[str]
+) -> None:
+    text = KEPT.replace("NAME", name).replace("USED", used)
+    assert [found.code for found in lint_text(text, "memory.py", Settings()).findings] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("summary = ask(older)", []), ("gist = summarize(older)", []), ("gist = ask(older)", ["PC501"])],
+)
+def test_a_window_beside_a_summary_of_the_rest(line: str, expected: list[str]) -> None:
+    text = (
+        "from openai import OpenAI\ndef shortened(messages, keep):\n"
+        f"    older, recent = messages[:-keep], 0\n    recent = messages[-keep:]\n    {line}\n"
+        '    kept = [{"role": "user", "content": "So far."}]\n    kept.extend(recent)\n'
+        '    return OpenAI().chat.completions.create(model="m", messages=kept)\n'
+    )
+    assert [found.code for found in lint_text(text, "talk.py", Settings()).findings] == expected
+
+
+@pytest.mark.parametrize(("name", "expected"), [("route_intent", []), ("answer", ["PC501"])])
+def test_what_the_user_wants_is_asked_beside_the_conversation(name: str, expected: list[str]) -> None:
+    text = (
+        f"from openai import OpenAI\ndef {name}(messages, text):\n    recent = messages[-5:]\n"
+        '    asked = [{"role": "system", "content": "Which of these?"}, *recent]\n'
+        '    return OpenAI().chat.completions.create(model="m", messages=asked)\n'
+    )
+    assert [found.code for found in lint_text(text, "talk.py", Settings()).findings] == expected

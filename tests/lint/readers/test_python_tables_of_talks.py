@@ -71,6 +71,20 @@ def test_the_shorter_of_two_cuts_of_a_talk_is_told(kept: str, sent: str, rows: l
     assert [row for row, _ in _found(lines, f"self.talks[reader]{sent}")] == rows
 
 
+@pytest.mark.parametrize(("sent", "rows"), [("[-6:]", [14]), ("", [10])])
+def test_the_longer_cut_never_shows_behind_a_getter(sent: str, rows: list[int]) -> None:
+    text = (
+        "from openai import OpenAI\nclient = OpenAI()\nclass Desk:\n    def __init__(self):\n"
+        "        self.talks = {}\n    def talk(self, key):\n        return self.talks[key]\n"
+        '    def add(self, key, text):\n        self.talks[key].append({"role": "user", "content": text})\n'
+        "        self.talks[key] = self.talks[key][-20:]\n"
+        "    def ask(self, key, text):\n        self.add(key, text)\n        turns = self.talk(key)\n"
+        f'        return client.chat.completions.create(model="m", messages=turns{sent})\n'
+    )
+    found = lint_text(text, "desk.py", Settings()).findings
+    assert [each.place.row for each in found if each.code == "PC501"] == rows
+
+
 def test_the_longer_cut_never_shows_where_the_talk_has_another_name() -> None:
     lines = "self.talks[reader] = self.talks[reader][-40:]\ntalk = self.talks[reader]"
     assert [row for row, _ in _found(lines, "talk[-8:]")] == [17]
