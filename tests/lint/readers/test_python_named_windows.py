@@ -62,6 +62,8 @@ NOT_SENT = {
     "counted": "recent = self.history[-20:]\nsize = len(recent)",
     "written in a line": "recent = self.history[-20:]\nprint(' '.join(self.line(turn) for turn in recent))",
     "given to another helper": "recent = self.history[-20:]\nprint(self.headline(recent))",
+    "told to somebody": "told = {}\nrecent = self.history[-20:]\n"
+    "told['recent_messages'] = [turn for turn in recent]\nprint(told)",
     "of something else": "rows = self.load()\nrecent = rows[-20:]\nmessages.extend(self.described(recent))",
     "the last one alone": "recent = self.history[-1:]\nmessages.extend(recent)",
 }

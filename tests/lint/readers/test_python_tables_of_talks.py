@@ -165,3 +165,14 @@ def test_a_table_that_an_object_of_another_module_keeps(tree_codes, sent, expect
     files = {"memory.py": MEMORY, "ask.py": ASKS.replace("SENT", sent)}
     assert tree_codes(files) == [("memory.py", "PC501", 11)]
     assert bool(tree_codes(files, Severity.ERROR)) == (expected == Severity.ERROR)
+
+
+@pytest.mark.parametrize(("item", "expected"), [("ChatMessage", ["PC501"]), ("discord.Message", [])])
+def test_messages_that_people_send_each_other_are_no_conversation_with_a_model(item, expected) -> None:
+    text = (
+        "import discord\nfrom openai import OpenAI\ndeleted_messages = {}\n"
+        "async def on_message_delete(message):\n    deleted_messages[message.at].append(message)\n"
+        "    if len(deleted_messages[message.at]) > 10:\n        deleted_messages[message.at].pop(0)\n"
+        f"def shown(at):\n    messages: list[{item}] = deleted_messages[at][::-1]\n    return messages\n"
+    )
+    assert [found.code for found in lint_text(text, "snipe.py", Settings()).findings] == expected

@@ -44,7 +44,7 @@ _MESSAGE_CLASS = re.compile(
     r"ModelRequest|ModelResponse"
 )
 _ANNOTATION = re.compile(
-    r"(?:list|List|Sequence|deque|Deque|Iterable)\[.*(?:Message|MessageParam|ChatCompletion\w*Param)\w*.*\]"
+    r"(?:list|List|Sequence|deque|Deque|Iterable)\[(?!discord|telegram|aiogram|telebot|email).*(?:Message|MessageParam|ChatCompletion\w*Param)\w*.*\]"
 )
 _CONVERTS = re.compile(
     r"convert|format_|translate|adapt|transform|normali[sz]e|_to_|^to_|from_|sanitize|serialize|encode|map_messages|"
@@ -273,9 +273,8 @@ def _evidence(node: ast.AST) -> Iterator[str]:
 
 def _is_of_messages(annotation: ast.expr) -> bool:
     """Whether an annotation is that of a list of messages; it is written out only where it names some."""
-    return any(map(_names_messages, nodes_of(annotation))) and bool(
-        _ANNOTATION.search(ast.unparse(annotation))
-    )
+    named = any(map(_names_messages, nodes_of(annotation)))
+    return named and _ANNOTATION.search(ast.unparse(annotation)) is not None
 
 
 def _names_messages(node: ast.AST) -> bool:

@@ -102,8 +102,20 @@ def _assigned(
     if name in facts.sure or _is_sent(name, facts) or of_a_table(target, facts):
         return sure
     if "." in name:
-        return sure if facts.conviction(target) else None
+        return sure if facts.conviction(target) and not _is_of_own_record(target, facts) else None
     return _taken_up(name, statement, sure, facts, room - 1) if name else None
+
+
+def _is_of_own_record(target: ast.expr, facts: Facts) -> bool:
+    """``result["messages"] = …`` of a record that the function begins: it tells what was said."""
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+        return False
+    record = target.value.id
+    return any(
+        isinstance(node.value, ast.Dict) and not node.value.keys and record in map(spell, node.targets)
+        for node in facts.of(ast.Assign)
+        if isinstance(node, ast.Assign)
+    )
 
 
 def _taken_up(name: str, statement: ast.AST, sure: Severity, facts: Facts, room: int) -> Severity | None:

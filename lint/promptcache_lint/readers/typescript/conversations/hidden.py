@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.names import around, function_of, walk
-from promptcache_lint.readers.typescript.conversations.stored import is_put_back
+from promptcache_lint.readers.typescript.conversations.stored import is_put_back, takes_place
 from promptcache_lint.readers.typescript.conversations.windows import length_of, number
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
@@ -28,7 +28,7 @@ def is_lost(key: Key | None, cut: Node, facts: Facts) -> bool:
     statement = next((outer for outer in around(cut) if outer.type.endswith("_statement")), None)
     if key is None or function is None or statement is None or key[1] != function.id:
         return False
-    if not is_put_back(key, cut, facts) or _is_in_a_loop(cut, function):
+    if not takes_place(key, cut, facts) or _is_in_a_loop(cut, function):
         return False
     return not any(
         node.type in _READS and (node.start_byte >= statement.end_byte or function_of(node) != function)

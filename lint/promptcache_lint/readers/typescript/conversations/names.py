@@ -25,8 +25,10 @@ BARE = {
     *("await_expression", "spread_element", "type_assertion"),
 }
 _CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
+_KEYED = {"identifier", "member_expression", "template_string", "call_expression", "non_null_expression"}
+"""How the user or channel is given for whom something is kept; a number is a place in a list."""
 _IDENTIFIERS = {"identifier", "shorthand_property_identifier_pattern"}
-_NAMED = {"identifier", "shorthand_property_identifier", "member_expression"}
+_NAMED = {"identifier", "shorthand_property_identifier", "member_expression", "subscript_expression"}
 _CALLS = re.compile(r"\([^()]*\)")
 _SPACE = re.compile(r"\s+|[!?](?=\.)")
 
@@ -83,7 +85,32 @@ class Names:
         if holder is not None and holder.type == "this":
             name = self.text(node.child_by_field_name("property")).lstrip("#")
             return f"this.{name}", next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
-        return None
+        return self._key_of_entry(node)
+
+    def _key_of_entry(self, node: Node) -> Key | None:
+        """What a table holds for each user: ``talks[]`` of ``talks[user]`` and of ``talks.get(user)``."""
+        table: Node | None = None
+        if node.type == "subscript_expression":
+            index = node.child_by_field_name("index")
+            table = node.child_by_field_name("object") if index is not None and index.type in _KEYED else None
+        elif node.type == "call_expression":
+            table = self._table_of(node, "get", 1)
+        elif node.type == "augmented_assignment_expression":  # ``(talks[user] ||= []).push(…)``
+            return self.key(node.child_by_field_name("left"))
+        key = self.key(table)
+        return (f"{key[0]}[]", key[1]) if key is not None else None
+
+    def _table_of(self, call: Node, method: str, arguments: int) -> Node | None:
+        """The map of which a method is called with so many arguments."""
+        function, given = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+        if function is None or given is None or function.type != "member_expression":
+            return None
+        called = self.text(function.child_by_field_name("property")) == method
+        return (
+            function.child_by_field_name("object")
+            if called and len(given.named_children) == arguments
+            else None
+        )
 
     def _key_of(self, name: str, node: Node) -> Key:
         function = function_of(node)
@@ -171,6 +198,9 @@ class Names:
                 value = node.child_by_field_name("value")
             case "assignment_expression":
                 target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+            case "call_expression":
+                self._put(node)
+                return
             case _:
                 return
         if target is None or value is None:
@@ -189,6 +219,12 @@ class Names:
             owner = next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
             key = (f"this.{self.text(target).lstrip('#')}", owner)
         self._give_one(key, value)
+
+    def _put(self, call: Node) -> None:
+        """``talks.set(user, messages)``."""
+        key = self.key(self._table_of(call, "set", 2))
+        if key is not None:
+            self._give_one((f"{key[0]}[]", key[1]), call.child_by_field_name("arguments").named_children[1])  # type: ignore[union-attr]
 
     def _give_one(self, key: Key | None, value: Node) -> None:
         if key is not None:

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.stores import MANY_RUNS, hands_out, is_length
+from promptcache_lint.readers.typescript.conversations.batches import how_rare
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.hidden import is_lost, outrun
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of
-from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_fetched, is_put_back
+from promptcache_lint.readers.typescript.conversations.stored import (
+    entries_of,
+    goes_on,
+    is_fetched,
+    is_put_back,
+)
 from promptcache_lint.readers.typescript.conversations.windows import arguments, count_of, length_of
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
@@ -92,7 +98,7 @@ def _takes_last(node: Node, name: str, facts: Facts) -> bool:
 
 
 def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
-    holder = cut_list(function.child_by_field_name("object") if function is not None else None)
+    holder = _holder(function.child_by_field_name("object") if function is not None else None, facts)
     key = facts.names.key(holder)
     hidden = outrun(key, node, facts)
     if facts.is_conversation(holder) and not hidden and not is_lost(key, node, facts):
@@ -101,15 +107,35 @@ def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
             length is not None and hidden is False and (_lives(key, node, facts) or _is_between(node, facts))
         )
         severity = Severity.ERROR if sure else Severity.WARNING
+        rare = how_rare(key, node, facts)
+        severity = severity if rare is None else min(severity, rare)
         is_long = length is not None and length >= MANY_RUNS
         yield facts.practice("PC501", Severity.INFO if is_long else severity, node, _SAYS)
 
 
 def _lives(key: Key | None, node: Node, facts: Facts) -> bool:
     """Whether a list is sent again with the answer in it; of a seed, the module that calls it knows."""
-    if key is None or not (facts.lives(key, node) or (facts.grows(key) and is_fetched(key, facts))):
+    if key is None:
+        return False
+    if is_put_back(key, node, facts) and any(facts.lives(each, node) for each in entries_of(key, facts)):
+        return True
+    if not (facts.lives(key, node) or (facts.grows(key) and is_fetched(key, facts))):
         return False
     return facts.seeded or is_put_back(key, node, facts) or goes_on(key, node, facts)
+
+
+def _holder(node: Node | None, facts: Facts) -> Node | None:
+    """The list of which a part is taken, or the entry of a table: ``talks.get(user).filter(…)``."""
+    at = bare(node)
+    while at is not None and at.type in {"call_expression", "binary_expression"}:
+        if facts.names.key(at) is not None:
+            return at
+        function = at.child_by_field_name("function")
+        inner = (
+            function.child_by_field_name("object") if function is not None else at.child_by_field_name("left")
+        )
+        at = bare(inner)
+    return cut_list(node) if at is None or facts.names.key(at) is None else at
 
 
 def cut_list(node: Node | None) -> Node | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["arguments", "count_of", "length_of", "number"]
 
 _FROM_END = re.compile(
-    r"-\(?(?P<count>[\w.$]+)(?:(?P<more>[-+]\d+)\))?|-\((?P<alone>[\w.$]+)\)"
+    r"-\(?(?P<count>[\w.$]+)(?:(?P<more>[-+]\d+)\)|\*(?P<times>[\w.$]+)\)?)?|-\((?P<alone>[\w.$]+)\)"
     r"|(?:Math\.max\((?:0,)?)?[\w.$]+\.length-(?P<left>[\w.$]+)(?:,0)?\)?"
 )
 
@@ -37,8 +37,9 @@ def length_of(call: Node, facts: Facts) -> int | None:
     match = _match(call, facts)
     if match is None:
         return None
-    taken = number(count_of(call, facts), arguments(call)[0], facts)
-    return None if taken is None else taken + int(match["more"] or 0)
+    first = arguments(call)[0]
+    taken, times = number(count_of(call, facts), first, facts), number(match["times"] or "1", first, facts)
+    return None if taken is None or times is None else taken * times + int(match["more"] or 0)
 
 
 def _match(call: Node, facts: Facts) -> re.Match[str] | None:
