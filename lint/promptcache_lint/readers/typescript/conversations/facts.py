@@ -62,9 +62,8 @@ class Facts:
     """One module: ``sent`` maps each list that reaches a model to the calls that send it.
 
     ``ways`` are the expressions on the way from a list to a call, in which it may be cut, ``passed`` those in
-    which functions are called that stand elsewhere, to which lists are ``lent``. With a ``seed``, what that
-    function gives back is sent by somebody else, who gives it a conversation (``given``: its parameter), and
-    nothing else is looked at.
+    which functions are called that stand elsewhere, to which lists are ``lent``. With a ``seed``, only what
+    that function gives back is looked at: somebody else sends it, who gives it a conversation (``given``).
     """
 
     def __init__(self, names: Names, seed: Node | None = None, given: Key | None = None) -> None:
@@ -269,9 +268,9 @@ class Facts:
 
     def _follow_call(self, at: Node, call: Node, depth: int) -> None:
         function, arguments = at.child_by_field_name("function"), at.child_by_field_name("arguments")
-        given = arguments.named_children if arguments is not None else []
         if function is None:
             return
+        given = arguments.named_children if arguments is not None else []
         name = self.names.text(function.child_by_field_name("property"))
         if name in _SAME_LIST:
             receiver = function.child_by_field_name("object")
