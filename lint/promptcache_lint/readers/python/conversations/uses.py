@@ -30,7 +30,7 @@ __all__ = ["use_of", "uses_as_messages"]
 _TRIM_NAME = re.compile(
     r"trim|window|truncat|recent|prune|limit|context|messages|history|keep", re.IGNORECASE
 )
-_DEEPEST = 3
+_DEEPEST = 7
 _TOLD = re.compile(r"(?:^|\.|[a-z])(?:Result|Response|Reply|Output|Answer|View|Snapshot|Export|Out|Read)s?\Z")
 _KEYWORDS = {"messages", "contents", "message_history", "input"}
 
@@ -169,18 +169,21 @@ def _gone_through(outer: ast.AST, sure: Severity, facts: Facts, room: int) -> Se
             return use_of(made, sure, facts, room)
         return None
     assert isinstance(outer, ast.For)
+    gathered: set[str] = set()
     for inner in ast.walk(outer):
-        if (
-            (
-                isinstance(inner, ast.Call)
-                and isinstance(inner.func, ast.Attribute)
-                and inner.func.attr == "append"
-            )
-            and spell(inner.func.value) in facts.sure
-            and inner.args
-        ):
-            return sure
-    return None
+        match inner:
+            case ast.Call(func=ast.Attribute(attr="append", value=owner), args=[_]) if (
+                spell(owner) in facts.sure
+            ):
+                return sure
+            case ast.Call(
+                func=ast.Attribute(attr="append" | "insert", value=ast.Name(id=name)), args=[*_, added]
+            ):
+                gathered |= {name} if spell(added) == spell(outer.target) != "" else set()
+            case _:
+                continue
+    used = (_taken_up(name, outer, sure, facts, room - 1) for name in sorted(gathered))
+    return max((severity for severity in used if severity is not None), default=None)
 
 
 def uses_as_messages(facts: Facts) -> Iterator[ast.Call | ast.Attribute]:
