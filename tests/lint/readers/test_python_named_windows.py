@@ -48,8 +48,8 @@ SENT = {
     "each made anew": "messages.extend([dict(turn) for turn in self.history[-20:]])",
     "given to a helper": "messages = self.with_system(self.history[-20:])",
     "named and given": "recent = self.history[-20:]\nmessages = self.with_system(turns=recent)",
-    "gathered from it": "kept = []\nfor turn in self.history[-20:]:\n    if turn['content']:\n        kept.append(turn)\n"
-    "messages.extend(kept)",
+    "gathered from it": "kept = []\nfor turn in self.history[-20:]:\n"
+    "    if turn['content']:\n        kept.append(turn)\nmessages.extend(kept)",
     "under two names": "recent = self.history[-20:]\nturns = [*recent]\nmessages = [SYSTEM, *turns]",
 }
 NARROWED = {
