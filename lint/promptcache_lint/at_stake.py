@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from promptcache_lint.exposure import Exposed
+    from promptcache_lint.places import Place
     from promptcache_lint.prompts import Part, Prompt
 
-__all__ = ["is_cached", "is_enough", "is_steady"]
+__all__ = ["ends_a_single_request", "is_cached", "is_enough", "is_steady"]
 
 _LEAST_CACHED = 1024
 """OpenAI and most of Anthropic's models cache nothing shorter (tokens): the least where no model is known."""
+_LITTLE = 240
+"""Fewer static characters than this behind a value are no loss worth a word."""
 _OF_THE_TURN = {"PC401", "PC402"}
 _KEPT = re.compile(
     r"(?:.*_)?(?:name|path|dir|folder|workspace|root|url|tz|timezone|time_zone|locale|platform|runtime|os|company"
@@ -69,6 +72,29 @@ def is_enough(prompt: Prompt, exposed: Exposed) -> bool:
         return False
     characters, ends = _static(found[1], talks=talks)
     return (talks and ends) or _is_long(prompt, characters)
+
+
+def ends_a_single_request(place: Place, prompts: Iterable[Prompt]) -> bool:
+    """Whether the requests in which a value stands are short but for it, and nothing is cached behind it."""
+    found = [
+        (prompt, around)
+        for prompt in prompts
+        if prompt.name == "request" and (around := _around_place(place, prompt)) is not None
+    ]
+    return bool(found) and all(
+        prompt.single and _length(behind) < _LITTLE and not _is_long(prompt, _length([*before, *behind]))
+        for prompt, (before, behind) in found
+    )
+
+
+def _around_place(place: Place, prompt: Prompt) -> tuple[list[Part], list[Part]] | None:
+    parts = [part for segment in prompt.reusable() for part in segment.parts]
+    hole = next((part for part in flatten(parts) if isinstance(part, Hole) and part.place == place), None)
+    return None if hole is None else _around(hole, parts)
+
+
+def _length(parts: Iterable[Part]) -> int:
+    return sum(len(part.text) for part in flatten(parts) if isinstance(part, Text))
 
 
 def _around(part: Part, parts: list[Part]) -> tuple[list[Part], list[Part]] | None:

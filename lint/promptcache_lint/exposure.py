@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     from promptcache_lint.prompts import Part, Prompt, Segment, Trait
 
-__all__ = ["Exposed", "count_words", "exposed_branches", "exposed_holes", "holds_input", "lasts"]
+__all__ = [
+    "Exposed",
+    "count_words",
+    "exposed_branches",
+    "exposed_holes",
+    "holds_input",
+    "lasts",
+    "words_but_for_labels",
+]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _TALK = re.compile(
@@ -128,6 +136,50 @@ def exposed_holes(prompt: Prompt) -> Iterator[Exposed]:
 def exposed_branches(prompt: Prompt) -> Iterator[Exposed]:
     """The conditional sections in the reusable part of the prompt, in order."""
     return (exposed for exposed in _exposed(_This(prompt)) if isinstance(exposed.part, Branch))
+
+
+def words_but_for_labels(prompt: Prompt, exposed: Exposed) -> int:
+    """The static words behind a value that are more than a label of the next one (``Town: {town}``)."""
+    segments = list(prompt.reusable())
+    index = next(i for i, segment in enumerate(segments) if segment is exposed.segment)
+    behind = _behind(exposed.part, list(exposed.segment.parts)) or []
+    runs = list(_runs([*behind, *(part for segment in segments[index + 1 :] for part in segment.parts)]))
+    return sum(words for words, is_last in runs if is_last or words >= _A_SENTENCE)
+
+
+def _behind(part: Part, parts: list[Part]) -> list[Part] | None:
+    """What stands behind a part; of a branch around it, in the option that it is in."""
+    for index, each in enumerate(parts):
+        if each is part:
+            return parts[index + 1 :]
+        for option in each.options if isinstance(each, Branch) else ():
+            inner = _behind(part, list(option))
+            if inner is not None:
+                return [*inner, *parts[index + 1 :]]
+    return None
+
+
+def _runs(parts: list[Part]) -> Iterator[tuple[int, bool]]:
+    """The words of each run of text, and whether no value follows; of a branch, its longest option."""
+    words = 0
+    for part in parts:
+        if isinstance(part, Text):
+            words += count_words(part.text)
+            continue
+        if isinstance(part, Branch):
+            options = [list(_runs(list(option))) for option in part.options]
+            longest: list[tuple[int, bool]] = max(
+                options, key=lambda runs: sum(n for n, _ in runs), default=[]
+            )
+            for count, is_last in longest:
+                words += count
+                if not is_last:
+                    yield words, False
+                    words = 0
+            continue
+        yield words, False
+        words = 0
+    yield words, True
 
 
 def holds_input(parts: Iterable[Part]) -> bool:

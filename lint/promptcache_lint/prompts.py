@@ -171,6 +171,7 @@ class Practice:
     model.
 
     ``says`` is the message; ``severity`` how sure it is to cost hits, as the reader judges from the evidence.
+    ``within`` is the function whose requests it makes new from their first token on.
     """
 
     code: str
@@ -178,6 +179,7 @@ class Practice:
     place: Place
     says: str
     source: Place | None = None
+    within: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,9 @@ class Prompt:
     ``practices`` is what the program does to the conversation at ``place``. ``proven``: the source
     shows that it is sent as this prompt, and made anew for each request; a name or the wording shows neither.
     ``written``: it is a file of prompts, and no program. ``grows``: a history of unknown length follows, or
-    stands among its messages.
+    stands among its messages. ``headed``: something of unknown length stands in front of it (tools that are
+    made elsewhere). ``lent``: its breakpoint is set by a function to which others give longer texts, too.
+    ``single``: it is a request whose messages are written out where it is sent, so that none follows.
     """
 
     name: str
@@ -204,6 +208,9 @@ class Prompt:
     proven: bool = False
     written: bool = False
     grows: bool = False
+    headed: bool = False
+    lent: bool = False
+    single: bool = False
 
     def reusable(self) -> Iterator[Segment]:
         """What a cache could give back: all up to the last declared breakpoint, else all but the newest."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from promptcache_lint.at_stake import is_cached, is_steady
+from promptcache_lint.at_stake import ends_a_single_request, is_cached, is_steady
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python import ways as python_ways
 from promptcache_lint.readers.python.interpreter import Interpreter
@@ -28,8 +28,15 @@ if TYPE_CHECKING:
     from promptcache_lint.prompts import Prompt
     from promptcache_lint.readers.reading import Workspace
 
-__all__ = ["as_proven", "behind_what_is_steady", "where_it_is_cached"]
+__all__ = [
+    "as_proven",
+    "behind_steady_tools",
+    "behind_what_is_steady",
+    "where_it_is_cached",
+    "where_more_follows",
+]
 
+_OF_TOOLS = {"PC301", "PC302", "PC303", "PC305"}
 _PYTHON = {".py", ".pyi"}
 _MADE = re.compile(
     r"""(?:["']?role["']?\s*:\s*["']system["']\s*,\s*["']?content["']?\s*:\s*"""
@@ -84,6 +91,37 @@ def where_it_is_cached(finding: Finding, prompt: Prompt, source: Source) -> Find
     if is_cached(prompt) and (not asks or _MARKS_OR_ASKS_OTHERS.search(source.text) is not None):
         return finding
     return replace(finding, severity=Severity.WARNING)
+
+
+def behind_steady_tools(finding: Finding, prompt: Prompt, prompts: Iterable[Prompt]) -> Finding:
+    """The finding; a warning where the tools, in front of all else, are others in each turn anyway."""
+    if (
+        finding.severity < Severity.ERROR
+        or finding.code in _OF_TOOLS
+        or (finding.segment or "").startswith("tools")
+    ):
+        return finding
+    changed = (
+        practice.within
+        for other in prompts
+        for practice in other.practices
+        if practice.code == "PC302" and practice.severity > Severity.INFO and practice.within is not None
+    )
+    lost = any(_lies_in(place, outer) for outer in changed for place in (prompt.place, finding.place))
+    return replace(finding, severity=Severity.WARNING) if lost else finding
+
+
+def _lies_in(place: Place, outer: Place) -> bool:
+    start, end = (outer.row, outer.column), (outer.end_row, outer.end_column)
+    return place.path == outer.path and start <= (place.row, place.column) <= end
+
+
+def where_more_follows(finding: Finding, prompts: Iterable[Prompt]) -> Finding:
+    """The finding of an order; information where it ends short requests, to which nothing is added."""
+    if finding.code != "PC203" or finding.severity < Severity.WARNING:
+        return finding
+    alone = ends_a_single_request(finding.place, prompts)
+    return replace(finding, severity=Severity.INFO) if alone else finding
 
 
 def _is_shown_in_python(

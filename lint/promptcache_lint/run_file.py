@@ -21,7 +21,13 @@ from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.fixes.trial import Trial
 from promptcache_lint.places import Place, Source
 from promptcache_lint.prompts import Hole, flatten
-from promptcache_lint.proof import as_proven, behind_what_is_steady, where_it_is_cached
+from promptcache_lint.proof import (
+    as_proven,
+    behind_steady_tools,
+    behind_what_is_steady,
+    where_it_is_cached,
+    where_more_follows,
+)
 from promptcache_lint.readers.choice import choose_reader
 from promptcache_lint.readers.reading import Forgetful, InputFile, Workspace
 from promptcache_lint.rule import PracticeRule, SignRule
@@ -163,6 +169,8 @@ class FileLinter:
                             told = as_proven(told, prompt, self.workspace)
                         told = behind_what_is_steady(told, prompts, source)
                         told = self._also_where_it_is_cut(told)
+                        told = behind_steady_tools(told, prompt, prompts)
+                        told = where_more_follows(told, prompts)
                         found.append((prompt, where_it_is_cached(told, prompt, source)))
         return found
 

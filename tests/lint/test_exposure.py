@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from promptcache_lint.exposure import exposed_holes
+from promptcache_lint.exposure import exposed_holes, words_but_for_labels
 from promptcache_lint.places import Place
 from promptcache_lint.prompts import Branch, Hole, Prompt, Segment, Text
 
@@ -23,6 +23,16 @@ def test_the_other_option_does_not_stand_behind():
     found = exposed(Text("Head. ", HERE), branch, Text("Tail.", HERE))
     assert (found["a"].behind, found["b"].behind) == (len("one") + len("Tail."), len("Tail."))
     assert (found["a"].before, found["b"].before) == (len("Head. "), len("Head. three four five"))
+
+
+def test_labels_between_values_are_no_text_worth_caching():
+    label = [Text("\nHome town: ", HERE), hole("town"), Text("\nDaily goal in steps: ", HERE), hole("goal")]
+    branch = Branch("plan", HERE, ((Text("\nPlan of this month: ", HERE), hole("plan")), ()))
+    tail = Text("\nBe brief and kind.", HERE)
+    prompt = Prompt("p", HERE, (Segment("system", "system", (hole("name"), *label, branch, tail)),))
+    first, *_, last = exposed_holes(prompt)
+    assert first.words_behind == 14
+    assert words_but_for_labels(prompt, first) == words_but_for_labels(prompt, last) == 4
 
 
 def test_before_a_branch_the_longest_option_counts():

@@ -5,7 +5,9 @@ Finds breakpoints on prefixes that are shorter than the model's minimum, where t
 down.
 
 ## Why is this bad?
-A provider caches nothing below its minimum, and says nothing: the breakpoint has no effect.
+A provider caches nothing below its minimum, and says nothing: the breakpoint has no effect. Where a function
+marks what several others give it, each of their texts is judged by itself, and told where it is written; as
+information, where another one is longer or unknown.
 
 ## Example
 ```json
@@ -59,13 +61,13 @@ class BelowMinimum(Rule):
         parts = [part for segment in prompt.segments[: last + 1] for part in flatten(segment.parts)]
         texts = [part.text for part in parts if isinstance(part, Text)]
         characters = sum(map(len, texts))
-        known = characters > 0 and len(texts) == len(parts)
+        known = characters > 0 and len(texts) == len(parts) and not prompt.headed
         if known and characters / _FEWEST_CHARS_PER_TOKEN < facts.min_tokens:
             segment = prompt.segments[last]
             tokens = estimate_tokens(characters)
             yield Finding(
                 self.code,
-                Severity.WARNING,
+                Severity.INFO if prompt.lent else Severity.WARNING,
                 f"About {tokens} tokens up to this breakpoint; "
                 f"{facts.name} caches nothing below {facts.min_tokens}.",
                 segment.marked or prompt.place,

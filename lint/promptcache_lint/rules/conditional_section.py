@@ -36,7 +36,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from promptcache_lint.exposure import exposed_branches
+from promptcache_lint.exposure import exposed_branches, words_but_for_labels
 from promptcache_lint.findings import Finding, Severity
 from promptcache_lint.prompts import Branch, Hole, flatten
 from promptcache_lint.rule import Rule
@@ -112,7 +112,8 @@ class ConditionalSection(Rule):
             if not isinstance(branch, Branch) or not branch.test or exposed.segment.role != "system":
                 continue
             if exposed.words_behind >= _ENOUGH_WORDS and exposed.before > 0 and not exposed.turn_before:
-                varies = branch.written and not _is_setup(branch.test) and not _is_switch(branch)
+                shared = words_but_for_labels(prompt, exposed) >= _ENOUGH_WORDS
+                varies = branch.written and not _is_setup(branch.test) and not _is_switch(branch) and shared
                 varies = varies or (exposed.words_behind >= _A_SENTENCE and _hears(branch.test))
                 yield Finding(
                     code=self.code,

@@ -5,7 +5,8 @@ Finds numbers in the prefix that are written as the machine's locale wants it.
 
 ## Why is this bad?
 `locale.format_string`, `locale.currency` and the format `n` write `1,234.5` on one machine and `1.234,5` on
-another. Replicas with different settings do not share a cache.
+another. Replicas with different settings do not share a cache. JavaScript's `toLocaleString()` is only
+information: servers keep the locale they are started with.
 
 ## Example
 ```python

@@ -39,7 +39,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptcache_lint.exposure import exposed_holes
+from promptcache_lint.exposure import exposed_holes, words_but_for_labels
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Mark, Stability, Text, flatten
 from promptcache_lint.rule import Sign, SignRule
@@ -102,7 +102,7 @@ class UserDataBeforeStaticText(SignRule):
                 if _names_a_thing(trait.label):
                     continue
                 enough = _ENOUGH_WORDS if exposed.segment.role == "system" else _MORE_WORDS
-                if trait.mark.code == self.code and exposed.words_behind >= enough:
+                if trait.mark.code == self.code and words_but_for_labels(prompt, exposed) >= enough:
                     if not exposed.turn_before:
                         found = self.finding(prompt, exposed, trait)
                         yield found if _is_told(exposed) else replace(found, severity=Severity.INFO)

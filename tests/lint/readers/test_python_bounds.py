@@ -72,5 +72,5 @@ def test_what_is_known_of_other_functions_is_made_once(monkeypatch: pytest.Monke
     else:
         text = "def block(call):" + "".join(BLOCK.format(n=n) for n in range(40))
         text += "".join(WRITES.format(n=n) for n in range(40))
-    assert _codes(text) == []
+    assert _codes(text) == (["PC501"] * 40 if kind == "tables" else [])
     assert made < 200

@@ -210,3 +210,25 @@ def serve(socket):
 )
 def test_a_conversation_is_sent_by_the_function_it_is_handed_to(use, expected):
     assert _found(SERVED.replace("USE", use)) == expected
+
+
+TELEGRAM = """
+from collections import deque
+from openai import OpenAI
+client = OpenAI()
+
+def turns_of(context):
+    return context.chat_data.setdefault("turns", MADE)
+
+def talk(update, context):
+    turns = turns_of(context)
+    turns.append({"role": "user", "content": update.text})
+    reply = client.chat.completions.create(model="m", messages=[{"role": "system", "content": "Hi."}, *turns])
+    turns.append({"role": "assistant", "content": reply.choices[0].message.content})
+"""
+
+
+@pytest.mark.parametrize(("made", "expected"), [("deque(maxlen=16)", ["PC501"]), ("deque()", []), ("[]", [])])
+def test_a_queue_that_a_helper_takes_out_of_a_table(made, expected):
+    found = lint_text(TELEGRAM.replace("MADE", made), "bot.py", Settings(select=("PC501",))).findings
+    assert [finding.code for finding in found] == expected

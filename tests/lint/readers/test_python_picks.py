@@ -161,3 +161,10 @@ MODES = "tools = READ if self.mode == 'plan' else READ + WRITE"
 def test_tools_by_a_mode_that_a_turn_changes_come_and_go() -> None:
     assert _desk(f"if text == '/go':\n    self.mode = 'act'\n{MODES}", "'m'", "tools=tools") == ["PC302"]
     assert _desk(MODES, "'m'", "tools=tools") == []
+
+
+@pytest.mark.parametrize("tools", ["TOOLS[self.mode]", "TOOLS.get(self.mode, READ)"])
+def test_tools_of_a_stage_that_the_talk_leaves(tools: str) -> None:
+    moves = "if text == '/go':\n    self.mode = 'act'"
+    assert _desk(moves, "'m'", f"tools={tools}") == ["PC302"]
+    assert _desk("self.last = text", "'m'", f"tools={tools}") == []

@@ -304,6 +304,32 @@ def test_tools_that_are_chosen_for_a_turn_and_those_of_a_user(before, test, expe
     assert [code for code in _codes(text) if code == "PC302"] == expected
 
 
+PICKED = """
+def turn(messages, question):
+    names = ["search", "mail"]
+    r = client.messages.create(model="m", messages=messages, tools=TOOLS)
+    messages.append({"role": "assistant", "content": r.content})
+"""
+
+
+@pytest.mark.parametrize(
+    ("tools", "expected"),
+    [
+        ('pick_tools(["search", "mail"])', []),
+        ('pick_tools({"search": True, "mail": -1}, ("a", "b"))', []),
+        ("pick_tools(names)", []),
+        ("pick_tools(ALL_NAMES)", []),
+        ('pick_tools(["search", question])', ["PC302"]),
+        ("pick_tools(question)", ["PC302"]),
+        ("pick_tools(query=question)", ["PC302"]),
+        ("pick_tools(limit=most)", []),
+    ],
+)
+def test_tools_that_are_picked_by_what_is_written_and_by_what_is_said(tools, expected):
+    text = HEAD + PICKED.replace("TOOLS", tools, 1)
+    assert [code for code in _codes(text) if code == "PC302"] == expected
+
+
 ROUNDS = """
 def run(question, tools, max_steps):
     messages = [{"role": "user", "content": question}]

@@ -74,3 +74,35 @@ def test_rows_in_no_order(before, rows):
 @pytest.mark.parametrize(("before", "rows"), ORDERED.values(), ids=ORDERED)
 def test_rows_in_an_order(before, rows):
     assert _codes(before, rows) == []
+
+
+DRAWN = {
+    "sqlite": ("cur.execute('SELECT body FROM rules ORDER BY RANDOM() LIMIT 3')", "cur.fetchall()"),
+    "mysql": ("", "conn.execute(text('select body from rules order by rand() limit 3'))"),
+    "a select": ("", "session.scalars(select(Rule).order_by(func.random()).limit(3))"),
+    "a manager": ("", "Rule.objects.filter(active=True).order_by('?')[:3]"),
+}
+
+
+@pytest.mark.parametrize(("before", "rows"), DRAWN.values(), ids=DRAWN)
+def test_rows_that_are_drawn_by_lot(before, rows):
+    body = "\n    ".join([before or "pass", JOINED.replace("ROWS", rows)])
+    found = lint_text(PROGRAM.replace("BODY", body), "shop.py").findings
+    assert [finding.code for finding in found] == ["PC103"]
+
+
+FOUND = [
+    ("store.query_points('leases', query=vector, limit=6).points", ["PC402"]),
+    ("store.search(collection_name='leases', query_vector=vector)", ["PC402"]),
+    ("index.query(vector=vector, top_k=5)['matches']", ["PC402"]),
+    ("leases.query.near_text(query=history[-1], limit=5).objects", ["PC402"]),
+    ("store.search(collection_name='leases')", []),
+    ("store.scroll('leases', limit=5)", []),
+]
+
+
+@pytest.mark.parametrize(("found", "expected"), FOUND)
+def test_what_a_store_of_vectors_finds(found, expected):
+    body = f"vector = embed(history[-1])\n    {JOINED.replace('ROWS', found)}"
+    told = lint_text(PROGRAM.replace("BODY", body), "shop.py").findings
+    assert [finding.code for finding in told] == expected

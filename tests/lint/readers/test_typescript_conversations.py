@@ -473,3 +473,35 @@ def test_a_window_is_an_error_where_the_answer_goes_on(behind, severity):
     adds = "  add(content: string) { this.messages.push({ role: 'assistant', content }); }\n}\n"
     text = JUDGED.replace("BEHIND", behind).removesuffix("}\n") + adds
     assert [(code, found) for code, found, _ in _found(text)] == [("PC501", severity)]
+
+
+PAIRED = """
+import Anthropic from "@anthropic-ai/sdk";
+const client = new Anthropic();
+const RULES = "You are the night clerk of a hostel.";
+const KEEP = 10;
+class Clerk {
+  private turns: Anthropic.MessageParam[] = [];
+  async hear(text: string) {
+    this.turns.push({ role: "user", content: text });
+    PAIR
+    const reply = await client.messages.create({ model: "m", max_tokens: 9, system, messages: history });
+    this.turns.push({ role: "assistant", content: reply.content });
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [
+        ("const [system, history] = [RULES, this.turns.slice(-10)];", ["PC501"]),
+        ("const [system, history] = [RULES, this.turns.slice(-(KEEP + 1))];", ["PC501"]),
+        ("const [history, system] = [this.turns, RULES];", []),
+        ("const [system, history, last] = [RULES, this.turns, this.turns.slice(-10)];", []),
+        ("const [system, , history] = [RULES, this.turns.slice(-10), this.turns];", []),
+    ],
+)
+def test_a_window_among_other_values(pair: str, expected: list[str]) -> None:
+    found = lint_text(PAIRED.replace("PAIR", pair), "clerk.ts", Settings(select=("PC501",))).findings
+    assert [finding.code for finding in found] == expected

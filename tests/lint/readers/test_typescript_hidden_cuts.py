@@ -69,9 +69,11 @@ class Chat {
         ("10", "KEEP", "console.log(this.history[0]);", [(9, "error")]),
         ("20", "10", "console.log(this.history.at(-1));", [(14, "error")]),
         ("30", "KEEP", "console.log(this.history.at(-1));", [(14, "error")]),
-        ("30", "200 KEEP", "console.log(this.history.at(-1));", [(9, "error"), (14, "error")]),
+        ("30", "200 KEEP", "console.log(this.history.at(-1));", [(9, "error")]),
         ("10", "20", "return this.history;", [(9, "error"), (14, "warning")]),
         ("10", "20", "return this.history.map(String);", [(9, "error"), (14, "warning")]),
+        ("(KEEP + 30)", "40", "console.log(this.history.at(-1));", [(14, "error")]),
+        ("(KEEP)", "40", "console.log(this.history.at(-1));", [(9, "error")]),
         ("most", "20", "console.log(this.history.length);", [(9, "warning"), (14, "error")]),
     ],
 )

@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.frame import Frame
+from promptcache_lint.readers.python.objects import kept_by_object
 from promptcache_lint.readers.python.program import Function
 from promptcache_lint.readers.python.values import Ref, map_traits
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
+    from promptcache_lint.prompts import Trait
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
@@ -53,13 +55,22 @@ def decorated(machine: Interpreter, function: Function, value: Value, frame: Fra
 
 
 def remembered(function: Function, value: Value) -> Value:
-    """The result of a function, made once in the life of the process if it is kept and depends on nothing."""
+    """The result of a function, made once in the life of the process if it is kept and depends on nothing.
+
+    A cached property is made once for each object. An order that nobody defines is another one elsewhere.
+    """
     if isinstance(function.node, ast.Lambda) or _CACHING.isdisjoint(function.decorators):
         return value
+    if "cached_property" in function.decorators:
+        return map_traits(value, kept_by_object)
     given = function.node.args
     positional = [*given.posonlyargs, *given.args]
     free = [each.arg for each in positional[: len(positional) - len(given.defaults)]]
-    return value if set(free) - {"self", "cls"} else map_traits(value, lambda each: replace(each, once=True))
+    return value if set(free) - {"self", "cls"} else map_traits(value, _once)
+
+
+def _once(trait: Trait) -> Trait:
+    return trait if trait.mark.order else replace(trait, once=True)
 
 
 def _name_of(node: ast.expr) -> str:

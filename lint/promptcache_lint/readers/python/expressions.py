@@ -156,6 +156,8 @@ def _attribute(machine: Interpreter, node: ast.Attribute, frame: Frame) -> Value
         return value
     base = machine.meant(machine.evaluate(node.value, frame), frame)
     place = frame.module.place(node)
+    if (left := machine.ambient.attribute(base, path, frame, place)) is not None:
+        return left
     match base:
         case Ref(target=Module() as module):
             return _module_member(machine, module, f"{base.dotted}.{node.attr}", node.attr, frame)

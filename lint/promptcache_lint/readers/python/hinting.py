@@ -110,7 +110,15 @@ SURE_SOURCES = frozenset(
             "similarity_search_with_score",
             "get_relevant_documents",
         ),
-        *("max_marginal_relevance_search", "query_texts", "query_embeddings"),
+        *("max_marginal_relevance_search", "query_texts", "query_embeddings", "query_vector", "near_vector"),
+        *(
+            "query_points",
+            "query_points_groups",
+            "near_text",
+            "similarity_search_by_vector",
+            "RANDOM",
+            "top_k",
+        ),
         *("check_output", "getoutput", "popen", "subprocess"),
         *("scandir", "iterdir", "rglob", "as_completed", "imap_unordered", "dumps"),
     }

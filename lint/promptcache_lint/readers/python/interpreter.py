@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.exposure import count_words
 from promptcache_lint.prompts import Text, flatten
 from promptcache_lint.readers.python import effects, expressions, statements
+from promptcache_lint.readers.python.ambient import Ambient
 from promptcache_lint.readers.python.assigning import assign
 from promptcache_lint.readers.python.counters import Counters
 from promptcache_lint.readers.python.decorating import decorated, own_decorators, remembered
@@ -72,6 +73,7 @@ class Interpreter:
         self.jinja = JinjaTemplates(self)
         self.clients = OwnClients(self)
         self.counters = Counters(vocabulary)
+        self.ambient = Ambient(self)
 
     def begin_file(self) -> None:
         """A file of its own is read next: it gets a new allowance of calls."""
@@ -83,6 +85,7 @@ class Interpreter:
         self._results.clear()
         self._alone.clear()
         self.objects.forget()
+        self.ambient.forget()
         self.inheritance.forget()
         self.clients.forget()
         self.relevance.forget()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python import strings
+from promptcache_lint.readers.python.ambient import slot
 from promptcache_lint.readers.python.commands import RUNNING, answered
 from promptcache_lint.readers.python.counters import ENDLESS
 from promptcache_lint.readers.python.dumping import dumped
@@ -111,6 +112,11 @@ def known_function(machine: Interpreter, made: Call, frame: Frame, place: Place)
         case name if name.startswith("google.") and _GOOGLE.fullmatch(name):
             text = {} if first is None else {"text": first}
             return Map(tuple((text | {key: value for key, (value, _) in made.named.items()}).items()))
+        case "contextvars.ContextVar.set" if first is not None:
+            frame.store(slot(machine.spelling(made.node.func)[: -len(".set")]), first)
+            return Thing()
+        case "contextvars.ContextVar.get":
+            return machine.ambient.context(machine.spelling(made.node.func)[: -len(".get")], frame, place)
         case "getattr":
             return Thing(frame.module.label(made.node), traits_of(first) if first is not None else ())
         case name if name in RUNNING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Place, Source
 from promptcache_lint.readers.python.hinting import hands_itself_on
+from promptcache_lint.readers.python.pairing import take_apart
 from promptcache_lint.readers.python.walking import kinds_of, nodes_of, stored_among
 
 if TYPE_CHECKING:
@@ -232,6 +233,7 @@ def parse_module(path: Path, source: Source) -> Module:
         raise UnreadableFileError("Nested too deeply for Python's own parser.") from error
     except ValueError as error:
         raise UnreadableFileError(f"Not valid Python: {error}.") from error
+    take_apart(tree)
     module = Module(path, source, tree, ascii=source.text.isascii())
     _define(module, tree.body)
     return module

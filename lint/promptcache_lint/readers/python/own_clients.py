@@ -1,8 +1,9 @@
 """The program's own clients: classes that ask a model, where an annotation or a signature names one.
 
-So a prompt that is handed to a method of such a class is followed to the request. An annotation that names
-any other class says nothing here: what its objects hold is not known from their type. Where none is written,
-`made_clients` looks at what is made.
+So a prompt that is handed to a method of such a class is followed to the request. The same goes for a class
+with a method that gives a prompt, and without fields that each object may be given otherwise. An annotation
+that names any other class says nothing here: what its objects hold is not known from their type. Where none
+is written, `made_clients` looks at what is made.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from promptcache_lint.readers.python.made_clients import MadeClients
 from promptcache_lint.readers.python.program import Class
 from promptcache_lint.readers.python.values import Instance, Thing
 from promptcache_lint.readers.python.walking import nodes_of
+from promptcache_lint.wording import role_of_name
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
@@ -76,10 +78,10 @@ class OwnClients:
         match annotation:
             case ast.Name(id=name):
                 cls = module.classes.get(name) or self._imported(module.imports.get(name), module)
-                return Instance(cls) if cls is not None and self._asks(cls) else None
+                return Instance(cls) if cls is not None and self._matters(cls) else None
             case ast.Attribute(value=ast.Name(id=first), attr=name) if first in module.imports:
                 cls = self._imported(f"{module.imports[first]}.{name}", module)
-                return Instance(cls) if cls is not None and self._asks(cls) else None
+                return Instance(cls) if cls is not None and self._matters(cls) else None
             case ast.Constant(value=str() as text):
                 return self._named(_parsed(text), module)
             case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
@@ -92,6 +94,15 @@ class OwnClients:
     def _imported(self, dotted: str | None, module: Module) -> Class | None:
         found = self._machine.program.resolve(dotted, module) if dotted else None
         return found if isinstance(found, Class) else None
+
+    def _matters(self, cls: Class) -> bool:
+        """Whether a class asks a model, or has a method of its own whose name says that it gives a prompt."""
+        if self._asks(cls) or any(default is not None for default in cls.fields.values()):
+            return self._asks(cls)
+        return any(
+            role_of_name(name) in {"system", "prompt"} and "abstractmethod" not in method.decorators
+            for name, method in cls.methods.items()
+        )
 
     def _asks(self, cls: Class) -> bool:
         """Whether a method of the class, or of its bases in the tree, makes a request to a model."""

@@ -1,7 +1,8 @@
 """What is known of a parameter when its function is run by itself: from its annotation, and its callers.
 
-A parameter annotated as a set of texts has a set's order. One that gets a literal from each call in its
-module is no unknown, so its name suggests nothing. Binding arguments in real calls is left to `interpreter`.
+A parameter annotated as a set of texts has a set's order, and one annotated as a path a path's methods.
+One that gets a literal from each call in its module is no unknown, so its name suggests nothing. Binding
+arguments in real calls is left to `interpreter`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.values import Value
     from promptcache_lint.rulebook import Vocabulary
 
-__all__ = ["unbound_parameter"]
+__all__ = ["gets_literals", "unbound_parameter"]
 
+_PATH = "pathlib.Path"
 _SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
 
 
@@ -28,7 +30,21 @@ def unbound_parameter(parameter: ast.arg, function: Function, vocabulary: Vocabu
     mark = vocabulary.call("set")
     if mark is not None and _is_set_of_texts(parameter.annotation):
         return Seq((Thing(settled=True),), (Trait(mark, place, name),), "set", partial=True)
-    return Thing(name, settled=_gets_literals(name, function))
+    kind = _path_type(parameter.annotation, function)
+    return Thing(name, type=kind, settled=not kind and gets_literals(name, function))
+
+
+def _path_type(annotation: ast.expr | None, function: Function) -> str:
+    """The type of a path that an annotation names, with or without None; empty for anything else."""
+    match annotation:
+        case ast.BinOp(left=inner, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return _path_type(inner, function)
+        case ast.Name(id=name) if function.module.imports.get(name) == _PATH:
+            return _PATH
+        case ast.Attribute(value=ast.Name(id="pathlib"), attr="Path"):
+            return _PATH
+        case _:
+            return ""
 
 
 def _is_set_of_texts(annotation: ast.expr | None) -> bool:
@@ -44,7 +60,7 @@ def _is_set_of_texts(annotation: ast.expr | None) -> bool:
             return False
 
 
-def _gets_literals(name: str, function: Function) -> bool:
+def gets_literals(name: str, function: Function) -> bool:
     """Whether each use of a function in its module is a call that gives this parameter a literal."""
     if function.owner is not None or function.module.functions.get(function.name) is not function:
         return False

@@ -80,6 +80,10 @@ def built_query(
     """What a call that builds a query gives: the query; None where it is no such call."""
     last = made.path.rpartition(".")[2]
     if isinstance(receiver, Thing) and receiver.type == _TYPE:
+        drawn = machine.vocabulary.call("random.choice")
+        if last == "order_by" and drawn is not None and _draws(made):
+            label = frame.module.label(made.node)
+            return Thing(label, (Trait(drawn, frame.module.place(made.node), label),), _TYPE)
         return _changed(made, receiver, last, frame)
     first = made.values[0] if made.arguments else None
     if made.dotted in _TEXTS:
@@ -97,12 +101,19 @@ def built_query(
     return Thing(label, (Trait(mark, frame.module.place(made.node), label),), _TYPE) if begins else None
 
 
+def _draws(made: Call) -> bool:
+    """Whether rows are drawn by lot: ``order_by(func.random())``, and Django's ``order_by("?")``."""
+    given = [ast.unparse(node) for _, node in made.arguments]
+    return any(re.search(r"func\.(?:random|rand|newid)\(", each) or each == "'?'" for each in given)
+
+
 def _changed(made: Call, query: Thing, last: str, frame: Frame) -> Value | None:
     if last in _ORDERS or last in _ALONE:
         return Thing(frame.module.label(made.node), settled=False)
     if last in {"limit", "fetch"} and made.arguments and getattr(made.values[0], "constant", None) == "1":
         return Thing(frame.module.label(made.node))
-    return query if last in _ON else None
+    drawn = last == "limit" and any(not trait.mark.order for trait in query.traits)
+    return query if last in _ON or drawn else None
 
 
 def _orders_itself(machine: Interpreter, model: str, frame: Frame) -> bool:

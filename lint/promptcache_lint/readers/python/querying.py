@@ -1,4 +1,4 @@
-"""Rows of a database in the order it happens to give them: a query without ORDER BY.
+"""Rows of a database in the order it happens to give them, without ORDER BY, and rows that are drawn by lot.
 
 Goes by the text of the query, where it stands in the source; what the rows hold is not known.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.interpreter import Interpreter
     from promptcache_lint.readers.python.values import Value
 
-__all__ = ["is_unordered", "queried"]
+__all__ = ["is_drawn", "is_unordered", "queried"]
 
 _CURSOR = re.compile(r"cur(?:sor|s)?\d?$|^c$", re.IGNORECASE)
 _ASKS = {"execute", "read_sql", "read_sql_query", "fetch", "fetch_all", "fetchall", "query", "sql"}
@@ -41,6 +41,8 @@ _FOUND = re.compile(
     r"<->|<=>|\bmatch\b|\bi?like\s*(?:\w+\(\s*)?(?:\?|\$\d|[:@]\w|%s|%\()|\bto_tsquery\b", re.IGNORECASE
 )
 """What looks for something that is asked: it finds other rows each time, whatever their order."""
+_DRAWN = re.compile(r"\border\s+by\s+(?:rand|random|newid)\s*\(", re.IGNORECASE)
+"""Rows that are drawn by lot: other ones, or in another order, each time."""
 
 
 def queried(
@@ -58,8 +60,9 @@ def queried(
     if last not in _ASKS or mark is None or not made.arguments:
         return None
     label = frame.module.label(made.node)
-    unordered = is_unordered(made.arguments[0][0])
-    rows = Thing(label, (Trait(mark, place, label),) if unordered else ())
+    drawn = machine.vocabulary.call("random.choice") if is_drawn(made.arguments[0][0]) else None
+    unordered = drawn is not None or is_unordered(made.arguments[0][0])
+    rows = Thing(label, (Trait(drawn or mark, place, label),) if unordered else ())
     if last == "execute" and isinstance(made.node.func, ast.Attribute):
         owner = machine.spelling(made.node.func.value)
         if owner and _CURSOR.search(owner) and (unordered or isinstance(receiver, Thing)):
@@ -67,17 +70,27 @@ def queried(
     return rows if unordered else None
 
 
+def is_drawn(query: Value) -> bool:
+    """Whether a query, as far as it is written out, asks for rows that are drawn by lot."""
+    return _DRAWN.search(_said(query)) is not None
+
+
 def is_unordered(query: Value) -> bool:
     """Whether a query, as far as it is written out, asks for rows and for no order of theirs."""
-    if not isinstance(query, Str):
-        return False
-    said = "".join(part.text if isinstance(part, Text) else " ? " for part in flatten(query.parts))
+    said = _said(query)
     match = _ROWS.fullmatch(said)
     if match is None or any(each.search(match["rest"]) for each in (_ALONE, _FOUND)):
         return False
     if _OF_A_FUNCTION.match(match["rest"]):
         return False
     return _GROUPED.search(said) is not None or not all(map(_SUMS.search, _columns(match["what"])))
+
+
+def _said(query: Value) -> str:
+    """The text of a query, as far as it is written out."""
+    if not isinstance(query, Str):
+        return ""
+    return "".join(part.text if isinstance(part, Text) else " ? " for part in flatten(query.parts))
 
 
 def _columns(listed: str) -> list[str]:

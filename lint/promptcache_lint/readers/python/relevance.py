@@ -7,6 +7,7 @@ that is left out counts as one of which nothing is known.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, Any
 
 from promptcache_lint.readers.python.factories import factories_of
@@ -40,6 +41,9 @@ _SMALL = 12
 _MOST_ASKED = 60
 """Functions looked at for one question; what is not answered by then may be so."""
 _DEEPEST = 3
+_MARK = "cache_control"
+_QUOTED = re.compile(r"""[(,=]\s*[\"'][^\"'\n]+[\"'][^\n\"':]*[,)]""")
+"""A text that a call is given."""
 
 
 class Relevance:
@@ -79,7 +83,7 @@ class Relevance:
             if hinted and not found:
                 self._prompts[function] = found = any(map(self.yields_source, self.called(function)))
             if not found:
-                self._prompts[function] = self._hands_on(function, code)
+                self._prompts[function] = self._hands_on(function, code) or self._lends_text(function, code)
         return self._prompts[function]
 
     def mentions_prompt(self, function: Function) -> bool:
@@ -107,6 +111,17 @@ class Relevance:
             return False
         flow = flow_into(function, _names_of(makers, function))
         return self._brings_source(function, flow, 0) or self._has_kept_source(function, flow)
+
+    def _lends_text(self, function: Function, code: str) -> bool:
+        """Whether a function gives a text of its own to one of its module that marks it as cacheable."""
+        if _MARK not in function.module.source.text or not _QUOTED.search(code):
+            return False
+        return any(self._sets_mark(called, 0) for called in self.called(function) if called is not function)
+
+    def _sets_mark(self, function: Function, depth: int) -> bool:
+        return _MARK in function.code or (
+            depth < 1 and any(self._sets_mark(called, depth + 1) for called in self.called(function))
+        )
 
     def _has_kept_source(self, function: Function, flow: Flow) -> bool:
         """Whether an attribute in what flows is set by a method that something volatile may come from."""

@@ -39,13 +39,20 @@ _FINDING = re.compile(
 """Functions that find something for a question, by their names."""
 _TURN = "PC401"
 _FOUND = "PC402"
-_OF_VECTORS = {"query_texts", "query_embeddings", "query_vector"}
+_OF_VECTORS = {"query_texts", "query_embeddings", "query_vector", "near_vector"}
 """What a store of vectors is asked with."""
+_ASKS = (".query", ".search", ".search_batch", ".near_vector")
+_FINDS = re.compile(
+    r"(?:.*\.)?(?:query_points(?:_groups)?|similarity_search_by_vector\w*|near_(?:text|vector))"
+)
+"""Methods of stores of vectors that do nothing else."""
 
 
 def asks_store(machine: Interpreter, made: Call) -> bool:
     """Whether a call asks a store of vectors or a memory for what belongs to a question."""
-    if made.path.endswith(".query") and _OF_VECTORS & made.named.keys():
+    if _FINDS.fullmatch(made.path) or (made.path.endswith(_ASKS) and _OF_VECTORS & made.named.keys()):
+        return True
+    if made.path.endswith(".query") and {"vector", "top_k"} <= made.named.keys():
         return True
     asked = bool(made.arguments or made.named.keys() & {"query", "q", "question"})
     if asked and (_LOOKING_UP.fullmatch(made.path) or _FINDING.fullmatch(made.path)):

@@ -21,6 +21,7 @@ from promptcache_lint.readers.python.callees import kind_of_call
 from promptcache_lint.readers.python.entering import brought
 from promptcache_lint.readers.python.following import goes_on, is_history
 from promptcache_lint.readers.python.given_prompts import given_prompts
+from promptcache_lint.readers.python.lending import is_rehearsal, told_by_callers
 from promptcache_lint.readers.python.notes import Notes
 from promptcache_lint.readers.python.objects import settled, settled_parts
 from promptcache_lint.readers.python.repetition import held, proof
@@ -36,6 +37,7 @@ from promptcache_lint.readers.python.requests import (
 )
 from promptcache_lint.readers.python.speakers import made_message, said_by_system
 from promptcache_lint.readers.python.values import Map, Seq, Str
+from promptcache_lint.readers.python.whole_requests import has_unseen_head, is_single
 from promptcache_lint.readers.python.worded import is_notice, is_worded, start_of, static_words
 from promptcache_lint.readers.wording_only import doubted
 from promptcache_lint.wording import opens_like_code, role_of_name, role_of_speaker
@@ -72,10 +74,13 @@ class Sinks:
         """What is run now is run so by some objects, and otherwise by others: it proves nothing."""
         self._notes = Notes()
         self._found: dict[str, dict[tuple[object, ...], Prompt]] = {}
+        self._rehearsed: list[Prompt] = []
 
     def take(self, path: str) -> list[Prompt]:
         """The prompts that have to do with a file, in the order of their discovery; they are given up."""
-        return list(self._found.pop(path, {}).values())
+        prompts = told_by_callers(self._found.pop(path, {}).values(), self._rehearsed, path)
+        self._rehearsed.clear()
+        return prompts
 
     def called(self, made: Call, frame: Frame) -> None:
         """A call is about to be made."""
@@ -215,7 +220,9 @@ class Sinks:
         if segments:
             model = literal(made.argument(0, "model") if "model" in made.named else None)
             talks = any(grows(made.named[name][0]) for name in TALKS if name in made.named)
-            self._add("request", segments, place, frame, model=model, sent=made.node, grows=talks)
+            self._add(
+                "request", segments, place, frame, model=model, sent=made.node, grows=talks, request=made
+            )
         if keys := keys_of(made, frame):
             self._keep(place.path, Prompt("request", place, (), practices=keys))
 
@@ -285,6 +292,7 @@ class Sinks:
         sent: ast.AST | None = None,
         grows: bool = False,
         anew: bool = False,
+        request: Call | None = None,
     ) -> None:
         """Keep a prompt. ``sent``: what sends it, or makes a message of it; None if a name only says so."""
         if frame.kept:
@@ -296,12 +304,19 @@ class Sinks:
             part for segment in segments for part in flatten(segment.parts) if not isinstance(part, Text)
         ]
         paths = {hole.place.path for hole in holes}
-        if model or any(segment.breakpoint for segment in segments):
+        marked = any(segment.breakpoint for segment in segments)
+        if model or marked:
             paths.add(place.path)
         proven, before = proof(sent, holes, frame, self._machine().running)
         proven = (proven or anew) and not self.doubtful
-        grows = proven and goes_on(sent, frame, seen=grows, before=before)
+        talks, grows = grows, proven and goes_on(sent, frame, seen=grows, before=before)
         made = Prompt(name, place, segments, certain, model=model, proven=proven, grows=grows)
+        if request is not None:
+            headed = has_unseen_head(request, segments, grows=talks)
+            made = replace(made, headed=headed, single=not talks and is_single(request))
+        if marked:
+            paths.add(self.reading)
+            self._rehearsed += [made] if is_rehearsal(self._machine().running) else []
         for path in paths:
             self._keep(path, made)
         if paths and self.reading not in paths:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Trait
 from promptcache_lint.readers.python.values import Instance, Map, Ref, Seq, Str, Thing, traits_of
 from promptcache_lint.readers.typescript import expressions, known, members, methods
@@ -209,6 +210,8 @@ def _source(machine: Machine, made: Call, frame: Frame) -> Value | None:
     mark = call_mark(made.dotted, machine.vocabulary) if age is None else age
     if mark is None:
         return None
+    if made.name == "toLocaleString":  # a server keeps its locale, and so do its replicas, as a rule
+        mark = replace(mark, severity=min(mark.severity, Severity.INFO))
     label = frame.module.label(made.node)
     trait = Trait(mark, frame.module.place(made.node), label, guessed=age is not None)
     if mark.order:

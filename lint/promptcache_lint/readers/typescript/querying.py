@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Trait
-from promptcache_lint.readers.python.querying import is_unordered
+from promptcache_lint.readers.python.querying import is_drawn, is_unordered
 from promptcache_lint.readers.python.values import Map, Str, Thing, without_order
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def asks_for_rows(text: str) -> bool:
 def queried(machine: Machine, made: Call, frame: Frame) -> Value | None:
     """The rows that a call gives in no fixed order; None where it is no such call."""
     first = made.first
+    if _SQL.fullmatch(made.path) is not None and first is not None and is_drawn(first):
+        return _rows(machine, made.node, frame, by="random.choice")
     many = _MANY.fullmatch(made.path) is not None and (first is None or _is_without_order(first))
     asked = _SQL.fullmatch(made.path) is not None and first is not None and is_unordered(first)
     if many or asked or (made.name == "select" and _is_built_without_order(made.node, frame)):
@@ -62,11 +64,14 @@ def queried_by_tag(machine: Machine, node: Node, query: Value, path: str, frame:
     """The same of a tagged template: ``await sql`select name from skills` ``."""
     if _TAG.fullmatch(path) is None or not isinstance(query, Str):
         return None
+    if is_drawn(query):
+        return _rows(machine, node, frame, by="random.choice")
     return _rows(machine, node, frame) if is_unordered(query) else Thing(frame.module.label(node))
 
 
-def _rows(machine: Machine, node: Node, frame: Frame) -> Value | None:
-    mark = machine.vocabulary.call("glob.glob")  # the order of a listing is nobody's either
+def _rows(machine: Machine, node: Node, frame: Frame, by: str = "glob.glob") -> Value | None:
+    """Rows whose order is nobody's, as that of a listing is, or which are drawn ``by`` lot."""
+    mark = machine.vocabulary.call(by)
     if mark is None:
         return None
     place: Place = frame.module.place(node)

@@ -16,7 +16,7 @@ from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.readers.routing_keys import key_practices
-from promptcache_lint.readers.typescript import filling
+from promptcache_lint.readers.typescript import blocks, filling
 from promptcache_lint.readers.typescript.absolution import absolved_in, without
 from promptcache_lint.readers.typescript.bodies import is_body
 from promptcache_lint.readers.typescript.clocks import literal
@@ -47,6 +47,8 @@ __all__ = ["Sinks"]
 _TEMPLATE_NAME = re.compile(r"[A-Z][A-Z0-9_]*|\w*(?:Template|Prefix|Suffix|Header|Base)")
 """What is just called ``prompt`` is a user's task, or a question in a dialog, as often as a fixed prompt."""
 _SECTION_NAME = re.compile(r"\w*(?:Section|Block|Preamble|Rules|Guidelines|Skills)", re.IGNORECASE)
+_GO_ON = ("tools", "previous_response_id", "previousResponseId", "conversation", "providerOptions")
+"""Options by which steps of a request, or what was said before it, are added to its messages."""
 
 
 class Sinks:
@@ -203,7 +205,8 @@ class Sinks:
         segments = request_segments(self._machine(), given, node, frame)
         place = frame.module.place(made.node)
         talks = any(_grows(given.get(key)) for key in ("messages", "input", "contents"))
-        self._add("request", segments, place, frame, strength=3, node=made.node, grows=talks)
+        single = not talks and _is_written_out(node, frame)
+        self._add("request", segments, place, frame, strength=3, node=made.node, grows=talks, single=single)
         keys = key_practices(given, place)
         keys += unmarked(given.get("model"), segments, place, frame.module.source.text)
         if keys:
@@ -272,6 +275,7 @@ class Sinks:
         certain: bool = True,
         node: Node | None = None,
         grows: bool = False,
+        single: bool = False,
     ) -> tuple[object, ...] | None:
         """Keep a prompt that has holes; strength 3 is a request, 2 a list of messages, 0 only a name."""
         here = frame.module.source.path
@@ -283,7 +287,7 @@ class Sinks:
         grows = grows or (
             proven and bool(holes) and strength > 1 and node is not None and goes_on(node, frame.module)
         )
-        prompt = Prompt(name, place, segments, certain=certain, proven=proven, grows=grows)
+        prompt = Prompt(name, place, segments, certain=certain, proven=proven, grows=grows, single=single)
         if strength >= 2:
             self._strong.setdefault(here, []).append(prompt)
         if not holes:
@@ -316,3 +320,16 @@ def _grows(value: Value | None) -> bool:
     if not isinstance(value, Seq):
         return value is not None and not isinstance(value, Str)
     return value.partial or any(not isinstance(item, Map) for item in value.items)
+
+
+def _is_written_out(options: Node, frame: Frame) -> bool:
+    """Whether all messages of a request stand in its options, and nothing in it makes another one follow."""
+    if any(blocks.in_object(options, name, frame.module) is not None for name in _GO_ON):
+        return False
+    found = (
+        blocks.in_object(options, name, frame.module) for name in ("messages", "input", "contents", "prompt")
+    )
+    told = next((each for each in found if each is not None), None)
+    if told is None or told.type != "array":
+        return told is not None and told.type in {"string", "template_string"}
+    return all(each.type != "spread_element" for each in told.named_children)

@@ -24,6 +24,7 @@ from promptcache_lint.readers.python.conversations.facts import (
 )
 from promptcache_lint.readers.python.conversations.handing import tell
 from promptcache_lint.readers.python.conversations.own_lists import is_fresh
+from promptcache_lint.readers.python.conversations.tables import entry, lists_of, taken_from
 from promptcache_lint.readers.python.conversations.uses import use_of, uses_as_messages
 from promptcache_lint.readers.stores import hands_out, is_length
 
@@ -133,7 +134,7 @@ class Abroad:
             return
         method = self._lookup.method(cls, node.attr)
         if method is None:
-            self._share(cls, {f"self.{node.attr}"}, node, facts)
+            self._share(self._methods(cls), {f"self.{node.attr}"}, node, facts)
         elif "property" in method.decorators:
             target = self._reached(method, node, facts)
             if target is not None:
@@ -154,24 +155,34 @@ class Abroad:
             for name in lists_in(node.value)
         }
         target.sure |= names - {""}
-        attributes = {name for name in names if re.fullmatch(r"self\.\w+", name)}
+        tables = {table for value in returned for table in _tables_in(value, target)}
+        target.tables |= tables
+        shared = {name for name in names | tables if re.fullmatch(r"self\.\w+|self\..*\[\].*", name)}
         cls = None
         if isinstance(named, ast.Attribute):
             cls = self._lookup.class_of(named.value, facts.module, facts.function)
-        if cls is not None and attributes:
-            self._share(cls, attributes, use, facts)
+        if cls is not None and shared:
+            self._share(self._methods(cls), shared, use, facts)
+        if tables - shared:
+            self._share(target.module.functions.values(), tables - shared, use, facts)
 
-    def _share(self, cls: Class, names: set[str], at: ast.expr, facts: Facts) -> None:
-        """Tell the methods of a class which attributes hold messages that somebody sends."""
+    def _methods(self, cls: Class) -> Iterator[Function]:
+        """The methods of a class and of its bases."""
         for owner in self._lookup.bases(cls):
-            for method in owner.methods.values():
-                written = any(name.partition(".")[2] in method.text for name in names)
-                if not written or _CHANGES.search(method.text) is None or _SUMMARY.search(method.code):
-                    continue
-                target = self._reached(method, at, facts)
-                if target is not None and target is not facts:
-                    target.sure |= names
-                    target.sent_by = target.sent_by or facts
+            yield from owner.methods.values()
+
+    def _share(self, functions: Iterable[Function], names: set[str], at: ast.expr, facts: Facts) -> None:
+        """Tell functions which attributes, or entries of tables, hold messages that somebody sends."""
+        words = {name.removeprefix("self.").partition("[]")[0] for name in names}
+        for function in functions:
+            written = any(word in function.text for word in words)
+            if not written or _CHANGES.search(function.text) is None or _SUMMARY.search(function.code):
+                continue
+            target = self._reached(function, at, facts)
+            if target is not None and target is not facts:
+                target.sure |= {name for name in names if "[]" not in name}
+                target.tables |= {name for name in names if "[]" in name}
+                target.sent_by = target.sent_by or facts
 
     def _reached(self, function: Function, at: ast.expr, facts: Facts) -> Facts | None:
         """The facts of a function, made where it is reached first; None where too many were."""
@@ -187,6 +198,13 @@ class Abroad:
         self.found.append((made, place))
         self._pending.append(made)
         return made
+
+
+def _tables_in(returned: ast.expr, facts: Facts) -> Iterator[str]:
+    """The entries of tables that a function gives back, by themselves or under a name."""
+    for each in lists_of(returned):
+        names = {entry(each), *taken_from(entry(each), facts)}
+        yield from (name for name in names if "[]" in name)
 
 
 def _is_loaded_once(call: ast.Call, facts: Facts) -> bool:

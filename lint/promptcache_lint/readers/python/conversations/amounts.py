@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["amount", "is_share", "names_in"]
+__all__ = ["amount", "before_end", "is_share", "names_in"]
 
 _SIGNS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -37,10 +37,24 @@ def amount(node: ast.AST | None, facts: Facts, room: int = _DEEPEST) -> float | 
         case ast.BinOp() if type(node.op) in _SIGNS:
             left, right = amount(node.left, facts, room - 1), amount(node.right, facts, room - 1)
             return None if left is None or right is None else _SIGNS[type(node.op)](left, right)
+        case ast.IfExp(body=first, orelse=second):
+            either = [amount(first, facts, room - 1), amount(second, facts, room - 1)]
+            return None if None in either else max(number for number in either if number is not None)
         case ast.Name() | ast.Attribute():
             found = [amount(given, facts, room - 1) for given in _given(spell(node), facts)]
             known = [number for number in found if number is not None]
             return max(known) if known else None
+        case _:
+            return None
+
+
+def before_end(lower: ast.expr) -> ast.expr | None:
+    """How many of the last items a slice has that begins there: ``n`` of ``-n``, ``2 * n`` of ``-2 * n``."""
+    match lower:
+        case ast.UnaryOp(op=ast.USub()):
+            return lower.operand
+        case ast.BinOp(op=ast.Mult(), left=left, right=right) if (counted := before_end(left)) is not None:
+            return ast.copy_location(ast.BinOp(counted, lower.op, right), lower)
         case _:
             return None
 

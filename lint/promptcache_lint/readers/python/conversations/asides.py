@@ -7,7 +7,7 @@ import re
 __all__ = ["is_aside"]
 
 _ASIDE = re.compile(
-    r"summar|title|classif|condens|rewrite|rout|compact|extract|preview|debug|test_|display|render|log"
+    r"summar|title|classif|intent|orchestrat|condens|rewrite|rout|compact|extract|preview|debug|test_|display|render|log"
     r"|hash|digest|fingerprint|checksum|^_?(?:clear|save|export|snapshot)"
 )
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.amounts import amount, is_share, names_in
+from promptcache_lint.readers.python.conversations.amounts import amount, before_end, is_share, names_in
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
 from promptcache_lint.readers.python.conversations.keeping import is_kept
+from promptcache_lint.readers.python.conversations.tables import entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,17 +80,27 @@ def at_times(edit: ast.AST, owner: ast.expr, facts: Facts) -> bool:
 
 def is_summed_up(owner: ast.expr, lower: ast.expr, facts: Facts) -> bool:
     """Whether what stands in front of ``messages[-n:]`` is taken too, and something there is summed up."""
-    cut, name = ast.unparse(lower), spell(owner)
+    cut, name = ast.unparse(lower), entry(owner)
     older = any(
         isinstance(node.slice, ast.Slice)
         and node.slice.upper is not None
         and ast.unparse(node.slice.upper) == cut
-        and spell(node.value) == name
+        and entry(node.value) == name
         for node in facts.of(ast.Subscript)
         if isinstance(node, ast.Subscript)
     )
-    calls = (called_name(node) for node in facts.of(ast.Call) if isinstance(node, ast.Call))
-    return older and any(map(_SUMS_UP.search, calls))
+    return older and any(map(_sums_up, facts.of(ast.Call, ast.Assign)))
+
+
+def _sums_up(node: ast.AST) -> bool:
+    """Whether a call is of what makes summaries, or what it gives is called one."""
+    match node:
+        case ast.Call():
+            return _SUMS_UP.search(called_name(node)) is not None
+        case ast.Assign(value=ast.Call() | ast.Await()):
+            return any(_SUMS_UP.search(spell(target)) for target in node.targets)
+        case _:
+            return False
 
 
 def _judged(gone: float | None) -> Severity | None:
@@ -160,7 +171,7 @@ def _counts(node: ast.expr | None, owner: ast.expr, facts: Facts) -> bool:
         isinstance(inner, ast.Call)
         and called_name(inner) == "len"
         and len(inner.args) == 1
-        and spell(inner.args[0]) == spell(owner)
+        and entry(inner.args[0]) == entry(owner)
         for value in written
         for inner in ast.walk(value)
     )
@@ -186,12 +197,10 @@ def _sizes(cut: ast.AST, owner: ast.expr, facts: Facts) -> tuple[ast.expr | None
 def _from_end(end: ast.expr, owner: ast.expr) -> ast.expr | None:
     """``n`` of ``-n`` and of ``len(x) - n``."""
     match end:
-        case ast.UnaryOp(op=ast.USub()):
-            return end.operand
         case ast.BinOp(op=ast.Sub(), left=ast.Call(func=ast.Name(id="len"), args=[inner])):
-            return end.right if spell(inner) == spell(owner) else None
+            return end.right if entry(inner) == entry(owner) else None
         case _:
-            return None
+            return before_end(end)
 
 
 def _low_test(cut: ast.AST, facts: Facts) -> ast.expr | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.modules import Function, Module
 
-__all__ = ["calls_of", "facts_of_all", "is_given_back", "own_function", "written_by_methods"]
+__all__ = ["calls_of", "facts_of", "facts_of_all", "is_given_back", "own_function", "written_by_methods"]
 
 _CALLED = re.compile(r"\b(\w+)\(")
 
@@ -67,6 +67,11 @@ def own_function(call: ast.Call, facts: Facts) -> Function | None:
         return facts.module.functions.get(name)
     cls = facts.function.owner if facts.function is not None else None
     return cls.methods.get(name) if cls is not None and owner in {"self", "cls"} else None
+
+
+def facts_of(function: Function, facts: Facts) -> Facts:
+    """The facts of another function of the same module, as it shows them by itself."""
+    return _others_of(facts.module, facts.about_models).facts(function)
 
 
 def facts_of_all(module: Module) -> Iterator[Facts]:

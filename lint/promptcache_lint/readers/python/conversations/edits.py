@@ -18,6 +18,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     spell,
 )
 from promptcache_lint.readers.python.conversations.message_loops import FIELDS, is_field, loop_of
+from promptcache_lint.readers.python.conversations.overtaking import is_overtaken
 from promptcache_lint.readers.python.conversations.own_lists import is_copy, is_fresh
 from promptcache_lint.readers.python.conversations.rebuilding import (
     gone_through,
@@ -194,7 +195,7 @@ def _by_loop(target: ast.expr, name: str, value: ast.expr | None, facts: Facts) 
         return
     aged = aged or _is_aged(target, facts) or spares_newest(loop, iterable, facts)
     severity = sure if aged and not at_times(target, iterable, facts) else Severity.INFO
-    if not aged and _is_for_this_call(target, loop, iterable, facts):
+    if not aged and (_is_for_this_call(target, loop, iterable, facts) or is_overtaken(loop, iterable, facts)):
         severity = Severity.WARNING
     if aged or not is_copy(iterable, facts):
         yield facts.practice("PC502", severity, target, _EARLIER.format(facts.label(target)))

@@ -44,12 +44,14 @@ _MESSAGE_CLASS = re.compile(
     r"ModelRequest|ModelResponse"
 )
 _ANNOTATION = re.compile(
-    r"(?:list|List|Sequence|deque|Deque|Iterable)\[.*(?:Message|MessageParam|ChatCompletion\w*Param)\w*.*\]"
+    r"(?:list|List|Sequence|deque|Deque|Iterable)\[(?!discord|telegram|aiogram|telebot|email).*(?:Message|MessageParam|ChatCompletion\w*Param)\w*.*\]"
 )
 _CONVERTS = re.compile(
     r"convert|format_|translate|adapt|transform|normali[sz]e|_to_|^to_|from_|sanitize|serialize|encode|map_messages|"
     r"merge|_prep_|prepare_.*(?:payload|body|params)|create_.*(?:params|payload)|payload|test_|render|display|gradio"
 )
+_ADDS = re.compile(r"_*(?:add|append|push|insert|remember|note)(?:_|$)")
+"""``add_to_history`` turns nothing into another form."""
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TELLING = (ast.Call, ast.Dict, ast.Assign, ast.AnnAssign, ast.arg, ast.AugAssign)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -104,7 +106,7 @@ def _names_model_call(name: str) -> bool:
 
 def converts(name: str) -> bool:
     """Whether a function, by its name, writes messages in another form for one request."""
-    return _CONVERTS.search(name.lower()) is not None
+    return _CONVERTS.search(name.lower()) is not None and _ADDS.match(name) is None
 
 
 def role_of(node: ast.AST | None) -> str:
@@ -134,7 +136,8 @@ class Facts:
     ``kinds`` are its node and all below it, by their kind; ``function`` is None for a module's body.
     ``handed`` are the calls by which other functions give it their messages or send what it gives back (of a
     property: where it is read), ``gives`` the functions to which it hands its own. ``sent_by`` sends an
-    attribute of its object; ``abroad``: it is looked at from another module.
+    attribute of its object; ``abroad``: it is looked at from another module. ``tables``: entries of tables
+    that others show to hold messages (``self.talks[]``).
     """
 
     module: Module
@@ -143,6 +146,7 @@ class Facts:
     about_models: bool
     kinds: dict[type[ast.AST], list[ast.AST]]
     sure: set[str] = field(default_factory=set)
+    tables: set[str] = field(default_factory=set)
     calls: list[ast.Call] = field(default_factory=list)
     function: Function | None = None
     abroad: bool = False
@@ -269,9 +273,8 @@ def _evidence(node: ast.AST) -> Iterator[str]:
 
 def _is_of_messages(annotation: ast.expr) -> bool:
     """Whether an annotation is that of a list of messages; it is written out only where it names some."""
-    return any(map(_names_messages, nodes_of(annotation))) and bool(
-        _ANNOTATION.search(ast.unparse(annotation))
-    )
+    named = any(map(_names_messages, nodes_of(annotation)))
+    return named and _ANNOTATION.search(ast.unparse(annotation)) is not None
 
 
 def _names_messages(node: ast.AST) -> bool:

@@ -50,7 +50,7 @@ _ABOUT_MODELS = re.compile(
 _CONVERSATION = (
     *("essages", "istory", "onversation", "ranscript", "ialog", "emory", "list_tools", "Message", "mage"),
     *("chema", "msgs", "input=", "odel_context", "num_history", ".arguments", "thinking", "reasoning"),
-    *("deque", "<think", "think>"),
+    *("deque", "<think", "think>", '"role"', "'role'"),
 )
 _HANDLES = (
     *(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
     from promptcache_lint.readers.python.modules import Class, Function
 
-__all__ = ["growth"]
+__all__ = ["growth", "moved_key"]
 
 _GROWS = {"add", "append", "update", "extend", "insert", "remove", "discard", "pop", "clear"}
 _IN_A_TALK = re.compile(
@@ -41,6 +41,27 @@ def growth(value: ast.expr, facts: Facts) -> tuple[ast.AST, Severity] | None:
         for node in ast.walk(method.node):
             if _grown(node) in names:
                 return node, Severity.ERROR if own else Severity.WARNING
+    return None
+
+
+def moved_key(value: ast.expr, facts: Facts) -> ast.AST | None:
+    """Where the talk moves on from one entry of a table of tools to another: ``TOOLS[self.stage]``."""
+    match value:
+        case (
+            ast.Subscript(slice=ast.Attribute(value=ast.Name(id="self")) as key)
+            | ast.Call(
+                func=ast.Attribute(attr="get"), args=[ast.Attribute(value=ast.Name(id="self")) as key, *_]
+            )
+        ):
+            name = spell(key)
+        case _:
+            return None
+    cls = _class_of(facts)
+    for method in cls.methods.values() if cls is not None else ():
+        if method.node is facts.node or _is_called(method.name, facts):
+            for node in method.kinds.get(ast.Assign, ()):
+                if isinstance(node, ast.Assign) and name in map(spell, node.targets):
+                    return node
     return None
 
 

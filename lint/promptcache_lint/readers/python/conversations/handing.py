@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.python.conversations.matching import matched
 from promptcache_lint.readers.python.conversations.uses import use_of
 
 if TYPE_CHECKING:
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.lookup import Lookup
     from promptcache_lint.readers.python.modules import Function
 
-__all__ = ["hand_over", "helpers", "matched", "tell"]
+__all__ = ["hand_over", "helpers", "tell"]
 
 _ROUNDS = 3
-_OWN = {"self", "cls"}
 
 
 def hand_over(known: Sequence[Facts], lookup: Lookup) -> None:
@@ -89,16 +89,3 @@ def tell(target: Facts, caller: Facts, call: ast.Call) -> bool:
         if (caller, call) not in target.handed:
             target.handed.append((caller, call))
     return learned
-
-
-def matched(call: ast.Call, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """The parameters of a function with what a call gives them."""
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return
-    positional = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
-    if positional[:1] and positional[0] in _OWN:
-        positional = positional[1:]
-    if not any(isinstance(argument, ast.Starred) for argument in call.args):
-        yield from zip(positional, call.args, strict=False)
-    named = {*positional, *(argument.arg for argument in node.args.kwonlyargs)}
-    yield from ((each.arg, each.value) for each in call.keywords if each.arg in named)

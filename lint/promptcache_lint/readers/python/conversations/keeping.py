@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.conversations.facts import called_name, is_model_call, spell
+from promptcache_lint.readers.python.conversations.tables import entry, taken_from
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
@@ -19,18 +20,25 @@ _COPIES = {"list", "copy", "deepcopy", "tuple"}
 
 def is_kept(cut: ast.AST, owner: ast.expr, facts: Facts) -> bool:
     """Whether a cut is made in the list itself, or takes its place where the next turn finds it."""
-    name = spell(owner)
+    name = entry(owner)
     statement = facts.statement(cut)
     if isinstance(cut, ast.Subscript) and isinstance(cut.ctx, ast.Load):
         match statement:
             case ast.Assign():
-                named = {spell(_whole(target)) for target in statement.targets}
-                return name in named and ("." in name or _lives_on(name, cut, facts))
+                named = {entry(_whole(target)) for target in statement.targets} - {""}
+                if name in named and (_is_part(name) or _lives_on(name, cut, facts)):
+                    return True
+                return any(_is_part(each) for each in named & taken_from(name, facts))
             case ast.Return() | ast.Expr(value=ast.Yield()):
                 return any(_takes_place(call, caller) for caller, call in facts.handed)
             case _:
                 return False
-    return "." in name or not _is_copy(name, facts) or _lives_on(name, cut, facts)
+    return _is_part(name) or not _is_copy(name, facts) or _lives_on(name, cut, facts)
+
+
+def _is_part(name: str) -> bool:
+    """Whether a list is that of an object or of a table, and no variable."""
+    return "." in name or "[]" in name
 
 
 def _whole(target: ast.expr) -> ast.expr:
@@ -45,9 +53,9 @@ def _takes_place(call: ast.expr, caller: Facts) -> bool:
     statement = caller.statement(call)
     if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
         return False
-    given = {spell(argument) for argument in [*call.args, *(k.value for k in call.keywords)]}
-    targets = {spell(_whole(target)) for target in statement.targets} & given - {""}
-    return any("." in name or _lives_on(name, call, caller) for name in targets)
+    given = {entry(argument) for argument in [*call.args, *(k.value for k in call.keywords)]}
+    targets = {entry(_whole(target)) for target in statement.targets} & given - {""}
+    return any(_is_part(name) or _lives_on(name, call, caller) for name in targets)
 
 
 def _lives_on(name: str, cut: ast.AST, facts: Facts) -> bool:

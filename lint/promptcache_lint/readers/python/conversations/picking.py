@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.readers.python.conversations.callers import own_function
 from promptcache_lint.readers.python.conversations.choices import OF_THE_TURN
 from promptcache_lint.readers.python.conversations.facts import spell
-from promptcache_lint.readers.python.conversations.handing import matched
+from promptcache_lint.readers.python.conversations.matching import matched
 from promptcache_lint.readers.python.conversations.named import resolved
 
 if TYPE_CHECKING:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.amounts import amount
-from promptcache_lint.readers.python.conversations.callers import facts_of_all
-from promptcache_lint.readers.python.conversations.facts import called_name, constant, role_of, spell
+from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
 from promptcache_lint.readers.python.conversations.hidden import outrun
+from promptcache_lint.readers.python.conversations.tables import holds_talks, of_a_table
+from promptcache_lint.readers.python.conversations.uses import use_of
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.conversations.facts import Facts
-    from promptcache_lint.readers.python.modules import Module
 
-__all__ = ["QUEUE", "bounded", "is_overtaken", "makes_queue", "of_a_table"]
+__all__ = ["QUEUE", "bounded", "is_overtaken", "makes_queue"]
 
 QUEUE = re.compile(r"(?:buffer|queue|pending|inbox|backlog|to_send|unread)\w*$", re.IGNORECASE)
 """Names of lists in which messages wait until each was dealt with."""
@@ -25,10 +24,6 @@ _MESSAGES = re.compile(
     r"message|msg|turn|content|dict|map|exchange|\b(?:any|str|tuple|object)\b", re.IGNORECASE
 )
 """What the items of a conversation are declared to be; a queue of ``Snapshot`` holds something else."""
-_SPEAKERS = {
-    *("system", "developer", "user", "human", "assistant", "ai", "model", "tool", "function", "message", "?")
-}
-"""Roles of messages; a ``type`` that is another one is that of an event, or of a record."""
 _ABOUT_THEM = re.compile(r"\w+(?:result|event|stat|stats|metric|metrics|timing|error)s?", re.IGNORECASE)
 """What was done, counted or reported of a turn: ``TurnResult``."""
 _TABLE = re.compile(r"(?:.*\.)?defaultdict")
@@ -53,25 +48,26 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
         item = ast.unparse(declared.slice)
         if _MESSAGES.search(item) is None or _ABOUT_THEM.fullmatch(item):
             return None
+    if target is None and isinstance(statement, ast.Return) and facts.handed:
+        default = facts.parents.get(node)
+        return use_of(default, Severity.WARNING, facts) if _is_default(default, node) else None
     if target is None or QUEUE.search(spell(target)):
         return None
     if any(
         isinstance(outer, ast.Call) and _TABLE.fullmatch(called_name(outer)) for outer in facts.around(node)
     ):
-        return Severity.WARNING if _holds_talks(spell(target), facts) else None
-    return facts.conviction(target) if not _is_partial(node) else None
+        return Severity.WARNING if holds_talks(f"{spell(target)}[]", facts) else None
+    sure = facts.conviction(target) or of_a_table(target, facts)
+    return sure if not _is_partial(node) else None
 
 
-def of_a_table(node: ast.expr, facts: Facts) -> Severity | None:
-    """How sure it is that a conversation is taken out of a table of them: ``self.talks.get(key, [])``."""
-    match node:
-        case ast.Subscript(value=owner, slice=ast.Name() | ast.Attribute()):
-            table = spell(owner)
-        case ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=owner)):
-            table = spell(owner)
+def _is_default(call: ast.AST | None, queue: ast.Call) -> bool:
+    """``talks.setdefault(key, deque(maxlen=20))``: what is taken out of a table is a queue."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="setdefault"), args=[_, made]):
+            return made is queue
         case _:
-            return None
-    return Severity.WARNING if table and _holds_talks(table, facts) else None
+            return False
 
 
 def _is_partial(node: ast.Call) -> bool:
@@ -96,37 +92,3 @@ def _limit(node: ast.Call) -> ast.expr | None:
     limit = next((keyword.value for keyword in node.keywords if keyword.arg == "maxlen"), None)
     at = 2 if _is_partial(node) else 1
     return node.args[at] if limit is None and len(node.args) > at else limit
-
-
-def _holds_talks(table: str, facts: Facts) -> bool:
-    """Whether messages are added to what is taken out of a table: ``talks[channel].append({"role": …})``."""
-    return table in _tables_of(facts) or table in _tables_in(facts.module)
-
-
-@lru_cache(maxsize=8)  # a function may take messages out of tables in many places
-def _tables_of(facts: Facts) -> frozenset[str]:
-    """The tables of conversations that a function shows."""
-    found: list[str] = []
-    for node in facts.of(ast.Assign, ast.Call):
-        match node:
-            case ast.Assign(targets=[target], value=value) if table := _table(value):
-                found += [table] if facts.conviction(target) == Severity.ERROR else []
-            case ast.Call(func=ast.Attribute(attr="append" | "extend", value=owner), args=[added]):
-                found += [_table(owner)] if role_of(added) in _SPEAKERS else []
-    return frozenset(found)
-
-
-@lru_cache(maxsize=2)
-def _tables_in(module: Module) -> frozenset[str]:
-    return frozenset().union(*map(_tables_of, facts_of_all(module)))
-
-
-def _table(node: ast.expr) -> str:
-    """The table that something is taken out of."""
-    match node:
-        case (
-            ast.Subscript(value=owner) | ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=owner))
-        ):
-            return spell(owner)
-        case _:
-            return ""

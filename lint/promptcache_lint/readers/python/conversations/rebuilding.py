@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.facts import called_name, spell
+from promptcache_lint.readers.python.conversations.tables import entry
 from promptcache_lint.readers.python.conversations.uses import use_of
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def takes_older_along(owner: ast.expr, lower: ast.expr, facts: Facts) -> bool:
                 continue
         match given:
             case ast.Subscript(slice=ast.Slice(upper=ast.expr() as upper)) if ast.unparse(upper) == cut:
-                if spell(given.value) == spell(owner):
+                if entry(given.value) == entry(owner):
                     return True
             case _:
                 continue

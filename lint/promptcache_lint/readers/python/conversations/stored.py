@@ -18,6 +18,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     role_of,
     spell,
 )
+from promptcache_lint.readers.python.conversations.tables import entry, table_of
 from promptcache_lint.readers.python.walking import nodes_of
 
 if TYPE_CHECKING:
@@ -113,13 +114,15 @@ def _requests(nodes: list[ast.AST]) -> list[ast.expr]:
 
 def _family(node: ast.expr, nodes: list[ast.AST]) -> set[str]:
     """A list with those that it is another name of: ``history = self.talks[user]``."""
-    names = {spell(node)} | {spell(inner) for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
+    names = {spell(node), _below(node)} | {
+        spell(inner) for inner in ast.walk(node) if isinstance(inner, ast.Attribute)
+    }
     for each in nodes:
         if isinstance(each, ast.Assign) and any(spell(target) in names for target in each.targets):
             made = each.value
             if isinstance(made, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.BoolOp | ast.Await):
                 names |= {spell(inner) for inner in ast.walk(made) if isinstance(inner, ast.Attribute)}
-                names |= {spell(made)}
+                names |= {spell(made), _below(made)}
     return names - {""}
 
 
@@ -146,7 +149,7 @@ def _owner(node: ast.AST) -> str:
 
 def _below(node: ast.expr) -> str:
     """The table of which an entry is taken: ``self.talks[user]``."""
-    return spell(node.value) if isinstance(node, ast.Subscript) else ""
+    return entry(node).partition("[]")[0] if table_of(node) else ""
 
 
 def _read(node: ast.AST) -> set[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
@@ -17,7 +18,7 @@ from promptcache_lint.readers.python.conversations.choices import (
     variants,
 )
 from promptcache_lint.readers.python.conversations.facts import called_name, constant, spell
-from promptcache_lint.readers.python.conversations.growing import growth
+from promptcache_lint.readers.python.conversations.growing import growth, moved_key
 from promptcache_lint.readers.python.conversations.named import resolved
 from promptcache_lint.readers.python.conversations.options import options_of
 from promptcache_lint.readers.python.conversations.picking import (
@@ -64,6 +65,14 @@ _SAYS = {
 
 def switches(facts: Facts) -> Iterator[Practice]:
     """PC302, PC503 and PC504."""
+    for practice in _switches(facts):
+        if practice.code == "PC302" and facts.function is not None:
+            yield replace(practice, within=facts.module.place(facts.node))
+        else:
+            yield practice
+
+
+def _switches(facts: Facts) -> Iterator[Practice]:
     yield from _bound(facts)
     for call in facts.calls:
         if not _converses(call, facts):
@@ -177,6 +186,9 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
         node, sure = grown
         yield facts.practice("PC302", sure, value, says, source=node)
         return
+    if (moved := moved_key(value, facts)) is not None:
+        yield facts.practice("PC302", Severity.WARNING, value, says, source=moved)
+        return
     if isinstance(value, ast.ListComp):
         if _filters_by_turn(value, loop, facts):
             yield facts.practice("PC302", severity, value, says)
@@ -184,7 +196,7 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
     chooses = isinstance(value, ast.Call) and (
         _CHOOSES_TOOLS.fullmatch(called_name(value)) or is_made_for(value, facts)
     )
-    if isinstance(value, ast.Call) and chooses and any(not _is_constant(arg) for arg in value.args):
+    if isinstance(value, ast.Call) and chooses and _is_given_the_turn(value, facts):
         yield facts.practice("PC302", severity, value, says)
         return
     chosen = variants(given, call, facts)
@@ -197,8 +209,25 @@ def _tools(call: ast.Call, given: ast.expr, facts: Facts) -> Iterator[Practice]:
         yield facts.practice("PC302", severity, chosen, _SAYS["PC302"].format(facts.label(chosen)))
 
 
+def _is_given_the_turn(call: ast.Call, facts: Facts) -> bool:
+    """Whether a function is given what may be another value in the next turn."""
+    named = [each.value for each in call.keywords if each.arg is not None and _OF_THE_TURN.search(each.arg)]
+    return not all(_is_constant(resolved(each, facts)) for each in [*call.args, *named])
+
+
 def _is_constant(node: ast.expr) -> bool:
-    return constant(node) is not ... or (bool(spell(node)) and spell(node).rpartition(".")[2].isupper())
+    """Whether a value is written out, or is a constant's."""
+    match node:
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+            return all(map(_is_constant, items))
+        case ast.Dict(keys=keys, values=values):
+            return all(key is not None and _is_constant(key) for key in keys) and all(
+                map(_is_constant, values)
+            )
+        case _:
+            return constant(node) is not ... or (
+                bool(spell(node)) and spell(node).rpartition(".")[2].isupper()
+            )
 
 
 def _filters_by_turn(node: ast.ListComp, loop: ast.AST | None, facts: Facts) -> bool:

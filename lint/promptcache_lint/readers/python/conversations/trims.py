@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.amounts import amount
+from promptcache_lint.readers.python.conversations.amounts import amount, before_end
 from promptcache_lint.readers.python.conversations.asides import is_aside
 from promptcache_lint.readers.python.conversations.batches import how_rare, is_summed_up
 from promptcache_lint.readers.python.conversations.facts import (
@@ -16,20 +16,21 @@ from promptcache_lint.readers.python.conversations.facts import (
     constant,
     converts,
     is_model_call,
-    spell,
 )
 from promptcache_lint.readers.python.conversations.fitting import fitted
-from promptcache_lint.readers.python.conversations.hidden import is_lost, outrun
+from promptcache_lint.readers.python.conversations.hidden import is_lost, is_narrowed, outrun
 from promptcache_lint.readers.python.conversations.keeping import is_kept
 from promptcache_lint.readers.python.conversations.queues import (
     QUEUE,
     bounded,
     is_overtaken,
     makes_queue,
-    of_a_table,
 )
 from promptcache_lint.readers.python.conversations.rebuilding import takes_older_along
+from promptcache_lint.readers.python.conversations.saving import is_saved, saves
+from promptcache_lint.readers.python.conversations.sources import talk_of
 from promptcache_lint.readers.python.conversations.stored import goes_on, is_beside
+from promptcache_lint.readers.python.conversations.tables import entry, is_sent_from_table, of_a_table
 from promptcache_lint.readers.python.conversations.uses import use_of
 from promptcache_lint.readers.python.conversations.windows import is_handed_out
 from promptcache_lint.readers.stores import MANY_RUNS
@@ -63,12 +64,33 @@ _SAYS = "{} drops the oldest messages: from then on every turn begins with anoth
 
 def trims(facts: Facts) -> Iterator[Practice]:
     """PC501."""
-    if is_aside(facts.name) or converts(facts.name):
+    if converts(facts.name):
+        return
+    if is_aside(facts.name):
+        yield from _saved(facts)
         return
     for node in facts.of(ast.Subscript, ast.Call, ast.Delete, ast.For):
         for practice in _trimmed(node, facts):
-            proven = practice.severity < Severity.ERROR or facts.asks() or facts.is_sent_elsewhere(node)
+            proven = practice.severity < Severity.ERROR or facts.asks() or _is_sent_elsewhere(node, facts)
             yield practice if proven else replace(practice, severity=Severity.WARNING)
+
+
+def _saved(facts: Facts) -> Iterator[Practice]:
+    """What a function cuts that saves a conversation; it does nothing else with it."""
+    for node in facts.of(ast.Subscript) if saves(facts.name) else ():
+        match node:
+            case ast.Subscript(slice=ast.Slice(lower=ast.expr() as lower, upper=None)):
+                if talk_of(node.value, facts) is not None and is_saved(node, facts):
+                    found = _window(node, lower, facts)
+                    yield from (
+                        replace(each, severity=min(each.severity, Severity.WARNING)) for each in found
+                    )
+            case _:
+                continue
+
+
+def _is_sent_elsewhere(node: ast.AST, facts: Facts) -> bool:
+    return facts.is_sent_elsewhere(node) or is_sent_from_table(node, facts)
 
 
 def _trimmed(node: ast.AST, facts: Facts) -> Iterator[Practice]:
@@ -92,22 +114,25 @@ def _is_from_end(lower: ast.expr, owner: ast.expr) -> bool:
         case ast.UnaryOp(op=ast.USub()):
             return constant(lower) != -1
         case ast.BinOp(op=ast.Sub(), left=ast.Call(func=ast.Name(id="len"), args=[inner])):
-            return spell(inner) == spell(owner) and constant(lower.right) != 1
+            return entry(inner) == entry(owner) != "" and constant(lower.right) != 1
         case _:
-            return False
+            return before_end(lower) is not None
 
 
 def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Practice]:
-    sure = facts.conviction(node.value) or of_a_table(node.value, facts) or _of_a_copy(node.value, facts)
-    if sure is None or not _is_from_end(lower, node.value) or takes_older_along(node.value, lower, facts):
+    sure = talk_of(node.value, facts) if _is_from_end(lower, node.value) else None
+    if sure is None or takes_older_along(node.value, lower, facts):
         return
-    hidden = outrun(node.value, node, _length(lower, facts), facts)
+    bound = _length(lower, facts)
+    hidden = is_narrowed(node, bound, facts) or outrun(node.value, node, bound, facts)
     severity = None if hidden or is_lost(node, facts) else use_of(node, sure, facts)
+    if severity is None and not hidden and is_saved(node, facts):
+        severity = Severity.WARNING
     if severity is not None:
         severity = min(severity, Severity.WARNING) if hidden is None else severity
         severity = Severity.INFO if _is_long(lower, facts) else severity
         if not (facts.calls or facts.handed) and _is_given(lower, facts):
-            if _LOOK.fullmatch(facts.name.lower()):
+            if _LOOK.fullmatch(facts.name.lower()) or (bound is not None and bound >= MANY_RUNS):
                 return  # a look at the history, as long as its caller wants
             severity = Severity.WARNING
         says = _SAYS
@@ -119,18 +144,9 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
             severity, says = min(severity, Severity.WARNING), _AT_TIMES
         if severity == Severity.ERROR and not _goes_on(node, facts):
             severity = Severity.INFO if is_beside(facts) else Severity.WARNING
-        if _length(lower, facts) is None:  # it may be so long that no conversation fills it
+        if bound is None:  # it may be so long that no conversation fills it
             severity = min(severity, Severity.WARNING)
         yield facts.practice("PC501", severity, node, says.format(f"`{facts.label(node)}`"))
-
-
-def _of_a_copy(node: ast.expr, facts: Facts) -> Severity | None:
-    """The same of ``list(self.talk)[-6:]``: a queue has no slices, so it is copied first."""
-    match node:
-        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[talk]) if spell(talk).startswith("self."):
-            return None if facts.conviction(talk) is None else Severity.WARNING
-        case _:
-            return None
 
 
 def _goes_on(node: ast.Subscript, facts: Facts) -> bool:
@@ -148,7 +164,8 @@ def _is_long(lower: ast.expr, facts: Facts) -> bool:
 
 def _length(lower: ast.expr, facts: Facts) -> float | None:
     """How many messages a window takes that begins at ``-n`` or ``len(messages) - n``."""
-    return amount(lower.right if isinstance(lower, ast.BinOp) else getattr(lower, "operand", lower), facts)
+    counted = before_end(lower)
+    return amount(counted if counted is not None else getattr(lower, "right", lower), facts)
 
 
 def _is_last_resort(node: ast.AST, facts: Facts) -> bool:
@@ -198,7 +215,7 @@ def _popped(node: ast.Call, owner: ast.expr, facts: Facts) -> Iterator[Practice]
     """
     assert isinstance(node.func, ast.Attribute)
     from_front = node.func.attr == "popleft" or (len(node.args) == 1 and constant(node.args[0]) in {0, 1, 2})
-    sure = facts.conviction(owner)
+    sure = facts.conviction(owner) or of_a_table(owner, facts)
     if sure is None or not from_front or not isinstance(facts.parents.get(node), ast.Expr):
         return
     if _is_of_system(node, facts) or _is_queue(node, owner, facts):
@@ -218,12 +235,12 @@ def _is_queue(node: ast.AST, owner: ast.expr, facts: Facts) -> bool:
 
     Nor does it count when messages are dropped that a cut has left without their question or call.
     """
-    name = spell(owner)
+    name = entry(owner)
     for outer in facts.around(node):
         if isinstance(outer, ast.While | ast.If):
             said = ast.unparse(outer.test)
             orphans = _ORPHAN.search(said) is not None and "len(" not in said and "oken" not in said
-            if orphans or (isinstance(outer, ast.While) and spell(outer.test) == name):
+            if orphans or (isinstance(outer, ast.While) and entry(outer.test) == name):
                 return True
     return QUEUE.search(name) is not None
 
@@ -242,7 +259,10 @@ def _is_of_system(node: ast.AST, facts: Facts) -> bool:
 
 
 def _deleted(target: ast.expr, facts: Facts) -> Iterator[Practice]:
-    if not isinstance(target, ast.Subscript) or (sure := facts.conviction(target.value)) is None:
+    if not isinstance(target, ast.Subscript):
+        return
+    sure = facts.conviction(target.value) or of_a_table(target.value, facts)
+    if sure is None:
         return
     if constant(target.slice) == 0 and _is_of_system(target, facts):
         return

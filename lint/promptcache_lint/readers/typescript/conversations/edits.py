@@ -9,6 +9,7 @@ from promptcache_lint.findings import Severity
 from promptcache_lint.readers.typescript.conversations.choosing import resolved
 from promptcache_lint.readers.typescript.conversations.lending import grows_somewhere
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of, walk
+from promptcache_lint.readers.typescript.conversations.overtaking import is_overtaken
 from promptcache_lint.readers.typescript.conversations.trims import ASIDE
 
 if TYPE_CHECKING:
@@ -192,7 +193,11 @@ def _by_loop(left: Node, message: Node, value: Node, facts: Facts) -> Iterator[P
             owner = function.child_by_field_name("object") if function is not None else None
         key = facts.names.key(owner)
         known = key is not None and key in facts.sent and facts.is_conversation(owner)
-        if key is None or not known or not (aged or _is_aged(left, facts)) or _is_cleaned(value, facts):
+        if key is None or not known or _is_cleaned(value, facts):
+            return
+        if not (aged or _is_aged(left, facts)):
+            if is_overtaken(outer, key, facts):
+                yield facts.practice("PC502", Severity.WARNING, left, _EARLIER)
             return
         if not _is_fresh(key, left, facts):
             yield facts.practice("PC502", _weight(key, left, facts), left, _EARLIER)

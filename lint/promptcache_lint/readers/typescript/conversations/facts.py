@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Practice
 from promptcache_lint.readers.stores import hands_out
-from promptcache_lint.readers.typescript.conversations.names import Names, around, bare, function_of, walk
+from promptcache_lint.readers.typescript.conversations.flow import gone_through, results
+from promptcache_lint.readers.typescript.conversations.names import Names, around, bare
 from promptcache_lint.readers.typescript.module import FUNCTIONS, unquoted
 from promptcache_lint.readers.typescript.requests import API
 
@@ -53,6 +54,7 @@ _SAME_LIST = {
 _CONVERTS = re.compile(r"(?:\w+\.)*\w*[mM]essages\w*|(?:\w+\.)*(?:structuredClone|Array\.from)")
 _POSTS = re.compile(r"(?:axios|(?:\w+\.)*(?:http|api|client|got|ky))\.post")
 _OF_GEMINI = {"generationConfig", "systemInstruction", "system_instruction", "safetySettings"}
+_LISTS = {"identifier", "member_expression", "shorthand_property_identifier", "subscript_expression"}
 _FAR = 4
 
 
@@ -60,9 +62,8 @@ class Facts:
     """One module: ``sent`` maps each list that reaches a model to the calls that send it.
 
     ``ways`` are the expressions on the way from a list to a call, in which it may be cut, ``passed`` those in
-    which functions are called that stand elsewhere, to which lists are ``lent``. With a ``seed``, what that
-    function gives back is sent by somebody else, who gives it a conversation (``given``: its parameter), and
-    nothing else is looked at.
+    which functions are called that stand elsewhere, to which lists are ``lent``. With a ``seed``, only what
+    that function gives back is looked at: somebody else sends it, who gives it a conversation (``given``).
     """
 
     def __init__(self, names: Names, seed: Node | None = None, given: Key | None = None) -> None:
@@ -82,7 +83,13 @@ class Facts:
             self._read()
         else:
             self._begin_with(seed)
-        self._grown = (self.sent.keys() | self.lent) & self._pushes.keys()
+        self._grown = (self.sent.keys() | self.lent) & (self._pushes.keys() | self._filled())
+
+    def _filled(self) -> set[Key]:
+        """The tables of which an entry is pushed to under a name: ``const talk = talks.get(user) ?? []``."""
+        given = (value for key in self._pushes for value in self.names.values.get(key, ()))
+        keys = (self.names.key(value.child_by_field_name("left") or value) for value in given)
+        return {key for key in keys if key is not None and key[0].endswith("[]")}
 
     def _read(self) -> None:
         for node in self.names.nodes:
@@ -94,7 +101,7 @@ class Facts:
         self.calls.append(seed)
         if self._given is not None:
             self.sent[self._given] = [seed]
-        for result in _results(seed):
+        for result in results(seed):
             self._follow(result, seed, 0)
 
     def lives(self, key: Key, node: Node) -> bool:
@@ -158,7 +165,7 @@ class Facts:
             return False
         if _NO_CONVERSATION.search(key[0]) is not None:
             return False
-        return key in self._grown or _CONVERSATION_NAME.search(key[0]) is not None
+        return self._speaks_of_talk(key) or self._is_another_name(key)
 
     def practice(self, code: str, severity: Severity, node: Node, says: str) -> Practice:
         """A practice at a node."""
@@ -236,15 +243,8 @@ class Facts:
         if at is None or depth > _FAR * 3:
             return
         match at.type:
-            case "identifier" | "member_expression" | "shorthand_property_identifier":
-                key = self.names.key(at)
-                if key is None:
-                    return
-                calls = self.sent.setdefault(key, [])
-                if call not in calls:
-                    calls.append(call)
-                    for value in (*self.names.values.get(key, ()), *self._pushes.get(key, ())):
-                        self._follow(value, call, depth + 1)
+            case kind if kind in _LISTS:
+                self._follow_list(self.names.key(at), call, depth)
             case "array":
                 for child in at.named_children:
                     if child.type == "spread_element":
@@ -255,13 +255,22 @@ class Facts:
                     if inner is not None:
                         self._follow(inner, call, depth + 1)
             case "call_expression":
+                self._follow_list(self.names.key(at), call, depth)
                 self._follow_call(at, call, depth)
+
+    def _follow_list(self, key: Key | None, call: Node, depth: int) -> None:
+        """What a list that is sent is given, and what is pushed to it."""
+        calls = self.sent.setdefault(key, []) if key is not None else [call]
+        if key is not None and call not in calls:
+            calls.append(call)
+            for value in (*self.names.values.get(key, ()), *self._pushes.get(key, ())):
+                self._follow(value, call, depth + 1)
 
     def _follow_call(self, at: Node, call: Node, depth: int) -> None:
         function, arguments = at.child_by_field_name("function"), at.child_by_field_name("arguments")
-        given = arguments.named_children if arguments is not None else []
         if function is None:
             return
+        given = arguments.named_children if arguments is not None else []
         name = self.names.text(function.child_by_field_name("property"))
         if name in _SAME_LIST:
             receiver = function.child_by_field_name("object")
@@ -283,7 +292,7 @@ class Facts:
             self.passed.append((at, call))
             lent = self.names.key(given[0]) if given else None
             self.lent |= {lent} if lent is not None else set()
-        for result in _results(own) if own is not None else ():
+        for result in results(own) if own is not None else ():
             self._follow(result, call, depth + 1)
         if given and (own is not None or _CONVERTS.fullmatch(self.names.path(function))):
             self._follow(given[0], call, depth + 1)
@@ -293,26 +302,19 @@ class Facts:
         found: dict[Key, list[Node]] = {}
         for node in self.names.nodes:
             function = node.child_by_field_name("function") if node.type == "call_expression" else None
-            if function is None or function.type != "member_expression":
+            arguments = node.child_by_field_name("arguments")
+            if function is None or arguments is None or function.type != "member_expression":
                 continue
-            if self.names.text(function.child_by_field_name("property")) == "push":
-                key = self.names.key(function.child_by_field_name("object"))
-                arguments = node.child_by_field_name("arguments")
-                if key is not None and arguments is not None:
-                    given = [child for child in arguments.named_children if child.type == "spread_element"]
-                    found.setdefault(key, []).extend(given)
+            key = self.names.key(function.child_by_field_name("object"))
+            if key is not None and self.names.text(function.child_by_field_name("property")) == "push":
+                given = [child for child in arguments.named_children if child.type == "spread_element"]
+                found.setdefault(key, []).extend([*given, *gone_through(node)])
         return found
 
+    def _speaks_of_talk(self, key: Key) -> bool:
+        return key in self._grown or _CONVERSATION_NAME.search(key[0]) is not None
 
-def _results(function: Node) -> Iterator[Node]:
-    """The expressions that a function returns."""
-    body = function.child_by_field_name("body")
-    if body is None:
-        return
-    if body.type != "statement_block":
-        yield body
-        return
-    for node in walk(body):
-        mine = node.type == "return_statement" and function_of(node) == function
-        if mine and node.named_children and node.named_children[0].type != "comment":
-            yield node.named_children[0]
+    def _is_another_name(self, key: Key) -> bool:
+        """Whether a variable is given a conversation as it is: ``let recent = this.history``."""
+        given = (self.names.key(value) for value in self.names.values.get(key, ()))
+        return any(each is not None and each != key and self._speaks_of_talk(each) for each in given)

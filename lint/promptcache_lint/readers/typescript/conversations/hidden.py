@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.names import around, function_of, walk
-from promptcache_lint.readers.typescript.conversations.stored import is_put_back
+from promptcache_lint.readers.typescript.conversations.stored import is_put_back, takes_place
+from promptcache_lint.readers.typescript.conversations.windows import length_of, number
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.conversations.facts import Facts
     from promptcache_lint.readers.typescript.conversations.names import Key
 
-__all__ = ["is_lost", "number", "outrun"]
+__all__ = ["is_lost", "outrun"]
 
 _READS = {"identifier", "shorthand_property_identifier"}
 _HARMLESS = {"push", "unshift", "pop", "shift", "length", "at"}
-_FROM_END = re.compile(r"-\s*([\w.$]+)")
 
 
 def is_lost(key: Key | None, cut: Node, facts: Facts) -> bool:
@@ -29,7 +28,7 @@ def is_lost(key: Key | None, cut: Node, facts: Facts) -> bool:
     statement = next((outer for outer in around(cut) if outer.type.endswith("_statement")), None)
     if key is None or function is None or statement is None or key[1] != function.id:
         return False
-    if not is_put_back(key, cut, facts) or _is_in_a_loop(cut, function):
+    if not takes_place(key, cut, facts) or _is_in_a_loop(cut, function):
         return False
     return not any(
         node.type in _READS and (node.start_byte >= statement.end_byte or function_of(node) != function)
@@ -47,7 +46,7 @@ def outrun(key: Key | None, cut: Node, facts: Facts) -> bool | None:
 
     True if so wherever the list is read, None if it is also read whole somewhere, which may be sent or not.
     """
-    bound = _length(cut, facts)
+    bound = length_of(cut, facts)
     if key is None or bound is None or not key[0].startswith("this."):
         return False
     reads = facts.names.uses.get(key, [])
@@ -55,9 +54,9 @@ def outrun(key: Key | None, cut: Node, facts: Facts) -> bool | None:
     others = [use for use in uses if use != cut]
     if not is_put_back(key, cut, facts):
         kept = (use for use in others if is_put_back(key, use, facts))
-        return any((_length(use, facts) or bound) < bound and _is_due(use, bound, facts) for use in kept)
+        return any((length_of(use, facts) or bound) < bound and _is_due(use, bound, facts) for use in kept)
     shown = [use for use in others if not _is_harmless(use, key, facts)]
-    shorter = [use for use in shown if (length := _length(use, facts)) is not None and length <= bound]
+    shorter = [use for use in shown if (length := length_of(use, facts)) is not None and length <= bound]
     return bool(shorter) and (True if len(shorter) == len(shown) else None)
 
 
@@ -103,24 +102,3 @@ def _is_harmless(use: Node, key: Key, facts: Facts) -> bool:
     member = use.child_by_field_name("function") if use.type == "call_expression" else use
     named = facts.names.text(member.child_by_field_name("property")) if member is not None else ""
     return named in _HARMLESS or (named == "slice" and is_put_back(key, use, facts))
-
-
-def _length(use: Node, facts: Facts) -> int | None:
-    """How many of the last messages ``slice(-10)`` takes; None where it is no such cut, or not shown."""
-    function = use.child_by_field_name("function") if use.type == "call_expression" else None
-    given = use.child_by_field_name("arguments") if function is not None else None
-    if function is None or given is None or len(given.named_children) != 1:
-        return None
-    count = _FROM_END.fullmatch(facts.names.text(given.named_children[0]))
-    if facts.names.text(function.child_by_field_name("property")) != "slice" or count is None:
-        return None
-    return number(count[1], given.named_children[0], facts)
-
-
-def number(said: str, at: Node, facts: Facts) -> int | None:
-    """The number that a literal, a constant or a field in ``at`` stands for, if it is seen and only one."""
-    named = next((node for node in walk(at) if facts.names.text(node) == said), None)
-    key = facts.names.key(named)
-    values = facts.names.values.get(key, ()) if key is not None else ()
-    said = re.sub(r"(?<=\d)_(?=\d)", "", facts.names.text(values[0])) if len(values) == 1 else said
-    return int(said) if said.isdecimal() else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.typescript.module import FUNCTIONS
@@ -24,8 +25,10 @@ BARE = {
     *("await_expression", "spread_element", "type_assertion"),
 }
 _CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
+_KEYED = {"identifier", "member_expression", "template_string", "call_expression", "non_null_expression"}
+"""How the user or channel is given for whom something is kept; a number is a place in a list."""
 _IDENTIFIERS = {"identifier", "shorthand_property_identifier_pattern"}
-_NAMED = {"identifier", "shorthand_property_identifier", "member_expression"}
+_NAMED = {"identifier", "shorthand_property_identifier", "member_expression", "subscript_expression"}
 _CALLS = re.compile(r"\([^()]*\)")
 _SPACE = re.compile(r"\s+|[!?](?=\.)")
 
@@ -82,7 +85,32 @@ class Names:
         if holder is not None and holder.type == "this":
             name = self.text(node.child_by_field_name("property")).lstrip("#")
             return f"this.{name}", next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
-        return None
+        return self._key_of_entry(node)
+
+    def _key_of_entry(self, node: Node) -> Key | None:
+        """What a table holds for each user: ``talks[]`` of ``talks[user]`` and of ``talks.get(user)``."""
+        table: Node | None = None
+        if node.type == "subscript_expression":
+            index = node.child_by_field_name("index")
+            table = node.child_by_field_name("object") if index is not None and index.type in _KEYED else None
+        elif node.type == "call_expression":
+            table = self._table_of(node, "get", 1)
+        elif node.type == "augmented_assignment_expression":  # ``(talks[user] ||= []).push(…)``
+            return self.key(node.child_by_field_name("left"))
+        key = self.key(table)
+        return (f"{key[0]}[]", key[1]) if key is not None else None
+
+    def _table_of(self, call: Node, method: str, arguments: int) -> Node | None:
+        """The map of which a method is called with so many arguments."""
+        function, given = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+        if function is None or given is None or function.type != "member_expression":
+            return None
+        called = self.text(function.child_by_field_name("property")) == method
+        return (
+            function.child_by_field_name("object")
+            if called and len(given.named_children) == arguments
+            else None
+        )
 
     def _key_of(self, name: str, node: Node) -> Key:
         function = function_of(node)
@@ -170,9 +198,16 @@ class Names:
                 value = node.child_by_field_name("value")
             case "assignment_expression":
                 target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+            case "call_expression":
+                self._put(node)
+                return
             case _:
                 return
         if target is None or value is None:
+            return
+        if target.type == "array_pattern" and (pairs := _in_pairs(target, value)):
+            for each, given in pairs:
+                self._give_one(self.key(each), given)
             return
         key = self.key(target)
         if target.type in {"object_pattern", "array_pattern"}:
@@ -183,10 +218,30 @@ class Names:
         if "field" in node.type:
             owner = next((outer.id for outer in around(node) if outer.type in _CLASSES), -1)
             key = (f"this.{self.text(target).lstrip('#')}", owner)
+        self._give_one(key, value)
+
+    def _put(self, call: Node) -> None:
+        """``talks.set(user, messages)``."""
+        key = self.key(self._table_of(call, "set", 2))
+        if key is not None:
+            self._give_one((f"{key[0]}[]", key[1]), call.child_by_field_name("arguments").named_children[1])  # type: ignore[union-attr]
+
+    def _give_one(self, key: Key | None, value: Node) -> None:
         if key is not None:
             self.values.setdefault(key, []).append(value)
             if value.type in {"arrow_function", "function_expression"}:
                 self.functions[key] = value
+
+
+def _in_pairs(pattern: Node, value: Node) -> list[tuple[Node, Node]]:
+    """What each name of ``[a, b] = [x, y]`` is given; nothing where the two do not match."""
+    names, items = pattern.named_children, value.named_children
+    if value.type != "array" or len(names) != len(items):
+        return []
+    matched = all(name.type in {"identifier", "member_expression"} for name in names)
+    spread = any(item.type == "spread_element" for item in items)
+    skipped = any(a.type == b.type == "," for a, b in pairwise(pattern.children))
+    return list(zip(names, items, strict=True)) if matched and not spread and not skipped else []
 
 
 def walk(node: Node) -> Iterator[Node]:

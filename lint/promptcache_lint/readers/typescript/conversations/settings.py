@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from promptcache_lint.readers.typescript.conversations.choosing import (
     in_handler,
     resolved,
 )
-from promptcache_lint.readers.typescript.conversations.names import bare, walk
+from promptcache_lint.readers.typescript.conversations.names import bare, function_of, walk
 from promptcache_lint.readers.typescript.conversations.trims import ASIDE
 from promptcache_lint.readers.typescript.module import unquoted
 
@@ -62,7 +63,9 @@ def settings(facts: Facts) -> Iterator[Practice]:
             if name in PARAMETERS:
                 yield from _parameter(name, value, facts)
             elif name in _TOOLS:
-                yield from _tools(value, call, facts)
+                function = function_of(call)
+                within = facts.module.place(function) if function is not None else None
+                yield from (replace(each, within=within) for each in _tools(value, call, facts))
         yield from _spread(call, facts)
 
 

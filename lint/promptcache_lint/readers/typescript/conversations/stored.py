@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.typescript.conversations.facts import Facts
     from promptcache_lint.readers.typescript.conversations.names import Key
 
-__all__ = ["goes_on", "is_fetched", "is_put_back"]
+__all__ = ["entries_of", "goes_on", "is_fetched", "is_put_back", "takes_place"]
 
 _ADDS = re.compile(r"push|unshift|add|append|save|store|record|insert|put|remember|persist", re.IGNORECASE)
 _NAMED = {"method_definition", "function_declaration", "generator_function_declaration"}
@@ -29,28 +29,63 @@ _ROOM = 3
 
 
 def is_put_back(key: Key | None, node: Node, facts: Facts) -> bool:
-    """``this.messages = this.messages.slice(-20)``: the window takes the place of the list."""
+    """Whether the window takes the place of the list, or of the entry of a table that the list is.
+
+    ``this.messages = this.messages.slice(-20)``, ``talks.set(user, talk.slice(-20))``.
+    """
+    if key is None:
+        return False
+    renewed = _renewed(node, facts)
+    return (renewed is not None and renewed in {key, *entries_of(key, facts)}) or _is_put(node, key, facts)
+
+
+def takes_place(key: Key, node: Node, facts: Facts) -> bool:
+    """Whether the window becomes the value of the very variable or field that it is cut from."""
+    return _renewed(node, facts) == key
+
+
+def _renewed(node: Node, facts: Facts) -> Key | None:
+    """What an assignment around an expression gives a value."""
     for outer in around(node):
         if outer.type == "assignment_expression":
-            return key is not None and facts.names.key(outer.child_by_field_name("left")) == key
+            return facts.names.key(outer.child_by_field_name("left"))
         if outer.type in FUNCTIONS or outer.type.endswith("_statement"):
-            return False
-    return False
+            return None
+    return None
+
+
+def _is_put(window: Node, key: Key, facts: Facts) -> bool:
+    """``talks.set(user, talk.slice(-20))``."""
+    return any(window in facts.names.values.get(entry, ()) for entry in entries_of(key, facts))
+
+
+def entries_of(key: Key, facts: Facts) -> Iterator[Key]:
+    """The entries of tables that a list is another name of: ``const talk = talks.get(user) ?? []``."""
+    for value in facts.names.values.get(key, ()):
+        got = bare(value)
+        if got is not None and got.type == "binary_expression":
+            got = bare(got.child_by_field_name("left"))
+        entry = facts.names.key(got)
+        if entry is not None and entry[0].endswith("[]"):
+            yield entry
 
 
 def is_fetched(key: Key, facts: Facts) -> bool:
     """Whether a list is one of those of all conversations: it is got from a map, and set there again."""
     for value in facts.names.values.get(key, ()):
+        table = facts.names.key(value)
+        if value.type == "subscript_expression" and table is not None and _is_kept(table):
+            return True
         got = bare(value.child_by_field_name("left") if value.type == "binary_expression" else value)
         function = got.child_by_field_name("function") if got is not None else None
         owner = function.child_by_field_name("object") if function is not None else None
         kept = facts.names.key(owner)
-        if kept is None or (kept[1] != 0 and not kept[0].startswith("this.")):
+        if kept is None or not _is_kept(kept):
             continue
         name = facts.names.text(owner)
         if facts.names.text(function) == f"{name}.get" and any(
             facts.names.text(call.child_by_field_name("function")) == f"{name}.set"
-            and facts.names.key(_last_argument(call)) == key
+            and key in {facts.names.key(_last_argument(call)), facts.names.key(_cut_of(_last_argument(call)))}
             for call in facts.names.nodes
             if call.type == "call_expression"
         ):
@@ -58,9 +93,20 @@ def is_fetched(key: Key, facts: Facts) -> bool:
     return False
 
 
+def _is_kept(key: Key) -> bool:
+    """Whether a variable is that of the module or of an object."""
+    return key[1] == 0 or key[0].startswith("this.")
+
+
 def _last_argument(call: Node) -> Node | None:
     given = call.child_by_field_name("arguments")
     return given.named_children[-1] if given is not None and given.named_children else None
+
+
+def _cut_of(node: Node | None) -> Node | None:
+    """The list of ``talk.slice(-20)``."""
+    function = node.child_by_field_name("function") if node is not None else None
+    return function.child_by_field_name("object") if function is not None else None
 
 
 def goes_on(key: Key, node: Node, facts: Facts) -> bool:

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.stores import MANY_RUNS, hands_out, is_length
+from promptcache_lint.readers.typescript.conversations.batches import how_rare
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
-from promptcache_lint.readers.typescript.conversations.hidden import is_lost, number, outrun
+from promptcache_lint.readers.typescript.conversations.hidden import is_lost, outrun
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of
-from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_fetched, is_put_back
+from promptcache_lint.readers.typescript.conversations.stored import (
+    entries_of,
+    goes_on,
+    is_fetched,
+    is_put_back,
+)
+from promptcache_lint.readers.typescript.conversations.windows import arguments, count_of, length_of
 from promptcache_lint.readers.typescript.module import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -30,9 +37,6 @@ ASIDE = re.compile(
 )
 """Functions beside the conversation, which look at its end, and those that shorten it by a summary."""
 _COMPACTS = re.compile(r"summar|compact|condens", re.IGNORECASE)
-_FROM_END = re.compile(
-    r"-\(?(?P<count>[\w.$]+)(?:[-+]\d+\))?|(?:Math\.max\(0,)?[\w.$]+\.length-(?P<left>[\w.$]+)\)?"
-)
 _FIRST_TEST = re.compile(r"(?:\[0\]|\.at\(0\))[!?]*\.(?:role|type)|isSystem|first\w*\.role", re.IGNORECASE)
 """What goes is the system message, or a result that a cut has left without its call: no turn is lost."""
 _DRAINED = re.compile(r"\(?[\w.$]+\.length(?:>0)?\)?")
@@ -73,7 +77,7 @@ def _piped(facts: Facts) -> Iterator[Practice]:
     for node in facts.names.nodes if _PIPED.search(facts.module.source.text) else ():
         if facts.names.path(node.child_by_field_name("function")) != "trimMessages":
             continue
-        given = _arguments(node)
+        given = arguments(node)
         keeps = re.search(r"""strategy:\s*["']first""", facts.names.text(given[0])) if given else None
         if len(given) == 1 and given[0].type == "object" and not keeps and not is_aside(node, facts):
             yield facts.practice("PC501", Severity.WARNING, node, _SAYS)
@@ -94,24 +98,44 @@ def _takes_last(node: Node, name: str, facts: Facts) -> bool:
 
 
 def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
-    holder = cut_list(function.child_by_field_name("object") if function is not None else None)
+    holder = _holder(function.child_by_field_name("object") if function is not None else None, facts)
     key = facts.names.key(holder)
     hidden = outrun(key, node, facts)
     if facts.is_conversation(holder) and not hidden and not is_lost(key, node, facts):
-        length = _length(node, facts)
+        length = length_of(node, facts)
         sure = (
             length is not None and hidden is False and (_lives(key, node, facts) or _is_between(node, facts))
         )
         severity = Severity.ERROR if sure else Severity.WARNING
+        rare = how_rare(key, node, facts)
+        severity = severity if rare is None else min(severity, rare)
         is_long = length is not None and length >= MANY_RUNS
         yield facts.practice("PC501", Severity.INFO if is_long else severity, node, _SAYS)
 
 
 def _lives(key: Key | None, node: Node, facts: Facts) -> bool:
     """Whether a list is sent again with the answer in it; of a seed, the module that calls it knows."""
-    if key is None or not (facts.lives(key, node) or (facts.grows(key) and is_fetched(key, facts))):
+    if key is None:
+        return False
+    if is_put_back(key, node, facts) and any(facts.lives(each, node) for each in entries_of(key, facts)):
+        return True
+    if not (facts.lives(key, node) or (facts.grows(key) and is_fetched(key, facts))):
         return False
     return facts.seeded or is_put_back(key, node, facts) or goes_on(key, node, facts)
+
+
+def _holder(node: Node | None, facts: Facts) -> Node | None:
+    """The list of which a part is taken, or the entry of a table: ``talks.get(user).filter(…)``."""
+    at = bare(node)
+    while at is not None and at.type in {"call_expression", "binary_expression"}:
+        if facts.names.key(at) is not None:
+            return at
+        function = at.child_by_field_name("function")
+        inner = (
+            function.child_by_field_name("object") if function is not None else at.child_by_field_name("left")
+        )
+        at = bare(inner)
+    return cut_list(node) if at is None or facts.names.key(at) is None else at
 
 
 def cut_list(node: Node | None) -> Node | None:
@@ -128,13 +152,6 @@ def cut_list(node: Node | None) -> Node | None:
         else:
             return node
     return None
-
-
-def _length(node: Node, facts: Facts) -> int | None:
-    """How many messages a window takes; None if nothing shows it: few conversations may ever be so long."""
-    first = _arguments(node)[0]
-    match = _FROM_END.fullmatch(re.sub(r"\s+", "", facts.names.text(first)))
-    return number(match["count"] or match["left"], first, facts) if match is not None else None
 
 
 def _is_between(node: Node, facts: Facts) -> bool:
@@ -161,26 +178,17 @@ def _says(node: Node, role: re.Pattern[str], facts: Facts) -> bool:
     return node.type == "object" and role.search(text) is not None and not asks
 
 
-def _arguments(node: Node) -> list[Node]:
-    given = node.child_by_field_name("arguments")
-    return [child for child in given.named_children if child.type != "comment"] if given is not None else []
-
-
 def _is_window(node: Node, facts: Facts) -> bool:
     """Whether a slice begins so many messages before the end; the last one alone is no window."""
-    given = _arguments(node)
-    match = _FROM_END.fullmatch(re.sub(r"\s+", "", facts.names.text(given[0]))) if len(given) == 1 else None
-    if match is None:
-        return False
-    count = match["count"] or match["left"]
-    if count.isdigit() and int(count) > _MOST_MESSAGES:
+    count = count_of(node, facts)
+    if not count or (count.isdigit() and int(count) > _MOST_MESSAGES):
         return False  # so many are characters of a text
     return count != "1" and not count.endswith(".length")  # those that were just added
 
 
 def _is_few(node: Node, facts: Facts) -> bool:
     """Whether a store is asked for so many messages: ``getMessages(10)``, ``getHistory({ limit: 10 })``."""
-    for argument in _arguments(node)[-1:]:
+    for argument in arguments(node)[-1:]:
         pairs = argument.named_children if argument.type == "object" else ()
         named = [(pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in pairs]
         for key, value in [(None, argument), *named]:
@@ -212,7 +220,7 @@ def _dropped(node: Node, facts: Facts) -> Iterator[Practice]:
         or not facts.is_conversation(owner)
     ):
         return
-    given = [re.sub(r"\s+", "", facts.names.text(argument)) for argument in _arguments(node)]
+    given = [re.sub(r"\s+", "", facts.names.text(argument)) for argument in arguments(node)]
     if name == "splice" and not _drops_front(given):
         return
     if (name == "shift" and given) or is_aside(node, facts) or _is_other(node, facts):
