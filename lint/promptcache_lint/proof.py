@@ -92,7 +92,11 @@ def where_it_is_cached(finding: Finding, prompt: Prompt, source: Source) -> Find
 
 def behind_steady_tools(finding: Finding, prompt: Prompt, prompts: Iterable[Prompt]) -> Finding:
     """The finding; a warning where the tools, in front of all else, are others in each turn anyway."""
-    if finding.severity < Severity.ERROR or finding.code in _OF_TOOLS or (finding.segment or "").startswith("tools"):
+    if (
+        finding.severity < Severity.ERROR
+        or finding.code in _OF_TOOLS
+        or (finding.segment or "").startswith("tools")
+    ):
         return finding
     changed = (
         practice.within
