@@ -133,3 +133,21 @@ def test_a_store_of_another_module(tree_codes: Callable[..., list[tuple[str, str
             )
     """
     assert tree_codes({"store.py": store, "bot.py": bot}) == [("bot.py", "PC501", 5)]
+
+
+LANGCHAIN = f"""
+from langchain_core.messages import HumanMessage, SystemMessage
+
+def load_history(db, user):
+    {READS["mongo"].replace("self.db", "db")}
+    return [HumanMessage(row["text"]) for row in reversed(rows)]
+
+def answer(bound, db, user, text):
+    history = load_history(db, user)
+    return bound.invoke([SystemMessage("You plan walks."), *history, HumanMessage(text)])
+"""
+
+
+def test_messages_of_langchain() -> None:
+    assert _found(LANGCHAIN) == ["PC501"]
+    assert _found(LANGCHAIN.replace("*history, ", "")) == []
