@@ -79,3 +79,15 @@ def test_a_fault_behind_tools_in_typescript(
     found = _found("clerk.ts", TYPESCRIPT, now, cut, tools)
     assert found[code] == severity
     assert ("PC302" in found) == (severity == Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"), [("this.stage = 'buy';", ["PC302"]), ("this.last = 'buy';", [])]
+)
+def test_tools_of_a_stage_that_the_talk_leaves(moves: str, expected: list[str]) -> None:
+    pytest.importorskip("tree_sitter_typescript")
+    text = TYPESCRIPT.replace(
+        "    return reply;", f"    if (reply.choices.length > 1) {moves}\n    return reply;"
+    )
+    found = _found("clerk.ts", text, "", "", "TABLE[this.stage]")
+    assert [code for code in found if code == "PC302"] == expected

@@ -19,6 +19,8 @@ from promptcache_lint.readers.python.values import Map, Seq, Str, Thing, map_tra
 from promptcache_lint.wording import role_of_speaker
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from promptcache_lint.places import Place
     from promptcache_lint.prompts import Part, Role, Trait
     from promptcache_lint.readers.python.calls import Call
@@ -154,7 +156,7 @@ class Cutter:
         """The segments of a list of tools. Its order is a fault of its own; what a tool says is another."""
         assert isinstance(tools, Seq)
         frame = self._frame
-        order = tuple(trait for trait in traits_of(tools) if trait.mark.order)
+        order = tuple(dict.fromkeys(trait for trait in _of_the_order(tools) if trait.mark.order))
         segments: list[Segment] = []
         for index, tool in enumerate(tools.items):
             parts = self._deep(map_traits(tool, lambda trait: None if trait in order else trait), node)
@@ -255,6 +257,16 @@ def said_in(value: Value) -> Str | None:
             return Str(tuple(part for text in known for part in text.parts)) if known else None
         case _:
             return None
+
+
+def _of_the_order(tools: Seq) -> Iterator[Trait]:
+    """The faults of the order of tools: the list's own, and those of items of which nothing else is known.
+
+    The order of what a tool's description lists is a fault of that description.
+    """
+    yield from tools.traits
+    for item in tools.items:
+        yield from traits_of(item) if not isinstance(item, Map | Str) else ()
 
 
 def _mark_of(value: Value) -> Str | None:

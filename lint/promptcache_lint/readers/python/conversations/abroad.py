@@ -24,6 +24,7 @@ from promptcache_lint.readers.python.conversations.facts import (
 )
 from promptcache_lint.readers.python.conversations.handing import tell
 from promptcache_lint.readers.python.conversations.own_lists import is_fresh
+from promptcache_lint.readers.python.conversations.row_windows import window_of_rows
 from promptcache_lint.readers.python.conversations.tables import entry, lists_of, taken_from
 from promptcache_lint.readers.python.conversations.uses import use_of, uses_as_messages
 from promptcache_lint.readers.stores import hands_out, is_length
@@ -118,6 +119,11 @@ class Abroad:
             says = _HANDED_OUT.format(facts.label(call))
             window = facts.practice("PC501", Severity.WARNING, call, says)
             self.practices.append(replace(window, source=function.module.place(default)))
+        query = window_of_rows(function, call) if default is None else None
+        if query is not None:
+            says = _HANDED_OUT.format(facts.label(call))
+            window = facts.practice("PC501", Severity.WARNING, call, says)
+            self.practices.append(replace(window, source=function.module.place(query)))
         target = self._reached(function, call, facts)
         if target is not None:
             self._given_back(target, call, call.func, facts)

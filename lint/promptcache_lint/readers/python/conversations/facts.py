@@ -297,6 +297,8 @@ def _given_to_calls(node: ast.Call) -> Iterator[str]:
             if role_of(added) and role_of(added) not in {"text", "object", "string", "function", "image"}:
                 yield from filter(None, [spell(node.func.value)])
         case ast.Attribute(attr="invoke" | "ainvoke" | "stream" | "astream" | "chat" | "achat") if node.args:
+            if isinstance(node.args[0], ast.List) and any(map(role_of, node.args[0].elts)):
+                yield from lists_in(node.args[0])  # ``bound.invoke([SystemMessage(RULES), *history])``
             name = spell(node.args[0])
             if name and _LIST_NAME.fullmatch(in_words(name.rpartition(".")[2])):
                 yield name

@@ -20,6 +20,7 @@ from promptcache_lint.readers.python.conversations.lookup import Lookup
 from promptcache_lint.readers.python.conversations.moving import moving
 from promptcache_lint.readers.python.conversations.replays import replays
 from promptcache_lint.readers.python.conversations.results import results
+from promptcache_lint.readers.python.conversations.row_windows import row_windows
 from promptcache_lint.readers.python.conversations.schemas import schemas
 from promptcache_lint.readers.python.conversations.summaries import summaries
 from promptcache_lint.readers.python.conversations.switches import switches
@@ -80,6 +81,7 @@ _HINTS = (
 """One of these is in each function in which something is found; the most common ones come first."""
 _RECOGNISERS = (
     (trims, ()),
+    (row_windows, ("limit", "order")),
     (edits, ()),
     (switches, ()),
     (replays, ("think", "reasoning", "dumps", "assistant", "aimessage", "aichatmessage")),

@@ -31,9 +31,8 @@ def is_overtaken(loop: ast.For, owner: ast.expr, facts: Facts) -> bool:
     }
     if not looked_for or not name.startswith("self."):
         return False
-    added = (
-        call for call in facts.of(ast.Call) if _adds(call, name) and call.lineno > (loop.end_lineno or 0)
-    )
+    behind = loop.end_lineno or loop.lineno
+    added = (call for call in facts.of(ast.Call) if _row(call) > behind and _adds(call, name))
     return any(looked_for <= _texts(call) and _asks_behind(call, facts) for call in added)
 
 
@@ -50,5 +49,8 @@ def _texts(node: ast.AST) -> set[object]:
 
 
 def _asks_behind(call: ast.AST, facts: Facts) -> bool:
-    row = getattr(call, "lineno", 0)
-    return any(asked.lineno > row for asked in facts.calls)
+    return any(asked.lineno > _row(call) for asked in facts.calls)
+
+
+def _row(node: ast.AST) -> int:
+    return node.lineno if isinstance(node, ast.expr) else 0

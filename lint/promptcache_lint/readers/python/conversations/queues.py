@@ -49,8 +49,10 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
         if _MESSAGES.search(item) is None or _ABOUT_THEM.fullmatch(item):
             return None
     if target is None and isinstance(statement, ast.Return) and facts.handed:
-        default = facts.parents.get(node)
-        return use_of(default, Severity.WARNING, facts) if _is_default(default, node) else None
+        outer = facts.parents.get(node)
+        return (
+            use_of(outer, Severity.WARNING, facts) if outer is not None and _is_default(outer, node) else None
+        )
     if target is None or QUEUE.search(spell(target)):
         return None
     if any(
@@ -61,7 +63,7 @@ def bounded(node: ast.Call, facts: Facts) -> Severity | None:
     return sure if not _is_partial(node) else None
 
 
-def _is_default(call: ast.AST | None, queue: ast.Call) -> bool:
+def _is_default(call: ast.AST, queue: ast.Call) -> bool:
     """``talks.setdefault(key, deque(maxlen=20))``: what is taken out of a table is a queue."""
     match call:
         case ast.Call(func=ast.Attribute(attr="setdefault"), args=[_, made]):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from promptcache_lint.readers.python.conversations.facts import Facts
 
-__all__ = ["goes_on", "is_beside"]
+__all__ = ["goes_on", "is_beside", "made_of"]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ADDS = {"append", "extend", "insert", "appendleft"}
@@ -90,7 +90,7 @@ def _comes_back(seeds: list[ast.expr], names: set[str], facts: Facts) -> bool:
 def _is_handed_through(at: ast.expr, caller: Facts) -> bool:
     """``messages.append(question); return call(messages)``: a turn of a list that grows."""
     returned = (node.value for node in caller.of(ast.Return) if isinstance(node, ast.Return) and node.value)
-    tainted = _made_of([at], caller.nodes)
+    tainted = made_of([at], caller.nodes)
     answers = any(_holds(value, [at], tainted) for value in returned)
     return answers and _is_grown(_lists_of(at, caller), caller.nodes)
 
@@ -161,7 +161,7 @@ def _is_kept(
 ) -> bool:
     """Whether what ``seeds`` give becomes a message of a conversation, in a function or a caller."""
     nodes = nodes_of(function)
-    tainted = _made_of(seeds, nodes)
+    tainted = made_of(seeds, nodes)
     if any(_keeps(node, seeds, tainted, names) for node in nodes):
         return True
     if room == 0 or not isinstance(function, _FUNCTIONS):
@@ -182,7 +182,7 @@ def _callers(
                 yield caller, call
 
 
-def _made_of(seeds: list[ast.expr], nodes: list[ast.AST]) -> set[str]:
+def made_of(seeds: list[ast.expr], nodes: list[ast.AST]) -> set[str]:
     """The variables that hold an answer, or a part of it."""
     tainted: set[str] = set()
     for _ in range(_ROOM):

@@ -16,6 +16,7 @@ from promptcache_lint.readers.typescript.conversations.budgets import budgets
 from promptcache_lint.readers.typescript.conversations.edits import edits
 from promptcache_lint.readers.typescript.conversations.facts import Facts
 from promptcache_lint.readers.typescript.conversations.names import Names, around, bare, walk
+from promptcache_lint.readers.typescript.conversations.row_windows import HINT
 from promptcache_lint.readers.typescript.conversations.stored import goes_on, is_put_back
 from promptcache_lint.readers.typescript.conversations.trims import cut_list, drops, is_aside, windows
 
@@ -34,6 +35,7 @@ __all__ = ["abroad", "may_pass"]
 _HANDS_ON = re.compile(
     r"\b(?:\w+\.)?(?P<function>\w+)\(\s*(?:\.\.\.)?[\w.!?]*(?:essages|istory|onversation|contents|turns|ranscript)\b"
     r"|(?:essages|istory|contents|input|prompt)[\"']?\s*[:=]\s*[^;,\n]*\b\w+\.\w+\("
+    r"|\b(?P<getter>(?:get|load|fetch|read|retrieve|recall|list)\w*(?:Messages|History|Turns|Conversation)\w*)\("
 )
 _MADE = re.compile(r"\bnew\s+(\w+)\(|:\s*(\w+)\b")
 _MEMBER = re.compile(r"\b(\w+)\.(\w+)")
@@ -64,7 +66,7 @@ def may_pass(module: Module, program: Program) -> bool:
     made: set[str] | None = None
     for match in _HANDS_ON.finditer(text):
         members = dict(_MEMBER.findall(match[0]))
-        names = {match["function"], *members} & module.imports.keys()
+        names = {match["function"], match["getter"], *members} & module.imports.keys()
         if match["function"] is None:
             made = {name for pair in _MADE.findall(text) for name in pair} if made is None else made
             names |= made & module.imports.keys()
@@ -82,7 +84,8 @@ def _changes(what: Import, called: str | None, module: Module, program: Program)
     if not what.specifier.startswith((".", "@/", "~/", "src/", "#")):
         return False
     found = (program.member(module, what, called) if called else None) or program.followed(module, what)
-    return found is not None and _CHANGES.search(found[0].source.text) is not None
+    text = found[0].source.text if found is not None else ""
+    return _CHANGES.search(text) is not None or HINT.search(text) is not None
 
 
 def abroad(facts: Facts, program: Program) -> Iterator[Practice]:

@@ -15,6 +15,7 @@ from promptcache_lint.readers.typescript.conversations.images import IMAGES, ima
 from promptcache_lint.readers.typescript.conversations.names import Names
 from promptcache_lint.readers.typescript.conversations.reasoning import reasoning
 from promptcache_lint.readers.typescript.conversations.replays import replays
+from promptcache_lint.readers.typescript.conversations.row_windows import HINT
 from promptcache_lint.readers.typescript.conversations.settings import settings
 from promptcache_lint.readers.typescript.conversations.steps import HOOK, steps
 from promptcache_lint.readers.typescript.conversations.summaries import summaries
@@ -61,6 +62,7 @@ def find_practices(module: Module, program: Program) -> Iterator[Prompt]:
         return
     passes = may_pass(module, program)
     starts = STARTS.search(text) is not None or IMAGES.search(text) is not None
+    starts = starts or HINT.search(text) is not None
     if not (passes or starts or _CUTS.search(text) or _SWITCHES.search(text)):
         return
     facts = Facts(Names(module))

@@ -101,10 +101,26 @@ def _tools(value: Node, call: Node, facts: Facts) -> Iterator[Practice]:
         chooses = _CHOOSES_TOOLS.fullmatch(facts.names.path(function)) is not None
         if (is_filter and _filters_by_turn(given, facts)) or (chooses and _is_of_turn(given, facts)):
             yield facts.practice("PC302", Severity.WARNING, chosen, TOOLS_CHANGE)
+    elif chosen.type == "subscript_expression" and _is_moved(chosen, call, facts):
+        yield facts.practice("PC302", Severity.WARNING, chosen, TOOLS_CHANGE)
     elif chosen.type in {"object", "array"} and (added := _added(chosen, facts)) is not None:
         yield facts.practice("PC302", Severity.WARNING, added, TOOLS_CHANGE)
     else:
         yield from _grown(value, call, facts)
+
+
+def _is_moved(entry: Node, call: Node, facts: Facts) -> bool:
+    """``TOOLS[this.stage]``, where the function that asks moves the stage on."""
+    key = facts.names.key(entry.child_by_field_name("index"))
+    if key is None or not key[0].startswith("this."):
+        return False
+    here = function_of(call)
+    return here is not None and any(
+        value.parent is not None
+        and value.parent.type == "assignment_expression"
+        and here.start_byte <= value.start_byte < here.end_byte
+        for value in facts.names.values.get(key, ())
+    )
 
 
 def _added(tools: Node, facts: Facts) -> Node | None:

@@ -11,6 +11,7 @@ from promptcache_lint.readers.typescript.conversations.batches import how_rare
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.hidden import is_lost, outrun
 from promptcache_lint.readers.typescript.conversations.names import around, bare, function_of
+from promptcache_lint.readers.typescript.conversations.row_windows import queries, reads_newest
 from promptcache_lint.readers.typescript.conversations.stored import (
     entries_of,
     goes_on,
@@ -46,6 +47,7 @@ _WRITTEN = re.compile(r"""\bcontent["']?\s*:\s*(?:["']|`\s*\w)""")
 _PIPED = re.compile(r"\.pipe\(|RunnableSequence|\.invoke\(")
 _BULK = 8
 _MOST_MESSAGES = 300
+_READ = "{} reads the newest messages only: from then on every turn begins with another message, and misses."
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
 
 
@@ -58,6 +60,7 @@ def trims(facts: Facts) -> Iterator[Practice]:
 def windows(facts: Facts) -> Iterator[Practice]:
     """The newest messages that are sent without the others."""
     yield from _piped(facts)
+    yield from _rows(facts)
     for node, call in facts.ways:
         function = node.child_by_field_name("function")
         name = facts.names.text(function.child_by_field_name("property")) if function is not None else ""
@@ -70,6 +73,13 @@ def windows(facts: Facts) -> Iterator[Practice]:
             yield from _cut(node, function, facts)
         elif function is not None and _takes_last(node, name, facts):
             yield facts.practice("PC501", Severity.WARNING, node, _SAYS)
+
+
+def _rows(facts: Facts) -> Iterator[Practice]:
+    """The newest rows of what a database has kept of a conversation."""
+    for query, call in queries(facts):
+        if not is_aside(query, facts) and not is_aside(call, facts) and reads_newest(query, facts):
+            yield facts.practice("PC501", Severity.WARNING, query, _READ)
 
 
 def _piped(facts: Facts) -> Iterator[Practice]:
