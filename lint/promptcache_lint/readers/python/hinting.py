@@ -11,21 +11,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
+    from promptcache_lint.readers.python.program import Function
+
 __all__ = [
     "LIKELY_SOURCES",
     "SURE_SOURCES",
     "gives_text",
     "hands_itself_on",
+    "hands_text_over",
     "has_source",
     "is_about_prompts",
     "keeps_text",
     "looks_up",
     "may_hold_prompt",
+    "names_of",
     "puts_text_together",
     "returns_text",
     "words_of",
 ]
 
+_QUOTED = re.compile(r"""[(,=]\s*[\"'][^\"'\n]+[\"'][^\n\"':]*[,)]""")
 _PROMPT_HINTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
@@ -269,3 +274,15 @@ def puts_text_together(code: str) -> bool:
 def returns_text(code: str) -> bool:
     """Whether code gives back a text that is written or put together in it."""
     return _MAKES_TEXT.search(code) is not None
+
+
+def names_of(called: list[Function], caller: Function) -> set[str]:
+    """The names by which functions are called in ``caller``: their own, their class's, or an import's."""
+    names = {f.owner.name if f.name == "__init__" and f.owner is not None else f.name for f in called}
+    imports = caller.module.imports.items()
+    return names | {alias for alias, dotted in imports if dotted.rpartition(".")[2] in names}
+
+
+def hands_text_over(code: str) -> bool:
+    """Whether a call in it is given a text that is written out."""
+    return _QUOTED.search(code) is not None

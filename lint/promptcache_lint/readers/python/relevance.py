@@ -7,18 +7,19 @@ that is left out counts as one of which nothing is known.
 from __future__ import annotations
 
 import ast
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python.factories import factories_of
 from promptcache_lint.readers.python.hinting import (
     LIKELY_SOURCES,
     SURE_SOURCES,
     gives_text,
+    hands_text_over,
     has_source,
     keeps_text,
     looks_up,
     may_hold_prompt,
+    names_of,
     puts_text_together,
     returns_text,
     words_of,
@@ -37,13 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Relevance", "may_hold_prompt"]
 
-_SMALL = 12
+_SMALL, _DEEPEST = 12, 3
 _MOST_ASKED = 60
 """Functions looked at for one question; what is not answered by then may be so."""
-_DEEPEST = 3
 _MARK = "cache_control"
-_QUOTED = re.compile(r"""[(,=]\s*[\"'][^\"'\n]+[\"'][^\n\"':]*[,)]""")
-"""A text that a call is given."""
 
 
 class Relevance:
@@ -66,12 +64,9 @@ class Relevance:
 
     def forget(self) -> None:
         """Let go of all functions."""
-        remembered: list[dict[Any, Any]] = [
-            *(self._sources, self._yields, self._prompts, self._hinted, self._makers, self._flows),
-            *(self._worth, self._words, self._calls, self._tables, self._givers, self._members),
-        ]
-        for known in remembered:
-            known.clear()
+        for known in vars(self).values():
+            if isinstance(known, dict):
+                known.clear()
 
     def holds_prompt(self, function: Function) -> bool:
         """Whether a function should be run by itself: its text or its name has to do with prompts."""
@@ -109,12 +104,12 @@ class Relevance:
         makers = [called for called in self.called(function) if self.holds_prompt(called)]
         if not makers:
             return False
-        flow = flow_into(function, _names_of(makers, function))
+        flow = flow_into(function, names_of(makers, function))
         return self._brings_source(function, flow, 0) or self._has_kept_source(function, flow)
 
     def _lends_text(self, function: Function, code: str) -> bool:
         """Whether a function gives a text of its own to one of its module that marks it as cacheable."""
-        if _MARK not in function.module.source.text or not _QUOTED.search(code):
+        if _MARK not in function.module.source.text or not hands_text_over(code):
             return False
         return any(self._sets_mark(called, 0) for called in self.called(function) if called is not function)
 
@@ -323,10 +318,3 @@ class Relevance:
                 return self.tables(module_of_table).get(variable, [])
             case _:
                 return []
-
-
-def _names_of(called: list[Function], caller: Function) -> set[str]:
-    """The names by which functions are called in ``caller``: their own, their class's, or an import's."""
-    names = {f.owner.name if f.name == "__init__" and f.owner is not None else f.name for f in called}
-    imports = caller.module.imports.items()
-    return names | {alias for alias, dotted in imports if dotted.rpartition(".")[2] in names}

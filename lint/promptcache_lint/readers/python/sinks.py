@@ -7,13 +7,11 @@ and wording ("You are …") are weaker: such a value must hold some text of its 
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import holds_input
 from promptcache_lint.prompts import Hole, Prompt, Segment, Text, flatten
-from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import templates
 from promptcache_lint.readers.python.bindings import Bindings
 from promptcache_lint.readers.python.cache_keys import keys_of
@@ -38,13 +36,13 @@ from promptcache_lint.readers.python.requests import (
 from promptcache_lint.readers.python.speakers import made_message, said_by_system
 from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.readers.python.whole_requests import has_unseen_head, is_single
-from promptcache_lint.readers.python.worded import is_notice, is_worded, start_of, static_words
+from promptcache_lint.readers.python.worded import is_notice, is_section, is_worded, start_of, static_words
 from promptcache_lint.readers.wording_only import doubted
 from promptcache_lint.wording import opens_like_code, role_of_name, role_of_speaker
 
 if TYPE_CHECKING:
     from promptcache_lint.places import Place
-    from promptcache_lint.prompts import Part, Role
+    from promptcache_lint.prompts import Role
     from promptcache_lint.readers.python.calls import Call
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.interpreter import Interpreter
@@ -56,10 +54,6 @@ __all__ = ["Sinks"]
 _ENOUGH_WORDS = 3
 _DECORATORS = {"system_prompt", "instructions", "dynamic_prompt", "dynamic_system_prompt"}
 """Libraries' decorators of functions whose result is a system prompt."""
-_HEADING = re.compile(r"\s*#{1,3} \S")
-_SECTION_NAME = re.compile(
-    r"(?:\w+_)?(?:section|block|preamble|rules|guidelines|context|skills|tools_description)"
-)
 
 
 class Sinks:
@@ -160,9 +154,7 @@ class Sinks:
                 continue
             weak = role is None
             found: Role | None = role
-            if found is None and (
-                is_worded(value, frame) or (_SECTION_NAME.fullmatch(name) and _HEADING.match(start_of(value)))
-            ):
+            if found is None and (is_worded(value, frame) or is_section(name, value)):
                 found = "system"
             if found is not None and found != "user":
                 called = bool(_DECORATORS & set(function.decorators))  # by the library, for each run
@@ -245,7 +237,7 @@ class Sinks:
         place = frame.module.place(node)
         path = name if role == "system" else "messages[0]"
         for segment in self._cutter(frame).content(value, node, path, role):
-            parts = self._expanded(segment.parts, frame) if expand else segment.parts
+            parts = templates.expanded(segment.parts, frame, self._machine()) if expand else segment.parts
             cut = (replace(segment, parts=parts),)
             self._add(name, cut, place, frame, sent=sent, anew=anew, grows=grows)
 
@@ -262,23 +254,12 @@ class Sinks:
     ) -> None:
         if static_words(value.parts) < 1 and not any(isinstance(part, Hole) for part in value.parts):
             return
-        parts = self._expanded(value.parts, frame)
+        parts = templates.expanded(value.parts, frame, self._machine())
         parts = parts if certain else doubted(parts)
         if role == "system" and role_of_name(name) != "system" and holds_input(parts):
             role = "prompt"  # only its wording speaks for a system prompt, and it holds the turn's own text
         path = "system" if role == "system" else "messages[0]"
         self._add(name, (Segment(path, role, parts),), place, frame, certain=certain, sent=sent)
-
-    def _expanded(self, parts: tuple[Part, ...], frame: Frame) -> tuple[Part, ...]:
-        """Placeholders in literals that nothing has filled yet are holes."""
-        done: list[Part] = []
-        for part in parts:
-            if isinstance(part, Text) and part.open and part.place.path == frame.module.source.path:
-                locate = templates.locator(part, frame.module)
-                done += template_parts(part.text, locate, self._machine().vocabulary)
-            else:
-                done.append(part)
-        return tuple(done)
 
     def _add(
         self,

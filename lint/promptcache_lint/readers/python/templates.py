@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.prompts import Branch, Hole, Text
+from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python import strings
 from promptcache_lint.readers.python.bindings import is_known
 from promptcache_lint.readers.python.values import Map, Seq, Str
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     FillOne = Callable[[re.Match[str]], "Filling | None"]
 
-__all__ = ["Filling", "Use", "locator", "percent", "replaced", "template_fields"]
+__all__ = ["Filling", "Use", "expanded", "locator", "percent", "replaced", "template_fields"]
 
 _FIELD = re.compile(
     r"\{\{|\}\}|\{(?P<name>[A-Za-z_]\w*|\d*)(?P<rest>(?:\.\w+|\[[^\]]*\])*)(?:![rsa])?(?::(?P<spec>[^{}]*))?\}"
@@ -187,6 +188,17 @@ def _put(part: Part, place: Place) -> Part:
         traits = tuple(trait.through(part.place).through(place) for trait in part.traits)
         return replace(part, place=place, traits=traits)
     return replace(part, place=place) if isinstance(part, Branch) else part
+
+
+def expanded(parts: tuple[Part, ...], frame: Frame, machine: Interpreter) -> tuple[Part, ...]:
+    """The parts, with placeholders in literals that nothing has filled yet as holes."""
+    done: list[Part] = []
+    for part in parts:
+        if isinstance(part, Text) and part.open and part.place.path == frame.module.source.path:
+            done += template_parts(part.text, locator(part, frame.module), machine.vocabulary)
+        else:
+            done.append(part)
+    return tuple(done)
 
 
 def locator(part: Text, module: Module) -> Callable[[int, int], Place]:

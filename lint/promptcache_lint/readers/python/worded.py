@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.exposure import count_words
@@ -14,9 +15,13 @@ if TYPE_CHECKING:
     from promptcache_lint.readers.python.frame import Frame
     from promptcache_lint.readers.python.values import Str
 
-__all__ = ["is_notice", "is_worded", "start_of", "static_words"]
+__all__ = ["is_notice", "is_section", "is_worded", "start_of", "static_words"]
 
 _ADDRESS = ("you are ", "you're ")
+_HEADING = re.compile(r"\s*#{1,3} \S")
+_SECTION_NAME = re.compile(
+    r"(?:\w+_)?(?:section|block|preamble|rules|guidelines|context|skills|tools_description)"
+)
 
 
 def static_words(parts: tuple[Part, ...]) -> int:
@@ -38,3 +43,8 @@ def is_notice(value: Str) -> bool:
 def is_worded(value: Str, frame: Frame) -> bool:
     """Whether a text begins like a prompt, in a module that has to do with models."""
     return opens_like_prompt(start_of(value)) and talks_to_model(frame.module.source)
+
+
+def is_section(name: str, value: Str) -> bool:
+    """Whether a text is a section of a prompt, by what makes it and by the heading it begins with."""
+    return _SECTION_NAME.fullmatch(name) is not None and _HEADING.match(start_of(value)) is not None

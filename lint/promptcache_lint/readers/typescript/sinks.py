@@ -16,7 +16,7 @@ from promptcache_lint.readers.placeholders import template_parts
 from promptcache_lint.readers.python.objects import settled
 from promptcache_lint.readers.python.values import Map, Seq, Str
 from promptcache_lint.readers.routing_keys import key_practices
-from promptcache_lint.readers.typescript import blocks, filling
+from promptcache_lint.readers.typescript import filling
 from promptcache_lint.readers.typescript.absolution import absolved_in, without
 from promptcache_lint.readers.typescript.bodies import is_body
 from promptcache_lint.readers.typescript.clocks import literal
@@ -28,6 +28,7 @@ from promptcache_lint.readers.typescript.own_text import ENOUGH_WORDS, is_headed
 from promptcache_lint.readers.typescript.repetition import is_made_anew
 from promptcache_lint.readers.typescript.requests import API, SYSTEM_KEYS, conversations_of, request_segments
 from promptcache_lint.readers.typescript.unmarked import unmarked
+from promptcache_lint.readers.typescript.written_out import is_written_out, may_grow
 from promptcache_lint.readers.wording_only import doubted, talks_to_model
 from promptcache_lint.wording import role_of_name, role_of_speaker
 
@@ -47,8 +48,6 @@ __all__ = ["Sinks"]
 _TEMPLATE_NAME = re.compile(r"[A-Z][A-Z0-9_]*|\w*(?:Template|Prefix|Suffix|Header|Base)")
 """What is just called ``prompt`` is a user's task, or a question in a dialog, as often as a fixed prompt."""
 _SECTION_NAME = re.compile(r"\w*(?:Section|Block|Preamble|Rules|Guidelines|Skills)", re.IGNORECASE)
-_GO_ON = ("tools", "previous_response_id", "previousResponseId", "conversation", "providerOptions")
-"""Options by which steps of a request, or what was said before it, are added to its messages."""
 
 
 class Sinks:
@@ -102,10 +101,10 @@ class Sinks:
     def messages(self, value: Seq, node: Node, frame: Frame) -> None:
         """A list of messages that may be sent."""
         segments = message_segments(value, node, frame)
-        if len(segments) > (not _grows(value)):
+        if len(segments) > (not may_grow(value)):
             if any(segment.breakpoint for segment in segments):
                 self._forget(value)
-            talks = _grows(value)
+            talks = may_grow(value)
             place = frame.module.place(node)
             self._add("messages", segments, place, frame, strength=2, node=node, grows=talks)
 
@@ -204,8 +203,8 @@ class Sinks:
                 self._forget(messages)
         segments = request_segments(self._machine(), given, node, frame)
         place = frame.module.place(made.node)
-        talks = any(_grows(given.get(key)) for key in ("messages", "input", "contents"))
-        single = not talks and _is_written_out(node, frame)
+        talks = any(may_grow(given.get(key)) for key in ("messages", "input", "contents"))
+        single = not talks and is_written_out(node, frame)
         self._add("request", segments, place, frame, strength=3, node=made.node, grows=talks, single=single)
         keys = key_practices(given, place)
         keys += unmarked(given.get("model"), segments, place, frame.module.source.text)
@@ -313,23 +312,3 @@ class Sinks:
     def _machine(self) -> Machine:
         assert self.machine is not None
         return self.machine
-
-
-def _grows(value: Value | None) -> bool:
-    """Whether a list of messages may hold more than are written here: a history. None is no list at all."""
-    if not isinstance(value, Seq):
-        return value is not None and not isinstance(value, Str)
-    return value.partial or any(not isinstance(item, Map) for item in value.items)
-
-
-def _is_written_out(options: Node, frame: Frame) -> bool:
-    """Whether all messages of a request stand in its options, and nothing in it makes another one follow."""
-    if any(blocks.in_object(options, name, frame.module) is not None for name in _GO_ON):
-        return False
-    found = (
-        blocks.in_object(options, name, frame.module) for name in ("messages", "input", "contents", "prompt")
-    )
-    told = next((each for each in found if each is not None), None)
-    if told is None or told.type != "array":
-        return told is not None and told.type in {"string", "template_string"}
-    return all(each.type != "spread_element" for each in told.named_children)

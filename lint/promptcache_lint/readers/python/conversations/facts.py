@@ -43,6 +43,7 @@ _MESSAGE_CLASS = re.compile(
     r"(?:System|Developer|Human|User|AI|Assistant|Tool|Function|Chat|Base|Model)?(?:Chat)?Message\w*|Content|"
     r"ModelRequest|ModelResponse"
 )
+_ROLES = {"System": "system", "Tool": "tool", "Human": "user", "User": "user", "AI": "assistant"}
 _ANNOTATION = re.compile(
     r"(?:list|List|Sequence|deque|Deque|Iterable)\[(?!discord|telegram|aiogram|telebot|email).*(?:Message|MessageParam|ChatCompletion\w*Param)\w*.*\]"
 )
@@ -119,13 +120,7 @@ def role_of(node: ast.AST | None) -> str:
     if isinstance(node, ast.Call):
         name = called_name(node).rpartition(".")[2]
         if _MESSAGE_CLASS.fullmatch(name):
-            return {
-                "System": "system",
-                "Tool": "tool",
-                "Human": "user",
-                "User": "user",
-                "AI": "assistant",
-            }.get(re.sub(r"(?:Chat)?Message.*", "", name), "?")
+            return _ROLES.get(re.sub(r"(?:Chat)?Message.*", "", name), "?")
     return ""
 
 

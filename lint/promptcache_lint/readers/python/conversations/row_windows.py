@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.readers.python.conversations.asides import is_aside
 from promptcache_lint.readers.python.conversations.facts import constant, role_of, spell
-from promptcache_lint.readers.python.conversations.handing import matched
+from promptcache_lint.readers.python.conversations.matching import matched
 from promptcache_lint.readers.python.conversations.stored import made_of
 from promptcache_lint.readers.row_windows import holds_talk, is_newest_first, last_rows
 from promptcache_lint.readers.stores import MANY_RUNS, is_length
