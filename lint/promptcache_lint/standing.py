@@ -36,8 +36,8 @@ _SAYS_ROLE = re.compile(
     r"""|["']?model["']?\s*:\s*["'\w](?s:.*)["']?messages["']?\s*:""",
     re.IGNORECASE | re.MULTILINE,
 )
-_FILE = re.compile(r"[\w@-]+\.[\w.-]+")
-_QUOTED = re.compile(r"""([\w@-]+)["'`]""")
+_FILE = re.compile(r"(?<![\w@-])[\w@-]++\.[\w.-]+")
+_QUOTED = re.compile(r"""(?<![\w@-])([\w@-]++)["'`]""")
 _HEAD = re.compile(r"\A(?:---\n.*?^---$|\s|\{#.*?#\}|\{%.*?%\}|<!--.*?-->)+", re.MULTILINE | re.DOTALL)
 _ANYWHERE = {"PC101", "PC109", "PC103", "PC401", "PC402"}
 _MUCH = 100
@@ -62,6 +62,7 @@ class Standing:
     def __init__(self, programs: Callable[[], Iterable[str]]) -> None:
         self._programs = programs
         self._uses: dict[str, _Use] = {}
+        self._loaded: dict[tuple[str, str], bool] = {}
 
     def judged(self, finding: Finding, source: Source | None, *, asked: bool) -> Finding:
         """The finding as grave as its tree allows."""
@@ -126,12 +127,11 @@ class Standing:
         """Whether a program names the file, by its name or its stem, or loads what lies in its folder."""
         if path.name in self._names or stem in self._names:
             return True
-        folder, kind = path.parent.name, path.suffix
-        if not folder:
-            return any(f"*{kind}" in text for text in self._texts)
-        return any(
-            f"{kind}" in text and re.search(rf"\b{re.escape(folder)}[\"'/]", text) for text in self._texts
-        )
+        what = path.parent.name, path.suffix
+        known = self._loaded.get(what)
+        if known is None:
+            known = self._loaded[what] = any(_loads(text, *what) for text in self._texts)
+        return known
 
     def _is_called_system(self, path: PurePosixPath, stem: str) -> bool:
         """Whether a line that names the file calls it a system prompt."""
@@ -141,6 +141,13 @@ class Standing:
                 if name in text and any(map(_says_system, pattern.findall(text))):
                     return True
         return False
+
+
+def _loads(text: str, folder: str, kind: str) -> bool:
+    """Whether a program may load all files of a kind (its suffix) that lie in a folder, or in its own."""
+    if not folder:
+        return f"*{kind}" in text
+    return kind in text and re.search(rf"\b{re.escape(folder)}[\"'/]", text) is not None
 
 
 def _says_system(line: str) -> bool:

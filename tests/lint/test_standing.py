@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from promptcache_lint import Settings, Severity, lint_paths, run
+from promptcache_lint import Settings, Severity, lint_paths, run, standing
 from promptcache_lint.discovery import discover
 
 RULES = (
@@ -147,3 +147,25 @@ def test_each_run_of_a_script_has_a_day_of_its_own(tree, name, severity):
     text = SENDS.replace("{call}", "chat.completions.create").replace("time.time()", "datetime.date.today()")
     tree(**{name: text.replace("import time", "import datetime")})
     assert found() == {("PC109", severity)}
+
+
+@pytest.mark.parametrize("word", ["a" * 300_000, "a@" * 150_000, "a." + "b@" * 150_000])
+def test_a_program_with_a_word_of_any_length_is_searched_for_names_of_files_in_time(tree, word):
+    load = f'text = open("prompts/clerk.md").read()\n# {word}\n'
+    tree(prompts__clerk_dot_md=PROMPT.replace("You are", "# Clerk\n\nYou are"), app_dot_py=CLIENT + load)
+    assert found() == {("PC101", "warning")}
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_programs_are_searched_once_for_each_folder_of_prompts(tree, monkeypatch, count):
+    searched: list[tuple[str, str]] = []
+
+    def counted(text, folder, kind):
+        searched.append((folder, kind))
+        return loads(text, folder, kind)
+
+    loads = standing._loads
+    monkeypatch.setattr(standing, "_loads", counted)
+    tree(app_dot_py=CLIENT, **{f"texts__form{n}_dot_md": PROMPT for n in range(count)})
+    assert found() == {("PC101", "info")}
+    assert searched == [("texts", ".md")]
